@@ -1,0 +1,1 @@
+"""Comparison of an answer range with its gold: positions, values, styles, profiles."""

@@ -1,0 +1,128 @@
+"""Cells, their values, and where they stand. Pure data, no reading."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorValue:
+    """An error such as ``#N/A`` as a value of its own, not to be mixed up with the text."""
+
+    code: str
+
+
+CellValue = (
+    bool | int | float | str | dt.datetime | dt.date | dt.time | dt.timedelta | ErrorValue | None
+)
+"""What a cell can hold, with the types that openpyxl gives (errors apart)."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellRef:
+    """Where a cell stands: the sheet's real name and 1-based row and column."""
+
+    sheet: str
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellRange:
+    """A rectangle of cells on one sheet, 1-based and inclusive.
+
+    Attributes:
+        sheet: the sheet's real name.
+        min_row, min_column, max_row, max_column: the corners.
+    """
+
+    sheet: str
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+    @property
+    def size(self) -> int:
+        """How many cells the rectangle has."""
+        return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One stored cell as the file has it.
+
+    Attributes:
+        row: 1-based row.
+        column: 1-based column.
+        value: the constant, or the *cached* value where the cell holds a formula.
+        formula: the formula's text with its leading ``=``, or None for a constant.
+        array_range: the range that an array formula fills, as ``A1:A3``, on its first cell.
+        has_cached_value: False where a formula stands without any value (openpyxl writes those).
+        style: index into the workbook's cell formats.
+        number_format: the number format's code.
+    """
+
+    row: int
+    column: int
+    value: CellValue
+    formula: str | None = None
+    array_range: str | None = None
+    has_cached_value: bool = True
+    style: int = 0
+    number_format: str = "General"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbookFacts:
+    """What a workbook says of itself that decides whether its cached values can be trusted.
+
+    Attributes:
+        application: ``Application`` of ``docProps/app.xml`` (``Microsoft Excel``, ``LibreOffice/…``).
+        app_version: ``AppVersion`` of the same part (openpyxl writes ``3.1``, XlsxWriter ``12.0000``).
+        full_calc_on_load: whether the workbook asks for a full calculation when it is opened.
+        date_1904: whether its serial dates count from 1904.
+        sheet_names: worksheets in workbook order.
+    """
+
+    application: str | None
+    app_version: str | None
+    full_calc_on_load: bool
+    date_1904: bool
+    sheet_names: tuple[str, ...]
+
+
+def _no_values() -> Mapping[CellRef, CellValue]:
+    return MappingProxyType({})
+
+
+def _no_reasons() -> Mapping[CellRef, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedValues:
+    """What a calculation engine says of the formula cells of a range.
+
+    A cell that is in neither mapping keeps what the file holds.
+
+    Attributes:
+        values: computed cells, which take the place of the cached values.
+        not_calculated: formula cells that no engine could compute -> why.
+        engines: names and versions of the engines that computed something here.
+        notes: lines for people: volatile functions, engines that disagree, caches not trusted.
+        seconds: how long the calculation took.
+    """
+
+    values: Mapping[CellRef, CellValue] = field(default_factory=_no_values)
+    not_calculated: Mapping[CellRef, str] = field(default_factory=_no_reasons)
+    engines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+NOTHING_COMPUTED = ComputedValues()
+"""For workbooks whose range holds no formula that needs an engine."""

@@ -1,0 +1,1 @@
+"""Suites: published formats turned into tasks."""

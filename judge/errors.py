@@ -1,0 +1,116 @@
+"""Every way in which the judge itself can fail, one exit code per class.
+
+What a *solution* got wrong is never an exception: it is data, a
+:class:`judge.sandbox.contract.RunResult` or a verdict. Exceptions are for what
+we, the machine, or the person at the keyboard got wrong.
+
+```
+JudgeError               1  anything below, unspecified
+├── UsageError           2  options that contradict each other, unknown names
+├── SuiteError           3  a suite that is missing, empty or broken
+├── SubmissionError      4  a solutions file that cannot be taken as it is
+├── SandboxError         5  no sandbox, or the one we had went away
+├── WorkbookError        6  a workbook that cannot be read
+├── PositionError        7  an answer position that no sheet or range fits
+├── RecalcError          8  an engine that is missing or fell over
+├── StoreError           9  the results directory: foreign, of another schema, full
+├── InferenceError      10  endpoint, model alias or budget
+└── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
+```
+
+An interrupted command (Ctrl-C) exits with 130. The command line catches
+:class:`JudgeError` once, prints the message and its hint, and exits with the
+class's code.
+"""
+
+from __future__ import annotations
+
+
+class JudgeError(Exception):
+    """A failure of ours or of the machine, with a message fit for a person.
+
+    Args:
+        message: what happened, and in which file, field or cell.
+        hint: what to do about it, or None where the message says it all.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(JudgeError):
+    """Options that contradict each other or name what does not exist."""
+
+    exit_code = 2
+
+
+class SuiteError(JudgeError):
+    """A suite that is missing, empty or broken.
+
+    Args:
+        faults: one line for each fault found, each naming its file.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self, message: str, *, faults: tuple[str, ...] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.faults = faults
+
+
+class SubmissionError(JudgeError):
+    """A solutions file that cannot be taken as it is."""
+
+    exit_code = 4
+
+
+class SandboxError(JudgeError):
+    """No sandbox is to be had, or the one that we had went away."""
+
+    exit_code = 5
+
+
+class WorkbookError(JudgeError):
+    """A workbook that cannot be read: not a package, broken XML, over a limit."""
+
+    exit_code = 6
+
+
+class PositionError(JudgeError):
+    """An answer position that cannot be read, or that no sheet of the workbook fits."""
+
+    exit_code = 7
+
+
+class RecalcError(JudgeError):
+    """A calculation engine that is missing or fell over."""
+
+    exit_code = 8
+
+
+class StoreError(JudgeError):
+    """A results directory that is foreign, of another schema version, or cannot be written."""
+
+    exit_code = 9
+
+
+class InferenceError(JudgeError):
+    """An endpoint, a model alias or a budget that inference cannot go on with."""
+
+    exit_code = 10
+
+
+class IncompleteRunError(JudgeError):
+    """The run ended, but some cases hold judge errors (JE); the same command continues it."""
+
+    exit_code = 11
+
+
+INTERRUPTED_EXIT_CODE = 130
+"""Exit code of a command that the user interrupted (128 + SIGINT)."""

@@ -1,0 +1,1 @@
+"""Inference: prompts, chat models, rounds of execution feedback."""

@@ -1,0 +1,29 @@
+"""What one run of a solution may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one run; every one is enforced by the sandbox, none by the solution.
+
+    Attributes:
+        cpu_s: processor seconds of the whole process tree.
+        wall_s: seconds by the clock, from the fork of the solution on.
+        memory_bytes: memory of the whole process tree.
+        processes: processes and threads alive at one time.
+        output_bytes: size of the collected output file; also bounds what may be written to disk.
+        console_bytes: how much of each of stdout and stderr is kept (what follows is counted only).
+    """
+
+    cpu_s: float = 60.0
+    wall_s: float = 90.0
+    memory_bytes: int = 2 * GIB
+    processes: int = 64
+    output_bytes: int = 64 * MIB
+    console_bytes: int = 64 * 1024

@@ -1,0 +1,1 @@
+"""Recalculation: formulas without a value get one, by an engine that runs sealed off."""

@@ -1,0 +1,1 @@
+"""Sandboxes: run a program that nobody has read, and report facts."""

@@ -1,0 +1,221 @@
+"""What a sandbox does: ``run(RunRequest) -> RunResult``, facts and nothing else.
+
+A backend never names a verdict. What a solution did is in the result; an
+exception (:class:`judge.errors.SandboxError`) means that *we* failed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Protocol, Self
+
+from judge.limits import Limits
+
+
+class RunStatus(enum.StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    """The program ended by itself with exit code 0."""
+    EXITED = "exited"
+    """The program ended by itself with another exit code."""
+    SIGNALED = "signaled"
+    """A signal that none of the limits explains ended the program."""
+    CPU_LIMIT = "cpu_limit"
+    WALL_LIMIT = "wall_limit"
+    MEMORY_LIMIT = "memory_limit"
+    """The process tree wanted more memory than it may have."""
+    DISK_LIMIT = "disk_limit"
+    """The program filled what it may write to disk."""
+
+
+class OutputStatus(enum.StrEnum):
+    """What stood at the output path after the run."""
+
+    COLLECTED = "collected"
+    MISSING = "missing"
+    TOO_LARGE = "too_large"
+    NOT_A_FILE = "not_a_file"
+    """A directory: a mistake, not an attack."""
+    LINK = "link"
+    """A symbolic link, or a file with more than one hard link."""
+    SPECIAL = "special"
+    """A FIFO, socket or device."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One program to run once.
+
+    Attributes:
+        program: the Python source text.
+        files: what to place before the run: absolute path -> content. Parent folders are made.
+        collect: absolute path of the file to bring back; None where none is wanted.
+        limits: the bounds of the run.
+        program_name: absolute path that the program has inside, shown in tracebacks.
+    """
+
+    program: str
+    files: Mapping[str, bytes]
+    collect: str | None
+    limits: Limits = field(default_factory=Limits)
+    program_name: str = "/mnt/data/solution.py"
+
+
+def _empty() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The facts of one run.
+
+    Attributes:
+        status: how it ended.
+        output_status: what stood at the path to collect (MISSING where none was asked for).
+        exit_code: exit code where the program ended by itself.
+        signal: number of the signal that ended it, where one did.
+        cpu_s: processor seconds of the process tree.
+        wall_s: seconds by the clock, start-up of the sandbox not counted.
+        peak_memory_bytes: the most memory that the process tree held; None where not measured.
+        stdout: the first ``limits.console_bytes`` of standard output.
+        stderr: the *last* ``limits.console_bytes`` of standard error (the traceback's end).
+        stdout_bytes: how much was written to standard output in all.
+        stderr_bytes: how much was written to standard error in all.
+        output: the collected file, where ``output_status`` is COLLECTED.
+        output_bytes: size of what stood at the output path, collected or not.
+        survivors: processes of the program that were still alive at its end, and were killed.
+        detail: one line for people on why, where the status alone does not say it.
+    """
+
+    status: RunStatus
+    output_status: OutputStatus
+    exit_code: int | None = None
+    signal: int | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    peak_memory_bytes: int | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    output: bytes | None = None
+    output_bytes: int = 0
+    survivors: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxInfo:
+    """What a backend is, for ``run.json`` and for reuse keys.
+
+    Attributes:
+        backend: ``docker`` or ``bubblewrap``.
+        image: digest that changes whenever what a solution can see changes.
+        python: version of the interpreter inside.
+        packages: name -> version of what a solution can import beyond the standard library.
+        runtime: version of the daemon or of ``bwrap``.
+        isolation: what holds here, for people: ``cgroup memory limit`` -> ``yes`` …
+    """
+
+    backend: str
+    image: str
+    python: str
+    packages: Mapping[str, str] = field(default_factory=_empty)
+    runtime: str = ""
+    isolation: Mapping[str, str] = field(default_factory=_empty)
+
+
+class SandboxSession(Protocol):
+    """A sealed place for the cases of *one* submission; destroyed when it is closed.
+
+    Each :meth:`run` is a process of its own. Nothing that one run leaves behind is seen by the
+    next. Used by one thread at a time.
+    """
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Runs one program.
+
+        Raises:
+            SandboxError: the sandbox failed (not the program); the session is unusable.
+        """
+        ...
+
+    def close(self) -> None:
+        """Destroys the place; safe to call twice."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class ServiceChannel(Protocol):
+    """A trusted program of ours that runs sealed off because of *what it reads*.
+
+    Calculation engines open workbooks that a solution wrote, so they run inside as well. The
+    program gets length-prefixed frames on its standard input and answers on its standard output:
+    a frame is a 4-byte big-endian length and that many bytes. Used by one thread at a time.
+    """
+
+    def call(self, payload: bytes, timeout_s: float) -> bytes:
+        """Sends one frame and waits for one frame.
+
+        Raises:
+            TimeoutError: no answer in time; the service was killed and the channel is unusable.
+            SandboxError: the service ended or sent nonsense; the channel is unusable.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends the service and everything that it started; safe to call twice."""
+        ...
+
+
+class Sandbox(Protocol):
+    """A backend. Safe to use from several threads; each session belongs to one."""
+
+    @property
+    def info(self) -> SandboxInfo:
+        """What this backend is; needs no running program."""
+        ...
+
+    def session(self) -> SandboxSession:
+        """Opens a place for one submission (from the pool of prepared ones where there is one).
+
+        Raises:
+            SandboxError: no place can be had.
+        """
+        ...
+
+    def service(
+        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+    ) -> ServiceChannel:
+        """Starts one of our own programs inside, sealed off like a solution.
+
+        Args:
+            program: Python source text of the service.
+            root: ``python`` (the solutions' interpreter, with the calculation engines from the
+                package registry importable) or ``office`` (LibreOffice and its UNO bridge).
+            memory_bytes: memory of the service's process tree.
+
+        Raises:
+            SandboxError: the root is not there (the hint names the command that makes it).
+        """
+        ...
+
+    def has_root(self, root: str) -> bool:
+        """Whether :meth:`service` can be had for that root."""
+        ...
+
+    def close(self) -> None:
+        """Ends the pool and everything that this backend started; safe to call twice."""
+        ...

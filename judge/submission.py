@@ -1,0 +1,57 @@
+"""A submission: code to judge, with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+def default_input_path(task_id: str) -> str:
+    """The path at which a solution finds its input where nobody told it another one."""
+    return f"/mnt/data/input/1_{task_id}_input.xlsx"
+
+
+def default_output_path(task_id: str) -> str:
+    """The path at which a solution leaves its output where nobody told it another one."""
+    return f"/mnt/data/output/1_{task_id}_output.xlsx"
+
+
+def _nothing() -> Mapping[str, object]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One solution of one task.
+
+    Attributes:
+        task_id: the task's id as text.
+        code: the Python program, or None where the reply held no code.
+        sample: 0-based number among several solutions of the same task.
+        input_path: absolute path at which the program was told to find its input.
+        output_path: absolute path at which the program was told to leave its output.
+        model: the chat model that wrote it, where known.
+        setting: the inference setting, where known (``single``, ``multi`` …).
+        expected: verdict codes that a sample submission must get, one per case; a single code
+            stands for every case; empty where nothing is expected.
+        label: a short name for people (``values``, ``formulas``, ``reads-wrong-column``).
+        provenance: everything else that was recorded with it (conversation, tokens, cost,
+            seconds), kept as it came.
+    """
+
+    task_id: str
+    code: str | None
+    input_path: str
+    output_path: str
+    sample: int = 0
+    model: str | None = None
+    setting: str | None = None
+    expected: tuple[str, ...] = ()
+    label: str | None = None
+    provenance: Mapping[str, object] = field(default_factory=_nothing)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes a submission distinct within a run: (task id, sample)."""
+        return (self.task_id, self.sample)

@@ -1,0 +1,124 @@
+"""Verdicts: one primary verdict per case, with a phase and a cause."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+class Verdict(enum.StrEnum):
+    """The verdict of one case; the value is the code that reports show."""
+
+    AC = "AC"
+    WA = "WA"
+    NO = "NO"
+    IW = "IW"
+    NC = "NC"
+    CE = "CE"
+    RE = "RE"
+    TLE = "TLE"
+    MLE = "MLE"
+    OLE = "OLE"
+    SV = "SV"
+    SK = "SK"
+    BT = "BT"
+    JE = "JE"
+
+    @property
+    def title(self) -> str:
+        """The verdict in words."""
+        return _TITLES[self]
+
+    @property
+    def phase(self) -> Phase:
+        """Where on the way of a case the verdict falls."""
+        return _PHASES[self]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the case counts in the scores: SK, BT and JE do not."""
+        return self not in _UNSCORED
+
+
+class Phase(enum.StrEnum):
+    """The stations of a case, in order."""
+
+    CODE = "code"
+    RUN = "run"
+    OUTPUT = "output"
+    RECALCULATION = "recalculation"
+    COMPARISON = "comparison"
+    JUDGE = "judge"
+
+
+_TITLES = {
+    Verdict.AC: "accepted",
+    Verdict.WA: "wrong answer",
+    Verdict.NO: "no output workbook",
+    Verdict.IW: "output is not a readable workbook",
+    Verdict.NC: "formulas that could not be calculated",
+    Verdict.CE: "no code, or it does not compile",
+    Verdict.RE: "runtime error",
+    Verdict.TLE: "time limit exceeded",
+    Verdict.MLE: "memory limit exceeded",
+    Verdict.OLE: "output limit exceeded",
+    Verdict.SV: "security violation",
+    Verdict.SK: "skipped",
+    Verdict.BT: "bad test: the gold is at fault",
+    Verdict.JE: "judge error",
+}
+_PHASES = {
+    Verdict.AC: Phase.COMPARISON,
+    Verdict.WA: Phase.COMPARISON,
+    Verdict.NO: Phase.OUTPUT,
+    Verdict.IW: Phase.OUTPUT,
+    Verdict.NC: Phase.RECALCULATION,
+    Verdict.CE: Phase.CODE,
+    Verdict.RE: Phase.RUN,
+    Verdict.TLE: Phase.RUN,
+    Verdict.MLE: Phase.RUN,
+    Verdict.OLE: Phase.OUTPUT,
+    Verdict.SV: Phase.OUTPUT,
+    Verdict.SK: Phase.JUDGE,
+    Verdict.BT: Phase.JUDGE,
+    Verdict.JE: Phase.JUDGE,
+}
+_UNSCORED = frozenset({Verdict.SK, Verdict.BT, Verdict.JE})
+
+
+def _nothing() -> Mapping[str, object]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What the judge says of one submission on one test case.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        case: 1-based number of the test case.
+        verdict: the primary verdict.
+        cause: one line for people: the exception's class, the limit, the first difference.
+        run: facts of the run (status, exit code, cpu_s, wall_s, peak_memory_bytes, sizes …).
+        comparison: what the comparison found (cells, difference counts, differences, notes).
+        timings_s: seconds spent by phase: ``run``, ``recalculation``, ``comparison``.
+    """
+
+    task_id: str
+    sample: int
+    case: int
+    verdict: Verdict
+    cause: str = ""
+    run: Mapping[str, object] = field(default_factory=_nothing)
+    comparison: Mapping[str, object] = field(default_factory=_nothing)
+    timings_s: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def count_verdicts(results: Iterable[CaseResult]) -> dict[str, int]:
+    """Counts verdicts by code, in the order in which :class:`Verdict` names them."""
+    counts = Counter(result.verdict for result in results)
+    return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
