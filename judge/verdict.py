@@ -28,7 +28,7 @@ class Verdict(enum.StrEnum):
     JE = "JE"
 
     @property
-    def title(self) -> str:
+    def description(self) -> str:
         """The verdict in words."""
         return _TITLES[self]
 

@@ -81,8 +81,8 @@ class WorkbookFacts:
     """What a workbook says of itself that decides whether its cached values can be trusted.
 
     Attributes:
-        application: ``Application`` of ``docProps/app.xml`` (``Microsoft Excel``, ``LibreOffice/…``).
-        app_version: ``AppVersion`` of the same part (openpyxl writes ``3.1``, XlsxWriter ``12.0000``).
+        application: ``Application`` of ``docProps/app.xml``, such as ``Microsoft Excel``.
+        app_version: ``AppVersion`` of the same part (openpyxl: ``3.1``, XlsxWriter: ``12.0000``).
         full_calc_on_load: whether the workbook asks for a full calculation when it is opened.
         date_1904: whether its serial dates count from 1904.
         sheet_names: worksheets in workbook order.

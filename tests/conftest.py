@@ -1,0 +1,44 @@
+"""What every test can ask for: the published suites, and what the machine has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def find_data() -> Path | None:
+    """The published suites: ``JUDGE_DATA``, or ``../shared/data`` beside the clone."""
+    named = os.environ.get("JUDGE_DATA")
+    candidate = Path(named) if named else REPOSITORY.parent / "shared" / "data"
+    return candidate if candidate.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def judge_data() -> Path:
+    """The folder with the published suites; skips where there is none."""
+    found = find_data()
+    if found is None:
+        pytest.skip("no published suites here: set JUDGE_DATA to the folder that holds them")
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where JUDGE_REQUIRE_ALL is set (CI), a skipped test is a failed one."""
+    del item, call
+    report = yield
+    if report.skipped and os.environ.get("JUDGE_REQUIRE_ALL") and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be skipped (JUDGE_REQUIRE_ALL): {reason}"
+    return report
