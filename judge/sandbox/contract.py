@@ -20,6 +20,9 @@ class RunStatus(enum.StrEnum):
 
     OK = "ok"
     """The program ended by itself with exit code 0."""
+    COMPILE_ERROR = "compile_error"
+    """The program does not compile; nothing of it ran. Known from the warden, before the program
+    has a say: a SyntaxError that a running program raises is EXITED."""
     EXITED = "exited"
     """The program ended by itself with another exit code."""
     SIGNALED = "signaled"
