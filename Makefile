@@ -1,0 +1,45 @@
+# make demo    set up, and grade the embedded sample suite
+# make test    set up everything that tests need, and run all of them
+# make check   format, lint, strict types, import contracts, unit tests
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+JUDGE := $(VENV)/bin/judge
+PYTEST := $(VENV)/bin/python -m pytest
+
+.PHONY: demo test check setup format lock clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.lock pyproject.toml scripts/setup
+	PYTHON=$(PYTHON) scripts/setup $(VENV)
+	touch $@
+
+# Short limits, so that the samples that never end do not keep anybody waiting.
+demo: setup
+	$(JUDGE) sandbox build --no-office
+	$(JUDGE) score dataset/sample/submissions.jsonl --dataset sample --out results/sample \
+	    --cpu 4 --wall 8 --memory 512MiB
+
+test: setup
+	scripts/with-test-machine $(PYTEST)
+
+check: setup
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(PYTEST) tests/unit -q -m "not slow and not docker and not office"
+
+format: setup
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+lock: setup
+	$(VENV)/bin/pip install --quiet uv
+	$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --quiet --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

@@ -1,0 +1,151 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+from judge.errors import UsageError
+from judge.limits import Limits
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+_UNITS |= {"k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
+
+
+def parse_bytes(text: str) -> int:
+    """Reads an amount of bytes such as ``512MiB``, ``2g`` or ``1000000``.
+
+    Raises:
+        UsageError: the text is no amount of bytes.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+    if match is None or match[2] not in _UNITS:
+        raise UsageError(f"{text!r} is no amount of bytes; write for instance 512MiB or 2GiB")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+class _Bytes(click.ParamType):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_bytes(str(value))
+        except UsageError as error:
+            self.fail(error.message, param, ctx)
+
+
+def limit_options(command: _Command) -> _Command:
+    """Adds the options that bound a run."""
+    options = [
+        click.option("--cpu", "cpu_s", type=click.FloatRange(min=0.1), help="CPU seconds [60]."),
+        click.option("--wall", "wall_s", type=click.FloatRange(min=0.1), help="Seconds [90]."),
+        click.option("--memory", "memory_bytes", type=_Bytes(), help="Memory [2GiB]."),
+        click.option("--processes", type=click.IntRange(min=1), help="Processes [64]."),
+        click.option("--output-size", "output_bytes", type=_Bytes(), help="Output size [64MiB]."),
+        click.option(
+            "--limits",
+            "limits_file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="YAML file with any of: cpu_s, wall_s, memory, processes, output_size.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def sandbox_option(command: _Command) -> _Command:
+    """Adds ``--sandbox``."""
+    return click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "docker", "bubblewrap"]),
+        default="auto",
+        show_default=True,
+        help="What seals programs off.",
+    )(command)
+
+
+def comparison_options(command: _Command) -> _Command:
+    """Adds the options that decide what counts as equal."""
+    options = [
+        click.option(
+            "--profile",
+            type=click.Choice(["standard", "official", "strict", "ssb2"]),
+            default="standard",
+            show_default=True,
+            help="What counts as equal.",
+        ),
+        click.option(
+            "--style",
+            "style",
+            multiple=True,
+            metavar="ATTRIBUTE",
+            help="Also compare a style attribute (fill, font_color …); may be repeated.",
+        ),
+        click.option(
+            "--recalc",
+            type=click.Choice(["auto", "never", "always"]),
+            default="auto",
+            show_default=True,
+            help="When to compute formulas of the answer range.",
+        ),
+        click.option("--engine", default="auto", show_default=True, help="Calculation engine."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_limits(options: dict[str, Any]) -> Limits:
+    """Takes the limit options out of a command's options; options win over the YAML file.
+
+    Raises:
+        UsageError: the YAML file holds an unknown field or a value that is no number.
+    """
+    limits = Limits()
+    limits_file: Path | None = options.pop("limits_file", None)
+    if limits_file is not None:
+        limits = replace(limits, **_limits_of_yaml(limits_file))
+    names = ["cpu_s", "wall_s", "memory_bytes", "processes", "output_bytes"]
+    given = {name: value for name in names if (value := options.pop(name, None)) is not None}
+    return replace(limits, **given)
+
+
+def _limits_of_yaml(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not YAML: {error}") from error
+    if isinstance(document, dict) and isinstance(document.get("limits"), dict):
+        document = document["limits"]
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: expected fields such as `cpu_s: 60`")
+    aliases = {"memory": "memory_bytes", "output_size": "output_bytes"}
+    known = {each.name for each in fields(Limits)}
+    values: dict[str, Any] = {}
+    for name, value in document.items():
+        field_name = aliases.get(str(name), str(name))
+        if field_name not in known:
+            raise UsageError(f"{path}: unknown limit {name!r}; known: {', '.join(sorted(known))}")
+        if field_name.endswith("_bytes"):
+            values[field_name] = parse_bytes(str(value))
+        elif isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise UsageError(f"{path}: {name} must be a number above 0, found {value!r}")
+        else:
+            values[field_name] = int(value) if field_name == "processes" else float(value)
+    return values
+
+
+def split_ids(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Splits ``--ids`` values at commas; the option may also be repeated."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

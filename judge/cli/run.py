@@ -1,0 +1,79 @@
+"""``judge run``: grade one program on one task and show each case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import comparison_options, limit_options, read_limits, sandbox_option
+
+if TYPE_CHECKING:
+    from judge.verdict import CaseResult
+
+
+@click.command()
+@click.argument("task")
+@click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the sample suite.")
+@sandbox_option
+@comparison_options
+@limit_options
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON on stdout.")
+@click.option("--show", type=click.IntRange(min=0), default=10, help="Differences to show [10].")
+def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> None:
+    """Grade the program SOLUTION on TASK (an id of the suite).
+
+    Exits with 0 where every case is accepted and with 1 where one is not.
+    """
+    from judge import api  # noqa: PLC0415  `judge run --help` needs none of it
+
+    limits = read_limits(options)
+    results = api.run_program(task, solution, api.ScoreOptions(limits=limits, **options))
+    if as_json:
+        click.echo(json.dumps([_as_json(result) for result in results], ensure_ascii=False))
+    else:
+        _print(results, show)
+    if any(result.verdict.value != "AC" for result in results):
+        click.get_current_context().exit(1)
+
+
+def _as_json(result: CaseResult) -> dict[str, object]:
+    return {
+        "case": result.case,
+        "verdict": result.verdict.value,
+        "phase": result.verdict.phase.value,
+        "cause": result.cause,
+        "run": dict(result.run),
+        "comparison": dict(result.comparison),
+        "timings_s": dict(result.timings_s),
+    }
+
+
+def _print(results: Sequence[CaseResult], show: int) -> None:
+    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
+    from rich.markup import escape  # noqa: PLC0415
+
+    from judge.cli.tables import styled_verdict  # noqa: PLC0415
+    from judge.compare.render import difference_lines  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    for result in results:
+        facts = [f"{phase} {seconds:.3f} s" for phase, seconds in result.timings_s.items()]
+        if isinstance(memory := result.run.get("peak_memory_bytes"), int):
+            facts.append(f"memory {memory / 2**20:.0f} MiB")
+        console.print(
+            f"case {result.case}: {styled_verdict(result.verdict.value)} "
+            f"{result.verdict.description}  [dim]{', '.join(facts)}[/]"
+        )
+        if result.cause:
+            console.print(f"  {escape(result.cause)}")
+        for line in difference_lines(result.comparison, show):
+            console.print(f"    {escape(line)}")
+        stderr = str(result.run.get("stderr", "")).rstrip()
+        if stderr and result.verdict.value in {"RE", "CE", "MLE"}:
+            for line in stderr.splitlines()[-show:]:
+                console.print(f"    [dim]{escape(line)}[/]")

@@ -1,0 +1,59 @@
+"""``judge score``: grade a run, a folder of runs, a .jsonl of solutions, or finished outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.cli.options import (
+    comparison_options,
+    limit_options,
+    read_limits,
+    sandbox_option,
+    split_ids,
+)
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
+@click.option("--out", type=click.Path(path_type=Path), help="Results directory to write.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Submissions at one time [cores].")
+@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
+@sandbox_option
+@comparison_options
+@limit_options
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Grade RESULTS and write report.json beside the records.
+
+    RESULTS is a run directory, a folder of runs, a .jsonl of solutions (fields id, solution, and
+    optionally model, setting, conversation), or a folder of finished output workbooks named
+    {n}_{id}_output.xlsx, which are compared without running anything.
+
+    The same command again continues what was interrupted and judges nothing twice.
+    """
+    from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
+    from judge.progress import progress_for  # noqa: PLC0415
+    from judge.cli.tables import print_run  # noqa: PLC0415
+
+    limits = read_limits(options)
+    jobs = options.pop("jobs") or os.cpu_count() or 1
+    ids = split_ids(options.pop("ids"))
+    chosen = api.ScoreOptions(limits=limits, jobs=jobs, ids=ids, **options)
+    runs = api.score(results, chosen, progress=lambda _: progress_for(quiet=quiet))
+    if as_json:
+        reports = [run.report for run in runs]
+        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
+    else:
+        for run in runs:
+            print_run(run)
+    api.check_complete(runs)
+    if any(api.check_expectations(run)[1] for run in runs):
+        click.get_current_context().exit(1)

@@ -1,0 +1,126 @@
+"""Tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from judge.api import ScoredRun, check_expectations
+from judge.verdict import Verdict
+
+_STYLES = {
+    Verdict.AC: "green",
+    Verdict.WA: "red",
+    Verdict.NC: "magenta",
+    Verdict.SV: "bold red",
+    Verdict.JE: "bold yellow",
+    Verdict.BT: "bold yellow",
+}
+
+
+def styled_verdict(code: str | None) -> str:
+    """A verdict code with its colour, as rich markup; a dash where there is none."""
+    if code is None:
+        return "[dim]-[/]"
+    return f"[{_STYLES.get(Verdict(code), 'yellow')}]{code}[/]"
+
+
+def print_run(run: ScoredRun, console: Console | None = None) -> None:
+    """Prints scores by instruction type, verdict counts, and what was left out."""
+    console = console or Console()
+    report: Any = run.report
+    identity = report["run"]
+    table = Table(title=escape(_title(run, identity)), title_justify="left", title_style="bold")
+    table.add_column("")
+    for heading in ("tasks", "cases", "soft %", "hard %"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdicts")
+    for name, group in report["by_instruction_type"].items():
+        table.add_row(name, *_cells(group))
+    table.add_section()
+    table.add_row("Overall", *_cells(report["overall"]), style="bold")
+    console.print(table)
+    _print_left_out(console, report["overall"])
+    _print_not_calculated(console, run, identity)
+    _print_expectations(console, run)
+    console.print(f"[dim]report: {escape(str(run.path))}/report.json[/]", highlight=False)
+
+
+def _title(run: ScoredRun, identity: Mapping[str, Any]) -> str:
+    parts = [run.path.name]
+    if suite := identity.get("suite"):
+        parts.append(f"suite {suite['name']}")
+    if identity.get("model"):
+        parts.append(str(identity["model"]))
+    parts.append(f"profile {identity.get('profile')}")
+    if sandbox := identity.get("sandbox"):
+        parts.append(str(sandbox["backend"]))
+    return " · ".join(parts)
+
+
+def _cells(group: Mapping[str, Any]) -> list[str]:
+    verdicts = "  ".join(
+        f"{styled_verdict(code)} {count}" for code, count in group["verdicts"].items()
+    )
+    return [
+        str(group["tasks"]),
+        str(group["cases"]),
+        percent(group["soft_restriction"]),
+        percent(group["hard_restriction"]),
+        verdicts,
+    ]
+
+
+def percent(share: float | None) -> str:
+    """A share from 0 to 1 as a percentage with two decimals; a dash where there is none."""
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def _print_left_out(console: Console, overall: Mapping[str, Any]) -> None:
+    excluded = overall["excluded"]
+    if excluded:
+        counts = ", ".join(f"{code} {len(cases)}" for code, cases in excluded.items())
+        everything = overall["including_excluded"]
+        console.print(
+            f"[yellow]Not scored:[/] {counts}. Counted as failed, soft is "
+            f"{percent(everything['soft_restriction'])} % and hard "
+            f"{percent(everything['hard_restriction'])} % of {everything['tasks']} tasks "
+            f"({everything['cases']} cases)."
+        )
+        for code in ("BT", "JE"):
+            for case in excluded.get(code, [])[:5]:
+                console.print(
+                    f"  {code} task {case['id']} case {case['case']}: {escape(case['reason'])}",
+                    highlight=False,
+                )
+    if missing := overall.get("tasks_without_submission"):
+        console.print(f"[dim]{missing} tasks of the suite have no solution here.[/]")
+
+
+def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[str, Any]) -> None:
+    if not run.report["overall"]["verdicts"].get("NC"):  # type: ignore[index]
+        return
+    engines = identity.get("recalc", {}).get("engines", [])
+    if not any(str(engine).startswith("libreoffice") for engine in engines):
+        console.print(
+            "[yellow]NC:[/] some formulas could not be calculated, and LibreOffice is not here. "
+            "`judge sandbox build --office` adds it."
+        )
+
+
+def _print_expectations(console: Console, run: ScoredRun) -> None:
+    expected, mismatches = check_expectations(run)
+    if not expected:
+        return
+    met = expected - len(mismatches)
+    colour = "red" if mismatches else "green"
+    console.print(f"[{colour}]{met} of {expected} cases have the verdict that they must get.[/]")
+    for each in mismatches:
+        console.print(
+            f"  task {escape(each.task_id)} ({escape(each.label)}), case {each.case}: "
+            f"expected {styled_verdict(each.expected)}, got {each.actual}"
+        )

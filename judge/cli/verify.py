@@ -1,0 +1,108 @@
+"""``judge verify``: hold a suite against itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import comparison_options, sandbox_option, split_ids
+from judge.errors import SuiteError
+
+if TYPE_CHECKING:
+    from judge.verify import CaseCheck
+
+
+@click.command()
+@click.argument("suite")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at one time [cores].")
+@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
+@sandbox_option
+@comparison_options
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+def verify(suite: str, as_json: bool, **options: Any) -> None:
+    """Check that SUITE can be judged.
+
+    Every gold must be accepted as its own answer. Tasks that an untouched input passes are listed,
+    and so are golds with formulas that nobody computed and files that cannot be read.
+    Exits with 3 where a gold is not accepted or a file cannot be read.
+    """
+    from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
+
+    jobs = options.pop("jobs") or os.cpu_count() or 1
+    ids = split_ids(options.pop("ids"))
+    chosen = api.ScoreOptions(dataset=suite, jobs=jobs, ids=ids, **options)
+    live = sys.stderr.isatty()
+    with click.progressbar(
+        length=0, label="verifying", file=sys.stderr, hidden=not live, show_pos=True
+    ) as bar:
+
+        def on_case(_: CaseCheck, total: int) -> None:
+            bar.length = total
+            bar.update(1)
+
+        checks = api.verify(chosen, on_case=on_case)
+    if as_json:
+        click.echo(json.dumps(_as_json(checks), ensure_ascii=False))
+    else:
+        _print(checks)
+    refused = [check for check in checks if not check.gold_accepted or check.input_problem]
+    if refused:
+        raise SuiteError(
+            f"{len(refused)} of {len(checks)} cases cannot be judged as they are",
+            hint="`judge dataset validate` says what is wrong with the files and positions.",
+        )
+
+
+def _as_json(checks: Sequence[CaseCheck]) -> dict[str, object]:
+    return {
+        "cases": len(checks),
+        "golds_accepted": sum(check.gold_accepted for check in checks),
+        "untouched_accepted": sum(check.untouched_accepted is True for check in checks),
+        "tasks_passed_untouched": _passed_untouched(checks),
+        "checks": [asdict(check) for check in checks],
+    }
+
+
+def _passed_untouched(checks: Sequence[CaseCheck]) -> list[str]:
+    by_task: dict[str, list[bool]] = {}
+    for check in checks:
+        by_task.setdefault(check.task_id, []).append(check.untouched_accepted is True)
+    return [task_id for task_id, passed in by_task.items() if all(passed)]
+
+
+def _print(checks: Sequence[CaseCheck]) -> None:
+    accepted = sum(check.gold_accepted for check in checks)
+    click.echo(f"golds accepted as their own answer: {accepted} of {len(checks)} cases")
+    for check in checks:
+        if not check.gold_accepted:
+            click.echo(f"  task {check.task_id} case {check.case}: {check.gold_problem}")
+    unreadable = [check for check in checks if check.input_problem]
+    click.echo(f"inputs that cannot be read: {len(unreadable)}")
+    for check in unreadable:
+        click.echo(f"  task {check.task_id} case {check.case}: {check.input_problem}")
+    uncached = [check for check in checks if check.uncached_formulas]
+    cells = sum(check.uncached_formulas for check in uncached)
+    left = sum(check.not_calculated for check in uncached)
+    tasks = list(dict.fromkeys(check.task_id for check in uncached))
+    click.echo(
+        f"golds with formulas that have no stored value in the range: {len(uncached)} cases of "
+        f"{len(tasks)} tasks, {cells} cells, of which {left} could not be calculated"
+    )
+    if tasks:
+        click.echo(f"  {', '.join(tasks)}")
+    untouched = [check for check in checks if check.untouched_accepted]
+    passed = _passed_untouched(checks)
+    click.echo(
+        f"untouched inputs accepted: {len(untouched)} cases; tasks that they pass: {len(passed)}"
+    )
+    if passed:
+        click.echo(f"  {', '.join(passed)}")
+    noted = {check.task_id for check in checks if check.notes}
+    click.echo(f"tasks whose answer position was read with a note: {len(noted)}")

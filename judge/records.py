@@ -1,0 +1,135 @@
+"""Records of cases.jsonl: results written down, read back, and reused.
+
+A record holds two keys. ``run_key`` is the hash of everything that could change what the program
+did; ``comparison_key`` adds everything that could change what the judge says of it. Where both are
+as they were, nothing is done; where only the first is, the stored output is judged again and no
+code runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.errors import StoreError
+from judge.store import CASES_FILE, RunDirectory
+from judge.verdict import CaseResult, Verdict
+
+CaseKey = tuple[str, int, int]
+"""(task id, sample, case number)"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseKeys:
+    """The two reuse keys of a case, as hexadecimal SHA-256."""
+
+    run: str
+    comparison: str
+
+
+class FileDigests:
+    """SHA-256 of files, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """The digest as hexadecimal digits."""
+        digest = self._known.get(path)
+        if digest is None:
+            digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digest
+
+
+class KnownCases:
+    """The records of a results directory; the last one of each case counts."""
+
+    def __init__(self, store: RunDirectory) -> None:
+        self._store = store
+        self._records = {record_key(record): record for record in store.read_records(CASES_FILE)}
+
+    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record, where nothing that could change it has changed."""
+        record = self._records.get(key)
+        if record is None or record.get("comparison_key") != keys.comparison:
+            return None
+        result = result_of_record(record)
+        return None if result.verdict is Verdict.JE else result
+
+    def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
+        """A run on record that need not be repeated, with its output where it left one.
+
+        Returns:
+            The recorded result (whose verdict may belong to another comparison) and the output
+            workbook's bytes; None where the program has to run again.
+        """
+        record = self._records.get(key)
+        if record is None or record.get("run_key") != keys.run:
+            return None
+        result = result_of_record(record)
+        digest = result.run.get("output_sha256")
+        if isinstance(digest, str):
+            output = self._store.get_workbook(digest)
+            return None if output is None else (result, output)
+        return None if result.verdict is Verdict.JE else (result, None)
+
+
+def record_key(record: Mapping[str, object]) -> CaseKey:
+    """Which case a record is about."""
+    return (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
+
+
+def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
+    """Turns a result into the record that is appended to cases.jsonl."""
+    return {
+        "task": result.task_id,
+        "sample": result.sample,
+        "case": result.case,
+        "verdict": result.verdict.value,
+        "phase": result.verdict.phase.value,
+        "cause": result.cause,
+        "run_key": keys.run,
+        "comparison_key": keys.comparison,
+        "run": dict(result.run),
+        "comparison": dict(result.comparison),
+        "timings_s": {name: round(value, 5) for name, value in result.timings_s.items()},
+    }
+
+
+def result_of_record(record: Mapping[str, object]) -> CaseResult:
+    """Turns a record of cases.jsonl into a result.
+
+    Raises:
+        StoreError: the record lacks a field or holds an unknown verdict.
+    """
+    try:
+        task_id, sample, case = record_key(record)
+        return CaseResult(
+            task_id=task_id,
+            sample=sample,
+            case=case,
+            verdict=Verdict(str(record["verdict"])),
+            cause=str(record.get("cause", "")),
+            run=_mapping(record.get("run")),
+            comparison=_mapping(record.get("comparison")),
+            timings_s={
+                name: float(str(value)) for name, value in _mapping(record.get("timings_s")).items()
+            },
+        )
+    except (KeyError, ValueError) as error:
+        raise StoreError(
+            f"{CASES_FILE}: a record is not of this judge's form ({error})",
+            hint="Take the record out; its case is judged again.",
+        ) from error
+
+
+def read_results(store: RunDirectory) -> Iterable[CaseResult]:
+    """The results on record, the last one of each case."""
+    last = {record_key(record): record for record in store.read_records(CASES_FILE)}
+    return [result_of_record(record) for record in last.values()]
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""Reports: what a results directory says, for machines and for people."""

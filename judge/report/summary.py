@@ -1,0 +1,146 @@
+"""``report.json``: the scores of a run, derived from its records alone.
+
+Nothing measured goes in (no seconds, no bytes), so that two runs that judged the same give the same
+report, however often either of them was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from judge.score import GroupScore, SubmissionScore, score_group, score_submission
+from judge.task import InstructionType, Task
+from judge.verdict import CaseResult, Verdict, count_verdicts
+
+REPORT_SCHEMA_VERSION = 1
+
+_IDENTITY_FIELDS = (
+    "suite",
+    "model",
+    "setting",
+    "profile",
+    "style",
+    "recalc",
+    "limits",
+    "sandbox",
+    "judge_version",
+)
+
+
+def build_report(
+    run: Mapping[str, object],
+    graded: Sequence[tuple[Task, int]],
+    results: Iterable[CaseResult],
+    *,
+    without_submission: int = 0,
+) -> dict[str, object]:
+    """Builds the document that is written to ``report.json``.
+
+    Args:
+        run: the run's description, as in ``run.json``.
+        graded: every task with the sample number of a submission to report on, in suite order.
+        results: results on record; those of other submissions are left out.
+        without_submission: tasks of the suite that the run holds no submission of.
+
+    Returns:
+        A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
+        with ``tasks``, ``cases``, ``soft_restriction``, ``hard_restriction`` from 0 to 1,
+        ``verdicts``, ``excluded``, ``including_excluded``), and ``tasks[]``.
+    """
+    by_case = {(each.task_id, each.sample, each.case): each for each in results}
+    scores: list[tuple[Task, SubmissionScore, list[CaseResult]]] = []
+    for task, sample in graded:
+        found = [by_case.get((task.id, sample, case.number)) for case in task.cases]
+        verdicts = [None if each is None else each.verdict for each in found]
+        present = [each for each in found if each is not None]
+        scores.append((task, score_submission(task.id, sample, verdicts), present))
+    by_type: dict[InstructionType, list[tuple[Task, SubmissionScore, list[CaseResult]]]]
+    by_type = defaultdict(list)
+    for entry in scores:
+        by_type[entry[0].instruction_type].append(entry)
+    return {
+        "schema_version": REPORT_SCHEMA_VERSION,
+        "run": {name: run[name] for name in _IDENTITY_FIELDS if name in run},
+        "overall": _group(scores) | {"tasks_without_submission": without_submission},
+        "by_instruction_type": {
+            kind.value: _group(by_type[kind]) for kind in InstructionType if kind in by_type
+        },
+        "tasks": [_task_entry(task, score, present) for task, score, present in scores],
+    }
+
+
+def _group(
+    entries: Sequence[tuple[Task, SubmissionScore, list[CaseResult]]],
+) -> dict[str, object]:
+    group = score_group(score for _, score, _ in entries)
+    results = [result for _, _, present in entries for result in present]
+    return {
+        "tasks": group.tasks,
+        "cases": group.cases,
+        "soft_restriction": group.soft,
+        "hard_restriction": group.hard,
+        "verdicts": count_verdicts(results),
+        "excluded": _excluded(entries),
+        "including_excluded": _all_of_it(group),
+    }
+
+
+def _all_of_it(group: GroupScore) -> dict[str, object]:
+    return {
+        "tasks": group.all_tasks,
+        "cases": group.all_cases,
+        "soft_restriction": group.soft_of_all,
+        "hard_restriction": group.hard_of_all,
+    }
+
+
+def _excluded(
+    entries: Sequence[tuple[Task, SubmissionScore, list[CaseResult]]],
+) -> dict[str, list[dict[str, object]]]:
+    excluded: dict[str, list[dict[str, object]]] = {}
+    for task, score, present in entries:
+        for result in present:
+            if not result.verdict.is_scored:
+                excluded.setdefault(result.verdict.value, []).append(_reason(result))
+        known = {result.case for result in present}
+        excluded.setdefault("not_run", []).extend(
+            {"id": task.id, "sample": score.sample, "case": case.number}
+            for case in task.cases
+            if case.number not in known
+        )
+    return {code: cases for code, cases in excluded.items() if cases}
+
+
+def _reason(result: CaseResult) -> dict[str, object]:
+    return {
+        "id": result.task_id,
+        "sample": result.sample,
+        "case": result.case,
+        "reason": result.cause,
+    }
+
+
+def _task_entry(
+    task: Task, score: SubmissionScore, present: Sequence[CaseResult]
+) -> dict[str, object]:
+    entry: dict[str, object] = {
+        "id": task.raw_id if task.raw_id is not None else task.id,
+        "sample": score.sample,
+        "instruction_type": task.instruction_type.value,
+        "test_case_results": [None if each is None else each.value for each in score.verdicts],
+        "soft_restriction": score.soft,
+        "hard_restriction": score.hard,
+    }
+    causes = {str(result.case): result.cause for result in present if result.cause}
+    if causes:
+        entry["causes"] = causes
+    disagreeing = [
+        result.case
+        for result in present
+        if isinstance(official := result.comparison.get("official_equal"), bool)
+        and official != (result.verdict is Verdict.AC)
+    ]
+    if disagreeing:
+        entry["official_disagrees"] = disagreeing
+    return entry
