@@ -1,0 +1,128 @@
+"""Facts to verdicts, as a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.compare.comparison import Comparison, DifferenceClass
+from judge.grader import last_error_line, verdict_of_comparison, verdict_of_run
+from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.verdict import Verdict
+
+TRACEBACK = b"""a warning before it all
+Traceback (most recent call last):
+  File "/mnt/data/solution.py", line 3, in <module>
+    frame["nothing"]
+  File "/usr/lib/python3/x.py", line 1, in __getitem__
+    raise KeyError(key)
+KeyError: 'nothing'
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "expected"),
+    [
+        (RunStatus.OK, OutputStatus.COLLECTED, None),
+        (RunStatus.OK, OutputStatus.MISSING, Verdict.NO),
+        (RunStatus.OK, OutputStatus.NOT_A_FILE, Verdict.NO),
+        (RunStatus.OK, OutputStatus.TOO_LARGE, Verdict.OLE),
+        (RunStatus.OK, OutputStatus.LINK, Verdict.SV),
+        (RunStatus.OK, OutputStatus.SPECIAL, Verdict.SV),
+        (RunStatus.EXITED, OutputStatus.COLLECTED, Verdict.RE),
+        (RunStatus.EXITED, OutputStatus.MISSING, Verdict.RE),
+        (RunStatus.EXITED, OutputStatus.LINK, Verdict.SV),
+        (RunStatus.COMPILE_ERROR, OutputStatus.MISSING, Verdict.CE),
+        (RunStatus.SIGNALED, OutputStatus.MISSING, Verdict.RE),
+        (RunStatus.CPU_LIMIT, OutputStatus.COLLECTED, Verdict.TLE),
+        (RunStatus.WALL_LIMIT, OutputStatus.MISSING, Verdict.TLE),
+        (RunStatus.WALL_LIMIT, OutputStatus.SPECIAL, Verdict.SV),
+        (RunStatus.MEMORY_LIMIT, OutputStatus.MISSING, Verdict.MLE),
+        (RunStatus.DISK_LIMIT, OutputStatus.MISSING, Verdict.OLE),
+    ],
+)
+def test_the_verdict_of_a_run(
+    status: RunStatus, output: OutputStatus, expected: Verdict | None
+) -> None:
+    verdict, cause = verdict_of_run(RunResult(status=status, output_status=output, exit_code=1))
+    assert verdict is expected
+    assert bool(cause) == (expected is not None)
+
+
+@pytest.mark.parametrize("status", list(RunStatus))
+@pytest.mark.parametrize("output", list(OutputStatus))
+def test_every_combination_of_facts_has_a_verdict(status: RunStatus, output: OutputStatus) -> None:
+    verdict, _ = verdict_of_run(RunResult(status=status, output_status=output))
+    assert (verdict is None) == (status is RunStatus.OK and output is OutputStatus.COLLECTED)
+
+
+def test_the_cause_of_a_runtime_error_is_the_exception() -> None:
+    result = RunResult(
+        RunStatus.EXITED, OutputStatus.MISSING, exit_code=1, stderr=TRACEBACK + b"bye\n"
+    )
+    assert verdict_of_run(result) == (Verdict.RE, "KeyError: 'nothing'")
+
+
+def test_a_signal_is_named() -> None:
+    result = RunResult(RunStatus.SIGNALED, OutputStatus.MISSING, signal=11)
+    assert verdict_of_run(result) == (Verdict.RE, "ended by SIGSEGV")
+
+
+def test_an_allocation_that_was_refused_is_a_matter_of_memory() -> None:
+    stderr = b"Traceback (most recent call last):\n  File x\nMemoryError\n"
+    result = RunResult(RunStatus.EXITED, OutputStatus.MISSING, exit_code=1, stderr=stderr)
+    assert verdict_of_run(result) == (Verdict.MLE, "MemoryError")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        (TRACEBACK, "KeyError: 'nothing'"),
+        (b"", ""),
+        (b"plain words\n", "plain words"),
+        (b"\xff\xfe broken", "\ufffd\ufffd broken"),
+        (b"Traceback (most recent call last):\n  File cut off", ""),
+        (
+            TRACEBACK
+            + b"\nDuring handling of the above exception, another exception occurred:\n\n"
+            + TRACEBACK.replace(b"KeyError: 'nothing'", b"ValueError: two\nlines"),
+            "ValueError: two",
+        ),
+    ],
+)
+def test_the_line_that_names_the_exception(stderr: bytes, line: str) -> None:
+    assert last_error_line(stderr) == line
+
+
+def test_a_very_long_exception_is_cut() -> None:
+    line = last_error_line(b"ValueError: " + b"x" * 10_000)
+    assert len(line) == 300
+    assert line.endswith("…")
+
+
+def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
+    return Comparison(
+        equal=not counts,
+        profile="standard",
+        ranges=(),
+        cells=10,
+        differing_cells=sum(counts.values()),
+        difference_counts=counts,
+        differences=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({}, Verdict.AC),
+        ({DifferenceClass.WRONG_VALUE: 1}, Verdict.WA),
+        ({DifferenceClass.NOT_CALCULATED: 3}, Verdict.NC),
+        ({DifferenceClass.NOT_CALCULATED: 3, DifferenceClass.MISSING: 1}, Verdict.WA),
+        ({DifferenceClass.NOT_CALCULATED: 3, DifferenceClass.MISSING: 0}, Verdict.NC),
+        ({DifferenceClass.MISSING_SHEET: 1}, Verdict.WA),
+    ],
+)
+def test_the_verdict_of_a_comparison(
+    counts: dict[DifferenceClass, int], expected: Verdict
+) -> None:
+    assert verdict_of_comparison(_comparison(counts))[0] is expected
