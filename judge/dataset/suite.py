@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +36,7 @@ class Suite:
     format: str
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()
+    _whole: Suite | None = field(default=None, repr=False, compare=False)
     _by_id: dict[str, Task] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,10 +69,8 @@ class Suite:
             )
         return found
 
-    def select(
-        self, ids: Sequence[int | str] | None = None, limit: int | None = None
-    ) -> tuple[Task, ...]:
-        """Some of the tasks, in suite order.
+    def select(self, ids: Sequence[int | str] | None = None, limit: int | None = None) -> Suite:
+        """The suite with some of its tasks only, in suite order; the digest stays the whole's.
 
         Args:
             ids: the ids that are wanted; None for every task.
@@ -90,7 +89,9 @@ class Suite:
                     hint=f"`judge dataset list {self.root}` names its tasks",
                 )
             tasks = tuple(task for task in tasks if task.id in wanted)
-        return tasks if limit is None else tasks[:limit]
+        if limit is not None:
+            tasks = tasks[:limit]
+        return replace(self, tasks=tasks, _whole=self._whole or self)
 
     @cached_property
     def digest(self) -> str:
@@ -102,6 +103,8 @@ class Suite:
         Raises:
             SuiteError: a file went away or cannot be read.
         """
+        if self._whole is not None:
+            return self._whole.digest
         whole = hashlib.sha256()
         whole.update(_file_digest(self.dataset_path))
         for task in self.tasks:
