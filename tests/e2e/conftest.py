@@ -1,0 +1,71 @@
+"""The command as a user runs it: a process of its own, with its exit code, stdout and stderr."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import JudgeError
+from judge.sandbox import open_sandbox
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
+
+
+@pytest.fixture(scope="session")
+def cli() -> Cli:
+    """Runs ``judge`` with arguments and returns what came of it."""
+
+    def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
+            cwd=cwd,
+        )
+
+    return run
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    ],
+)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The name of each sandbox backend; skips where the machine cannot have it."""
+    name: str = request.param
+    require_backend(name)
+    return name
+
+
+def require_backend(name: str) -> None:
+    """Skips the test where the machine cannot have the backend."""
+    try:
+        open_sandbox(name, jobs=1).close()
+    except JudgeError as error:
+        pytest.skip(f"no {name} here: {error.message}")
+
+
+def verdicts_of(report: dict[str, Any]) -> dict[tuple[str, int], list[str | None]]:
+    """(task id, sample) -> verdict codes in case order."""
+    return {
+        (str(task["id"]), task["sample"]): task["test_case_results"] for task in report["tasks"]
+    }
+
+
+def read_report(run: Path) -> dict[str, Any]:
+    """The report.json of a run."""
+    report: dict[str, Any] = json.loads((run / "report.json").read_text())
+    return report

@@ -1,0 +1,182 @@
+"""A hundred solutions that a language model wrote, on 298 published cases."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import COMMAND, Cli, read_report, require_backend, verdicts_of
+
+pytestmark = [pytest.mark.data, pytest.mark.slow]
+
+PUBLISHED_BEST_SOFT = 0.683
+PUBLISHED_BEST_HARD = 0.63
+
+
+@pytest.fixture(scope="session")
+def solutions(judge_data: Path) -> Path:
+    """The .jsonl of model-written solutions."""
+    return judge_data / "model_solutions" / "single_claude_dev100.jsonl"
+
+
+@pytest.fixture(scope="session")
+def suite(judge_data: Path) -> Path:
+    """The suite that they answer."""
+    return judge_data / "spreadsheetbench_912_dev300"
+
+
+@pytest.fixture(scope="session")
+def graded(
+    cli: Cli, solutions: Path, suite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """backend -> run directory of the whole hundred, graded with the defaults."""
+    runs: dict[str, Path] = {}
+    for backend in ("docker", "bubblewrap"):
+        require_backend(backend)
+        run = tmp_path_factory.mktemp(backend) / "run"
+        done = cli("score", solutions, "--dataset", suite, "--out", run, "--sandbox", backend, "-q")
+        assert done.returncode == 0, done.stderr
+        runs[backend] = run
+    return runs
+
+
+@pytest.mark.docker
+@pytest.mark.bubblewrap
+@pytest.mark.office
+def test_both_backends_give_the_same_verdicts_and_the_expected_score(
+    graded: dict[str, Path],
+) -> None:
+    reports = {backend: read_report(run) for backend, run in graded.items()}
+    assert verdicts_of(reports["docker"]) == verdicts_of(reports["bubblewrap"])
+    for report in reports.values():
+        overall = report["overall"]
+        assert (overall["tasks"], overall["cases"]) == (100, 298)
+        assert overall["excluded"] == {}
+        assert overall["soft_restriction"] >= PUBLISHED_BEST_SOFT
+        assert overall["hard_restriction"] >= PUBLISHED_BEST_HARD
+
+
+def _published(judge_data: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    path = judge_data / "official_verdicts" / "model_solutions_dev100.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(str(row["task"]), int(row["case"])): row for row in rows}
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+@pytest.mark.docker
+def test_without_recalculation_official_accepts_what_the_published_script_accepted(
+    cli: Cli, graded: dict[str, Path], suite: Path, judge_data: Path, tmp_path: Path
+) -> None:
+    source = graded["bubblewrap"]
+    run = tmp_path / "official"
+    done = cli(
+        "score", source / "submissions.jsonl", "--dataset", suite, "--out", run,
+        "--recalc", "never", "--profile", "official", "--sandbox", "bubblewrap", "-q",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    verdicts = verdicts_of(read_report(run))
+    published = _published(judge_data)
+    ours = {key: verdicts[key[0], 0][key[1] - 1] == "AC" for key in published}
+    theirs = {key: bool(row["accepted_as_written"]) for key, row in published.items()}
+    assert {key: value for key, value in ours.items() if value != theirs[key]} == {}
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+@pytest.mark.docker
+def test_grading_again_with_another_profile_runs_no_code(
+    cli: Cli, graded: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "again"
+    subprocess.run(["cp", "-r", graded["bubblewrap"], run], check=True)
+    before = {
+        (record["task"], record["case"]): record["run"]
+        for record in map(json.loads, (run / "cases.jsonl").read_text().splitlines())
+    }
+    done = cli("score", run, "--profile", "strict", "--sandbox", "bubblewrap", "-q", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["run"]["profile"] == "strict"
+    for record in map(json.loads, (run / "cases.jsonl").read_text().splitlines()):
+        assert record["run"] == before[record["task"], record["case"]]
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+def test_a_run_that_was_killed_ends_like_one_that_was_left_alone(
+    cli: Cli, solutions: Path, suite: Path, tmp_path: Path
+) -> None:
+    require_backend("bubblewrap")
+    options = ["--dataset", str(suite), "--limit", "40", "--sandbox", "bubblewrap", "-q"]
+    alone = tmp_path / "alone" / "run"
+    assert cli("score", solutions, *options, "--out", alone).returncode == 0
+    killed = tmp_path / "killed" / "run"
+    command = [*COMMAND, "score", str(solutions), *options, "--out", str(killed)]
+    cases = killed / "cases.jsonl"
+    kills = 0
+    for at_least in (5, 25, 45):
+        process = subprocess.Popen(command, start_new_session=True)
+        while process.poll() is None:
+            if cases.exists() and cases.read_bytes().count(b"\n") >= at_least:
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.01)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills >= 2, "the run ended before it could be killed"
+    assert cli("score", solutions, *options, "--out", killed).returncode == 0
+    records = [json.loads(line) for line in cases.read_text().splitlines()]
+    keys = [(record["task"], record["case"]) for record in records]
+    assert len(keys) == len(set(keys)), "a finished case ran twice"
+    assert _timeless(read_report(killed)) == _timeless(read_report(alone))
+
+
+def _timeless(report: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in report.items() if name != "run"}
+
+
+@pytest.mark.bubblewrap
+def test_ctrl_c_leaves_a_run_that_continues(
+    cli: Cli, solutions: Path, suite: Path, tmp_path: Path
+) -> None:
+    require_backend("bubblewrap")
+    run = tmp_path / "run"
+    options = ["--dataset", str(suite), "--limit", "30", "--recalc", "never", "-q"]
+    command = [*COMMAND, "score", str(solutions), *options, "--sandbox", "bubblewrap", "--out"]
+    process = subprocess.Popen([*command, str(run)], stderr=subprocess.PIPE, text=True)
+    cases = run / "cases.jsonl"
+    while not (cases.exists() and cases.read_bytes().count(b"\n") >= 5):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command continues it" in stderr
+    done = cli("score", solutions, *options, "--sandbox", "bubblewrap", "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert read_report(run)["overall"]["excluded"] == {}
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [("spreadsheetbench_912_dev300", 897), ("spreadsheetbench_verified_dev128", 128)],
+)
+def test_every_published_gold_is_accepted_as_its_own_answer(
+    cli: Cli, judge_data: Path, name: str, cases: int
+) -> None:
+    require_backend("bubblewrap")
+    done = cli("verify", judge_data / name, "--json", "--sandbox", "bubblewrap")
+    findings = json.loads(done.stdout)
+    refused = [each for each in findings["checks"] if not each["gold_accepted"]]
+    assert refused == []
+    assert (findings["cases"], findings["golds_accepted"]) == (cases, cases)
+    assert done.returncode == 0, done.stderr
+    assert findings["tasks_passed_untouched"], "no untouched input passes: too good to be true"

@@ -1,0 +1,57 @@
+"""The sample suite: every submission gets the verdict that it was made to get."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.conftest import REPOSITORY
+from tests.e2e.conftest import Cli, read_report, verdicts_of
+
+SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
+SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
+
+
+def test_every_sample_gets_its_verdict(cli: Cli, backend: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = ("--dataset", "sample", "--out", run, "--sandbox", backend, *SHORT)
+    done = cli("score", SUBMISSIONS, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Overall" in done.stdout
+    verdicts = verdicts_of(read_report(run))
+    seen = {verdict for each in verdicts.values() for verdict in each}
+    assert {"AC", "WA", "NO", "IW", "CE", "RE", "TLE", "MLE", "OLE", "SV"} <= seen
+    for line in SUBMISSIONS.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        found = verdicts[str(record["id"]), record.get("sample", 0)]
+        expected = record["expected"]
+        codes = [expected] * len(found) if isinstance(expected, str) else expected
+        if len(codes) == 1:
+            codes = codes * len(found)
+        assert found == codes, (record["id"], record.get("label"))
+
+    before = (run / "cases.jsonl").read_bytes()
+    again = cli("score", run, "--sandbox", backend, "--json", *SHORT)
+    assert again.returncode == 0, again.stderr
+    assert (run / "cases.jsonl").read_bytes() == before, "a finished case was judged again"
+    assert verdicts_of(json.loads(again.stdout)) == verdicts
+
+
+def test_golds_as_finished_outputs_are_accepted_without_running_anything(
+    cli: Cli, tmp_path: Path
+) -> None:
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    for gold in (REPOSITORY / "dataset" / "sample").rglob("*_answer.xlsx"):
+        (outputs / gold.name.replace("_answer", "_output")).write_bytes(gold.read_bytes())
+    done = cli(
+        "score", outputs, "--dataset", "sample", "--out", tmp_path / "run", "--recalc", "never",
+        "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["overall"]["soft_restriction"] == 1.0
+    assert set(report["overall"]["verdicts"]) == {"AC"}
+    (outputs / next(outputs.iterdir()).name).write_text("not a workbook")
+    again = json.loads(cli("score", tmp_path / "run", "--recalc", "never", "--json").stdout)
+    assert again["overall"]["verdicts"]["IW"] == 1
