@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from judge.dataset.archive import ARCHIVE_SUFFIXES, unpack_once
+from judge.dataset.sources import load_sources
 from judge.errors import SuiteError
 
 SAMPLE = "sample"
@@ -76,10 +77,16 @@ def locate_suite(source: Path | str) -> Located:
             return Located(SAMPLE, data_folder() / SAMPLE)
         if fetched_folder(source).is_dir():
             return _in_folder(fetched_folder(source), source)
+        if source in {published.name for published in load_sources(data_folder())}:
+            raise SuiteError(
+                f"the suite {source} is not on this machine yet",
+                faults=(f"{fetched_folder(source)}: does not exist",),
+                hint=f"judge dataset fetch {source}",
+            )
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite",
         faults=(f"{source}: does not exist",),
-        hint="`judge dataset fetch` names the published suites; `sample` is always there",
+        hint="`judge dataset list` names the published suites; `sample` is always there",
     )
 
 

@@ -1,0 +1,1 @@
+"""What the sample suite is made of: one module for each task."""
