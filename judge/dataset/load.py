@@ -19,8 +19,11 @@ _HINT = "`judge dataset validate` lists these faults again; dataset/schema.md is
 
 @dataclass
 class _Findings:
+    """What was found on the way; ``inside`` says which folders really lie in the suite."""
+
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    inside: dict[Path, bool] = field(default_factory=dict)
 
 
 def load_suite(source: Path | str) -> Suite:
@@ -65,7 +68,7 @@ def load_suite(source: Path | str) -> Suite:
         )
     return Suite(
         name=located.name,
-        root=located.root,
+        root=located.root.absolute(),
         format=SPREADSHEETBENCH_VERIFIED if 2 * verified > len(tasks) else SPREADSHEETBENCH,
         tasks=tuple(tasks),
         notes=tuple(findings.notes),
@@ -113,7 +116,11 @@ def _read_task(
 ) -> tuple[Task | None, Pairing | None]:
     """Lists a task's folder and pairs its workbooks."""
     folder = root / record.folder
-    if not Path(os.path.realpath(folder)).is_relative_to(root):
+    # Nearly all tasks share one parent: only that and links are worth resolving.
+    place = folder if folder.is_symlink() else folder.parent
+    if place not in findings.inside:
+        findings.inside[place] = Path(os.path.realpath(place)).is_relative_to(root)
+    if not findings.inside[place]:
         findings.faults.append(f"{label}: {record.folder} is a link that leaves the suite")
         return None, None
     try:
