@@ -122,7 +122,5 @@ def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
         ({DifferenceClass.MISSING_SHEET: 1}, Verdict.WA),
     ],
 )
-def test_the_verdict_of_a_comparison(
-    counts: dict[DifferenceClass, int], expected: Verdict
-) -> None:
+def test_the_verdict_of_a_comparison(counts: dict[DifferenceClass, int], expected: Verdict) -> None:
     assert verdict_of_comparison(_comparison(counts))[0] is expected
