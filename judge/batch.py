@@ -39,6 +39,9 @@ from judge.verdict import CaseResult, Verdict
 ATTEMPTS = 3
 """How often a case is tried before a failure of ours is recorded as JE."""
 
+PAUSE_S = 0.5
+"""Seconds to wait before the second attempt; the third waits twice as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -258,7 +261,7 @@ class _Worker:
         case_input = case.input_path.read_bytes()
         problem: SandboxError | None = None
         for attempt in range(ATTEMPTS):
-            if self.stop.wait(0.5 * attempt):
+            if self.stop.wait(PAUSE_S * attempt):
                 break
             try:
                 session = session or self._sandbox.session()
