@@ -69,7 +69,7 @@ def locate_suite(source: Path | str) -> Located:
         # "sample" beside a folder of that name that is no suite: the name is meant.
         if str(source) == SAMPLE and not (path / _DATASET).is_file():
             return Located(SAMPLE, data_folder() / SAMPLE)
-        return _in_folder(path, path.resolve().name)
+        return _in_folder(path)
     if path.is_file():
         return _in_file(path)
     if isinstance(source, str) and os.sep not in source:
@@ -107,16 +107,16 @@ def _in_file(path: Path) -> Located:
     )
 
 
-def _in_folder(folder: Path, name: str) -> Located:
+def _in_folder(folder: Path, name: str | None = None) -> Located:
     """The folder itself, or the only folder in it that holds a ``dataset.json``."""
     if (folder / _DATASET).is_file():
-        return Located(name, folder)
+        return Located(name or folder.resolve().name, folder)
     try:
         inner = sorted(entry for entry in folder.iterdir() if (entry / _DATASET).is_file())
     except OSError as error:
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
     if len(inner) == 1:
-        return Located(inner[0].name if name == folder.name else name, inner[0])
+        return Located(name or inner[0].name, inner[0])
     if inner:
         names = ", ".join(entry.name for entry in inner)
         raise SuiteError(
