@@ -185,6 +185,7 @@ class Opened:
         self._settings: Settings | None = None
 
     def score_source(self, source: _Source, progress: Callable[[str], Progress]) -> ScoredRun:
+        """Scores one run into its results directory."""
         with RunDirectory(source.run) as store:
             run = store.read_run() or {}
             suite = self._suite(source, run)
