@@ -54,7 +54,9 @@ def load_suite(source: Path | str) -> Suite:
             seen[task_id] = index
         if record is None:
             continue
-        findings.notes.extend(f"{label}: {note}" for note in record.notes)
+        if record.unknown_fields:
+            names = ", ".join(record.unknown_fields)
+            findings.notes.append(f"{label}: unknown fields are left aside: {names}")
         task, pairing = _read_task(record, real_root, label, findings)
         if task is not None and pairing is not None:
             tasks.append(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -44,7 +44,7 @@ class TaskRecord:
         data_position: where the input's data lies, or None.
         excluded: why the suite leaves the task out, or None.
         checker: the checker and its options.
-        notes: what is odd and was let through: an empty instruction, unknown fields.
+        unknown_fields: names of fields that mean nothing to the judge.
     """
 
     raw_id: int | str
@@ -56,7 +56,7 @@ class TaskRecord:
     data_position: str | None
     excluded: str | None
     checker: CheckerSpec
-    notes: tuple[str, ...]
+    unknown_fields: tuple[str, ...]
 
     @property
     def id(self) -> str:
@@ -128,17 +128,9 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
         data_position=data_position,
         excluded=excluded,
         checker=checker,
-        notes=tuple(_notes(record)),
+        unknown_fields=tuple(sorted(record.keys() - KNOWN_FIELDS)),
     )
     return checked, ()
-
-
-def _notes(record: Mapping[str, object]) -> Iterator[str]:
-    if not str(record.get("instruction", "")).strip():
-        yield "field 'instruction' is empty: a chat model sees no question"
-    unknown = sorted(record.keys() - KNOWN_FIELDS)
-    if unknown:
-        yield f"unknown fields are left aside: {', '.join(unknown)}"
 
 
 def _instruction(fields: _Fields) -> str:
