@@ -16,6 +16,9 @@ ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 MAX_UNPACKED_BYTES = 8 * 1024**3
 """An archive that would unpack to more is refused (the largest published suite takes 0.2 GB)."""
 
+MAX_MEMBERS = 200_000
+"""An archive with more files than that is refused (the largest published suite has 5,464)."""
+
 _MAX_FAULTS = 20
 
 
@@ -86,10 +89,11 @@ def _extract(archive: Path, scratch: Path) -> None:
             elif not _is_litter(member.name):
                 members.append(member)
                 total += member.size
+            # Asked on the way: a bomb must not be read to its end.
+            if total > MAX_UNPACKED_BYTES or len(members) > MAX_MEMBERS:
+                raise _too_much(archive, total, len(members))
         if bad:
             raise _refused(archive, bad)
-        if total > MAX_UNPACKED_BYTES:
-            raise _refused(archive, [f"would unpack to {total / 1024**3:.1f} GiB"])
         tar.extractall(scratch, members=members, filter="data")
 
 
@@ -116,6 +120,14 @@ def _refused(archive: Path, bad: list[str]) -> SuiteError:
         f"{archive} is refused: {len(bad)} of its members cannot be trusted",
         faults=tuple(faults),
         hint="do not use an archive from this place",
+    )
+
+
+def _too_much(archive: Path, size_bytes: int, members: int) -> SuiteError:
+    return SuiteError(
+        f"{archive} is refused: it unpacks to more than a suite can be",
+        faults=(f"{archive.name}: {members} files, {size_bytes / 1024**3:.1f} GiB so far",),
+        hint="is it the archive of a suite?",
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judge.dataset import archive as archive_module
 from judge.dataset import load_suite
 from judge.errors import SuiteError, UsageError
 from judge.task import InstructionType
@@ -119,6 +120,16 @@ def test_an_archive_that_reaches_outside_is_refused(
     assert problem in fault
     assert not list((cache / "archives").iterdir())
     assert not (tmp_path / "escaped.xlsx").exists()
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MAX_MEMBERS", 3), ("MAX_UNPACKED_BYTES", 150)])
+def test_an_archive_that_holds_too_much(
+    write_suite: WriteSuite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    monkeypatch.setattr(archive_module, bound, value)
+    archive = pack(write_suite(), tmp_path / "bomb.tar.gz")
+    with pytest.raises(SuiteError, match="unpacks to more than a suite can be"):
+        load_suite(archive)
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive at all", None])
