@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from judge.compare.cell import CellRange, CellRef, CellValue
+from judge.errors import RecalcError
+
+
+class EngineUnavailableError(RecalcError):
+    """An engine cannot be started: a fault of ours, whatever the workbook holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,14 +20,18 @@ class EngineResult:
     """What one engine says of one workbook.
 
     Attributes:
-        values: every *formula* cell of the asked ranges that the engine computed.
-        failed: formula cells that it could not compute -> why.
+        values: every cell of the asked ranges for which the engine has a value. Numbers are
+            numbers: a serial becomes a date only where the cell's number format is known.
+        failed: cells that it could not compute -> why.
         seconds: how long it took, start-up of the engine not counted.
     """
 
     values: Mapping[CellRef, CellValue]
     failed: Mapping[CellRef, str]
     seconds: float
+
+
+NO_RENAMING: Mapping[str, str] = MappingProxyType({})
 
 
 class Engine(Protocol):
@@ -37,17 +47,35 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """The engine's own version; may start the engine once."""
+        """The engine's own version; may start the engine once.
+
+        Raises:
+            RecalcError: the engine cannot be started.
+        """
         ...
 
     def compute(
-        self, workbook: bytes, ranges: Sequence[CellRange], *, timeout_s: float
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        names: Mapping[str, str] = NO_RENAMING,
     ) -> EngineResult:
-        """Calculates a whole workbook anew and returns the formula cells of some ranges.
+        """Calculates a whole workbook anew and returns the cells of some ranges.
+
+        Args:
+            workbook: the package.
+            ranges: rectangles to read, on sheets by their real names.
+            timeout_s: how long the calculation may take.
+            names: function names to write in the place of others before calculating, wherever
+                they are called without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it,
+                ``XLOOKUP`` -> a name that nobody knows makes it the ``#NAME?`` that Excel shows.
 
         Raises:
             RecalcError: the engine cannot open the workbook, or took longer than ``timeout_s``;
                 the next call works again.
+            EngineUnavailableError: the engine cannot be started.
         """
         ...
 

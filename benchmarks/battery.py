@@ -1,0 +1,113 @@
+"""The function battery: one-formula workbooks with the result that Microsoft documents."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import yaml
+from openpyxl.worksheet.formula import ArrayFormula
+
+from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.recalc.formula import traits
+from judge.recalc.functions import PREFIXED, WORKSHEET_PREFIXED
+
+BATTERY = Path(__file__).with_name("battery.yaml")
+SHEET = "Probe"
+PLACE = CellRef(SHEET, 1, 26)
+PLACE_RANGE = CellRange(SHEET, 1, 26, 1, 26)
+
+_CALL = re.compile(r'"(?:[^"]|"")*"|(?<![\w.])([A-Z][A-Z0-9.]*)\(')
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One formula with its documented result.
+
+    Attributes:
+        page: the page of the function reference.
+        formula: as it stands in a file.
+        expected: the documented result.
+        data: address -> constant.
+        array: whether it is entered as an array formula.
+    """
+
+    page: str
+    formula: str
+    expected: CellValue
+    data: Mapping[str, Any]
+    array: bool
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """Functions that the formula calls."""
+        return traits(self.formula).functions
+
+    def workbook(self) -> bytes:
+        """The workbook with the formula in Z1, without a value."""
+        book = openpyxl.Workbook()
+        sheet = book.worksheets[0]
+        sheet.title = SHEET
+        for address, value in self.data.items():
+            cell = sheet[address]
+            if isinstance(value, dict):
+                cell.value, cell.data_type = value["error"], "e"
+            else:
+                cell.value = value
+                if isinstance(value, str):
+                    cell.data_type = "s"
+        sheet["Z1"] = ArrayFormula("Z1", self.formula) if self.array else self.formula
+        stream = io.BytesIO()
+        book.save(stream)
+        return stream.getvalue()
+
+    def accepts(self, value: CellValue) -> bool:
+        """Whether a value is the documented result, to the decimals that are documented."""
+        expected = self.expected
+        if isinstance(expected, (bool, str, ErrorValue)):
+            return type(value) is type(expected) and value == expected
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        assert isinstance(expected, (int, float))
+        text = str(expected)
+        decimals = len(text.partition(".")[2]) if "e" not in text and "." in text else 0
+        return abs(value - expected) <= min(0.51 * 10.0**-decimals, 0.0051)
+
+
+def probes() -> Iterator[Probe]:
+    """Every probe of the battery."""
+    for group in yaml.safe_load(BATTERY.read_text(encoding="utf-8")):
+        for formula, expected in group["probes"].items():
+            yield Probe(
+                page=group["page"],
+                formula=_CALL.sub(_prefix, formula),
+                expected=_value(expected),
+                data={k: _constant(v) for k, v in group.get("data", {}).items()},
+                array=bool(group.get("array")),
+            )
+
+
+def _prefix(call: re.Match[str]) -> str:
+    name = call[1]
+    if name is None or name not in PREFIXED:
+        return call[0]
+    return f"_xlfn._xlws.{name}(" if name in WORKSHEET_PREFIXED else f"_xlfn.{name}("
+
+
+def _value(expected: Any) -> CellValue:
+    if isinstance(expected, dict):
+        return ErrorValue(expected["error"])
+    assert isinstance(expected, (bool, int, float, str))
+    return expected
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return dt.datetime.combine(value, dt.time())
+    return value

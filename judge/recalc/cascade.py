@@ -1,0 +1,319 @@
+"""Which engine's word is taken for which cell.
+
+IronCalc and formualizer answer in milliseconds; where they agree, and where everything that a
+value rests on is something at which the benchmark found their agreement to be right, nobody else
+is asked. For the rest LibreOffice is asked, and its word is taken unless the trust table says that
+it is wrong there, or it has none. A disagreement is noted, whoever is believed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judge.compare.address import cell_name
+from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.errors import RecalcError
+from judge.recalc.blocks import covering
+from judge.recalc.contract import Engine, EngineResult, EngineUnavailableError
+from judge.recalc.dependency import Footing
+from judge.recalc.engines import FORMULAS, LIBREOFFICE
+from judge.recalc.formula import traits
+from judge.recalc.trust import PAIR, PAIR_ENGINES, RIGHT, TrustTable
+
+FAST_TIMEOUT_S = 2.0
+"""How long the quick engines get where LibreOffice can still be asked."""
+
+SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
+"""Errors that the quick engines do not show merely because something is missing in them."""
+
+INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
+"""Errors that stand for what an engine cannot do where a formula does not spill by itself."""
+
+NOTED_DISAGREEMENTS = 5
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the engines together say.
+
+    Attributes:
+        values: cell -> value, numbers still as numbers.
+        failed: cell -> why there is none.
+        used: engines whose values were taken.
+        notes: disagreements, engines that fell over.
+        complete: whether every engine that was asked answered.
+    """
+
+    values: dict[CellRef, CellValue] = field(default_factory=dict)
+    failed: dict[CellRef, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the engines are asked.
+
+    Attributes:
+        workbook: the package.
+        formulas: cell wanted -> its formula (that of the array formula that fills it).
+        footing: what the cells rest on.
+        names: function names to rewrite, see :class:`judge.recalc.contract.Engine`.
+        timeout_s: how long one engine may take.
+    """
+
+    workbook: bytes
+    formulas: Mapping[CellRef, str]
+    footing: Footing
+    names: Mapping[str, str]
+    timeout_s: float
+
+
+def same_value(first: CellValue, second: CellValue) -> bool:
+    """Whether two engines mean the same: the order of additions may show in the last digits."""
+    if isinstance(first, bool) or isinstance(second, bool):
+        return isinstance(first, bool) and isinstance(second, bool) and first == second
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+    return first == second
+
+
+class Cascade:
+    """Asks engines in turn.
+
+    Args:
+        engines: the engines that are there; their order does not matter.
+        trust: what the benchmark found.
+    """
+
+    def __init__(self, engines: Sequence[Engine], trust: TrustTable) -> None:
+        self._engines = {engine.name: engine for engine in engines}
+        self._trust = trust
+
+    def compute(self, question: Question) -> Outcome:
+        """Computes some cells; whatever the engines say, every cell is accounted for.
+
+        Raises:
+            EngineUnavailableError: an engine cannot be started.
+        """
+        return _Inquiry(self._engines, self._trust, question).run()
+
+
+class _Inquiry:
+    """One question on its way through the engines."""
+
+    def __init__(
+        self, engines: Mapping[str, Engine], trust: TrustTable, question: Question
+    ) -> None:
+        self._engines = engines
+        self._trust = trust
+        self._question = question
+        self._outcome = Outcome()
+        self._answers: dict[str, EngineResult] = {}
+        self._silent: dict[str, str] = {}
+        self._ranges: tuple[CellRange, ...] = covering(question.formulas)
+        self._disagreements = 0
+
+    def run(self) -> Outcome:
+        pair = [name for name in PAIR_ENGINES if name in self._engines]
+        office = LIBREOFFICE in self._engines
+        quick_s = min(FAST_TIMEOUT_S, self._question.timeout_s)
+        for name in pair:
+            self._ask(name, quick_s if office else self._question.timeout_s)
+        left = set(self._question.formulas)
+        if self._pair_can_be_sure():
+            left -= self._take_agreed(left)
+        if left and office:
+            self._ask(LIBREOFFICE, self._question.timeout_s)
+        left = {cell for cell in left if not self._decide(cell)}
+        if left and FORMULAS in self._engines:
+            self._ask(FORMULAS, self._question.timeout_s)
+            left = {cell for cell in left if not self._decide_without_office(cell)}
+        for cell in left:
+            self._outcome.failed[cell] = self._why_not(cell)
+        if self._disagreements > NOTED_DISAGREEMENTS:
+            more = self._disagreements - NOTED_DISAGREEMENTS
+            self._outcome.notes.append(f"engines disagree in {more} more cells")
+        return self._outcome
+
+    def _ask(self, name: str, timeout_s: float) -> None:
+        question = self._question
+        try:
+            self._answers[name] = self._engines[name].compute(
+                question.workbook, self._ranges, timeout_s=timeout_s, names=question.names
+            )
+        except EngineUnavailableError:
+            raise
+        except RecalcError as error:
+            self._outcome.complete = False
+            self._silent[name] = error.message
+
+    def _pair_can_be_sure(self) -> bool:
+        footing = self._question.footing
+        return (
+            all(name in self._answers for name in PAIR_ENGINES)
+            and footing.complete
+            and not (footing.array_sensitive or footing.opaque)
+            and not (footing.unprefixed or footing.unknown or footing.volatile)
+            and self._trust.pair_is_sure(footing.functions)
+        )
+
+    def _take_agreed(self, cells: set[CellRef]) -> set[CellRef]:
+        taken = set()
+        for cell in cells:
+            first, second = (self._word(name, cell) for name in PAIR_ENGINES)
+            if first is None or second is None or not same_value(first, second):
+                continue
+            if isinstance(first, ErrorValue) and first.code not in SURE_ERRORS:
+                continue
+            self._take(cell, first, *PAIR_ENGINES)
+            taken.add(cell)
+        return taken
+
+    def _word(self, name: str, cell: CellRef) -> CellValue:
+        """The value that an engine has for a cell; None where it has none worth the name."""
+        answer = self._answers.get(name)
+        value = answer.values.get(cell) if answer is not None else None
+        if isinstance(value, ErrorValue):
+            footing = self._question.footing
+            nameless = footing.unprefixed or footing.unknown or footing.names
+            if value.code == "#NAME?" and not nameless:
+                return ErrorValue("#REF!") if footing.broken else None
+            if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
+                return None
+        return value
+
+    def _decide(self, cell: CellRef) -> bool:
+        """Settles one cell with what has been said, LibreOffice included."""
+        office = self._word(LIBREOFFICE, cell)
+        if office is None:
+            return self._decide_without_office(cell)
+        names = [name for name in self._answers if name != LIBREOFFICE]
+        others = {name: word for name in names if (word := self._word(name, cell)) is not None}
+        against = {name: word for name, word in others.items() if not same_value(word, office)}
+        if not against:
+            self._take(cell, _with_logical(office, others), LIBREOFFICE)
+            return True
+        agreed = _agreed_error(office, others)
+        if agreed is not None:
+            self._take(cell, agreed, *others)
+            return True
+        better = self._better_than_office(cell, against)
+        if better is not None:
+            self._disagree(cell, {LIBREOFFICE: office, **against}, better)
+            self._take(cell, against[better], better)
+            return True
+        chosen = _with_logical(office, others)
+        if not same_value(chosen, next(iter(against.values()))):
+            self._disagree(cell, {LIBREOFFICE: office, **against}, LIBREOFFICE)
+        self._take(cell, chosen, LIBREOFFICE)
+        return True
+
+    def _better_than_office(self, cell: CellRef, against: Mapping[str, CellValue]) -> str | None:
+        """The engine that is believed instead of LibreOffice, if one is."""
+        functions = traits(self._question.formulas[cell]).functions
+        office = self._trust.share(LIBREOFFICE, functions)
+        if office >= RIGHT:
+            return None
+        shares = {name: self._trust.share(name, functions) for name in against}
+        if len(against) == len(PAIR_ENGINES) and same_value(*against.values()):
+            agreed = self._trust.share(PAIR, functions)
+            shares = {name: max(share, agreed) for name, share in shares.items()}
+        best = max(shares, key=lambda name: shares[name])
+        return best if shares[best] >= RIGHT and shares[best] > office else None
+
+    def _decide_without_office(self, cell: CellRef) -> bool:
+        """Settles one cell with what the other engines say: two that agree, or one that is good."""
+        names = [name for name in self._answers if name != LIBREOFFICE]
+        words = {name: word for name in names if (word := self._word(name, cell)) is not None}
+        if not words:
+            return False
+        ranked = sorted(words, key=self._standing, reverse=True)
+        for index, name in enumerate(ranked):
+            allies = [
+                other for other in ranked[index + 1 :] if same_value(words[name], words[other])
+            ]
+            if allies:
+                self._note_split(cell, words, name)
+                self._take(cell, words[name], name, *allies)
+                return True
+        best = ranked[0]
+        if self._standing(best) < RIGHT or _is_doubtful(words[best]):
+            return False
+        self._note_split(cell, words, best)
+        self._take(cell, words[best], best)
+        return True
+
+    def _standing(self, name: str) -> float:
+        return self._trust.share(name, self._question.footing.functions)
+
+    def _note_split(self, cell: CellRef, words: Mapping[str, CellValue], taken: str) -> None:
+        if any(not same_value(word, words[taken]) for word in words.values()):
+            self._disagree(cell, words, taken)
+
+    def _disagree(self, cell: CellRef, words: Mapping[str, CellValue], taken: str) -> None:
+        self._disagreements += 1
+        if self._disagreements <= NOTED_DISAGREEMENTS:
+            said = ", ".join(f"{name} {_shown(word)}" for name, word in words.items())
+            self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
+
+    def _take(self, cell: CellRef, value: CellValue, *engines: str) -> None:
+        self._outcome.values[cell] = value
+        self._outcome.used.update(engines)
+
+    def _why_not(self, cell: CellRef) -> str:
+        said = []
+        for name in self._engines:
+            answer = self._answers.get(name)
+            if answer is None:
+                if name in self._silent:
+                    said.append(self._silent[name])
+                continue
+            if cell in answer.failed:
+                said.append(f"{name}: {answer.failed[cell]}")
+            elif cell in answer.values:
+                said.append(f"{name} says {_shown(answer.values[cell])}")
+            else:
+                said.append(f"{name} has no value")
+        functions = sorted(traits(self._question.formulas[cell]).functions)
+        formula = f" ({', '.join(functions)})" if functions else ""
+        return "; ".join(said) + formula if said else f"no engine is there{formula}"
+
+
+def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorValue | None:
+    """The error that the other engines agree on where LibreOffice shows another.
+
+    LibreOffice has fewer errors than Excel: #VALUE! stands for #NUM! or #REF! in many functions.
+    """
+    words = list(others.values())
+    if not isinstance(office, ErrorValue) or len(words) < len(PAIR_ENGINES):
+        return None
+    first = words[0]
+    if not isinstance(first, ErrorValue) or any(word != first for word in words):
+        return None
+    return first
+
+
+def _with_logical(office: CellValue, others: Mapping[str, CellValue]) -> CellValue:
+    """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
+    if not isinstance(office, bool) and office in (0, 1):
+        for word in others.values():
+            if isinstance(word, bool) and word == office:
+                return word
+    return office
+
+
+def _is_doubtful(value: CellValue) -> bool:
+    return isinstance(value, ErrorValue) and value.code not in SURE_ERRORS
+
+
+def _shown(value: CellValue) -> str:
+    return value.code if isinstance(value, ErrorValue) else repr(value)[:60]
+
+
+def address(cell: CellRef) -> str:
+    """A cell as people write it: ``Sheet1!B7``."""
+    return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"

@@ -1,0 +1,94 @@
+"""The engines, each behind the same contract: what they differ in is the service they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.compare.cell import CellRange
+from judge.errors import RecalcError
+from judge.recalc.contract import NO_RENAMING, EngineResult
+from judge.recalc.service import ServicePool, compute_request, read_answer
+
+LIBREOFFICE = "libreoffice"
+IRONCALC = "ironcalc"
+FORMUALIZER = "formualizer"
+FORMULAS = "formulas"
+
+EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
+"""Engines from the package registry, which run in the solutions' interpreter."""
+
+ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
+
+INSTALL_HINTS = {
+    LIBREOFFICE: "judge sandbox build --office",
+    IRONCALC: "judge sandbox build",
+    FORMUALIZER: "judge sandbox build",
+    FORMULAS: "judge sandbox build",
+}
+"""The command that brings an engine into the sandbox."""
+
+ENGINE_MEMORY_BYTES = 2 * 1024**3
+
+
+class ServiceEngine:
+    """An engine that a service program inside the sandbox computes with.
+
+    Args:
+        name: one of :data:`ENGINE_NAMES`.
+        pool: channels to the service; shared with other engines of the same program, so closing
+            is the business of whoever made it.
+        memory_bytes: memory that one calculation may take, where the service can hold it to it.
+    """
+
+    def __init__(
+        self, name: str, pool: ServicePool, *, memory_bytes: int = ENGINE_MEMORY_BYTES
+    ) -> None:
+        self._name = name
+        self._pool = pool
+        self._memory_bytes = memory_bytes
+        self._version: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return self._name
+
+    @property
+    def version(self) -> str:
+        """The engine's own version; asks the service once.
+
+        Raises:
+            RecalcError: the service cannot be started, or the engine is not installed there.
+        """
+        if self._version is None:
+            answer = self._pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
+            if "error" in answer:
+                raise RecalcError(f"{self._name}: {answer['error']}")
+            version = answer["versions"].get(self._name)
+            if version is None:
+                raise RecalcError(
+                    f"{self._name} is not installed in the sandbox",
+                    hint=INSTALL_HINTS[self._name],
+                )
+            self._version = str(version)
+        return self._version
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        names: Mapping[str, str] = NO_RENAMING,
+    ) -> EngineResult:
+        """Calculates a workbook; see :class:`judge.recalc.contract.Engine`."""
+        request = compute_request(self._name, ranges, names, timeout_s, self._memory_bytes)
+        answer = self._pool.ask(request, workbook, timeout_s)
+        return read_answer(answer, ranges, self._name)
+
+    def close(self) -> None:
+        """Ends the service."""
+        self._pool.close()
+
+
+DESCRIBE_TIMEOUT_S = 90.0

@@ -1,0 +1,342 @@
+"""What a formula's text says of how it must be computed: functions, references, arrays.
+
+Only what the choice of an engine rests on is read; nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from judge.compare.address import MAX_ROW, column_number
+from judge.recalc.functions import (
+    CLASSIC,
+    LOGICAL,
+    NATIVE_ARRAYS,
+    PREFIXED,
+    TAKES_RANGES,
+    VOLATILE,
+)
+
+_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<text>"(?:[^"]|"")*")
+  | (?P<error>\#(?:NULL!|DIV/0!|VALUE!|REF!|NAME\?|NUM!|N/A|SPILL!|CALC!|GETTING_DATA))
+  | (?P<sheet>(?:'(?:[^']|'')*'|(?:\[\d+\])?[^\W\d][\w.]*(?::[^\W\d][\w.]*)?)!)
+  | (?P<range>\$?[A-Za-z]{1,3}\$?\d+:\$?[A-Za-z]{1,3}\$?\d+(?![\w(])
+             |\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}(?![\w(.])
+             |\$?\d+:\$?\d+(?![\w(.]))
+  | (?P<cell>\$?[A-Za-z]{1,3}\$?\d+(?![\w(.!]))
+  | (?P<call>[^\W\d][\w.]*\s*\()
+  | (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+  | (?P<name>[^\W\d\\][\w.\\?]*|\\\w*)
+  | (?P<open>\()
+  | (?P<close>\))
+  | (?P<separator>[,;])
+  | (?P<structured>\[)
+  | (?P<array>\{[^}]*\})
+  | (?P<operator><=|>=|<>|[-+*/^&=<>%:@\#])
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A rectangle that a formula names; ``sheet`` is None for the formula's own sheet."""
+
+    sheet: str | None
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaTraits:
+    """What the text of a formula says, its references apart.
+
+    Attributes:
+        functions: names of the functions called, upper case, without prefix; uses at which
+            engines differ count as functions of their own (:data:`MATCH_OF_COMPUTED`).
+        unprefixed: newer functions that are called without the prefix that Excel wants.
+        unknown: functions called that Excel does not know (macros, add-ins, misspellings).
+        volatile: functions called whose value changes by itself.
+        opaque: whether it reaches cells that its references do not show (names, tables,
+            INDIRECT, OFFSET, other workbooks).
+        array_sensitive: whether Excel gives another value where it is entered as an array
+            formula: a range stands where one value is wanted.
+        logical: whether its value can only be TRUE, FALSE or an error.
+        names: other names that it uses (defined names, tables), upper case.
+        broken: whether it holds a reference to what is no longer there (``#REF!``).
+    """
+
+    functions: frozenset[str]
+    unprefixed: frozenset[str]
+    unknown: frozenset[str]
+    volatile: frozenset[str]
+    opaque: bool
+    array_sensitive: bool
+    logical: bool
+    names: frozenset[str]
+    broken: bool
+
+
+def traits(formula: str) -> FormulaTraits:
+    """What a formula's text says.
+
+    Args:
+        formula: with or without its leading ``=``; never refused, however broken.
+    """
+    # Formulas of a column differ in their row numbers alone; these say nothing here.
+    return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
+
+
+_DIGITS = re.compile(r"(?<=[A-Za-z$])\d+(?![\w.(])")
+
+
+@functools.lru_cache(maxsize=4096)
+def _traits(formula: str) -> FormulaTraits:
+    reading = _Reading()
+    reading.read(formula)
+    bare = frozenset(_PREFIX.sub("", call).upper() for call in reading.calls)
+    unprefixed = frozenset(
+        call.upper()
+        for call in reading.calls
+        if call.upper() in PREFIXED and not _PREFIX.match(call)
+    )
+    local = reading.parameters
+    return FormulaTraits(
+        functions=(bare - local) | reading.uses,
+        unprefixed=unprefixed,
+        unknown=bare - CLASSIC - PREFIXED - local - _INTERNAL,
+        volatile=bare & VOLATILE,
+        opaque=reading.opaque or bool(bare & _OPAQUE),
+        array_sensitive=reading.array_sensitive,
+        logical=reading.logical,
+        names=frozenset(reading.names) - local,
+        broken=reading.broken,
+    )
+
+
+MATCH_OF_COMPUTED = "MATCH(computed)"
+"""``MATCH`` over values that the formula computes, such as ``MATCH(2,1/(A1:A9="x"))``."""
+
+_OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
+_INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open bracket: a call or a plain one."""
+
+    function: str | None
+    native: bool
+    """Whether an array is computed as one here."""
+    argument: int = 0
+    """Number of the argument being read, from 0."""
+    bare_range: bool = False
+    """Whether the argument being read is a range and nothing else, so far."""
+    tokens: int = 0
+
+
+class _Reading:
+    """One pass over the tokens with the stack of open calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.names: set[str] = set()
+        self.parameters: frozenset[str] = frozenset()
+        self.opaque = False
+        self.array_sensitive = False
+        self.logical = False
+        self.broken = False
+        self.uses: set[str] = set()
+        self._stack = [_Frame(None, native=False)]
+        self._top_comparison = False
+        self._top_first: str | None = None
+        self._top_other = False
+
+    def read(self, formula: str) -> None:
+        position = 0
+        while position < len(formula):
+            found = _TOKEN.match(formula, position)
+            if found is None:
+                position += 1
+                continue
+            kind = found.lastgroup or ""
+            position = found.end()
+            if kind == "structured":
+                position = self._skip_brackets(formula, position)
+            getattr(self, f"_{kind}", self._plain)(found[0])
+        while len(self._stack) > 1:
+            self._close(")")
+        self._end_argument(self._stack[0])
+        self.logical = self._top_comparison or (self._top_first in LOGICAL and not self._top_other)
+
+    def _skip_brackets(self, formula: str, position: int) -> int:
+        depth = 1
+        while position < len(formula) and depth:
+            depth += {"[": 1, "]": -1}.get(formula[position], 0)
+            position += 1
+        return position
+
+    def _space(self, _: str) -> None:
+        """Spaces say nothing here (an intersection of two ranges is seen as two ranges)."""
+
+    def _plain(self, token: str) -> None:
+        self._at_top(token)
+        self._stack[-1].tokens += 1
+
+    def _at_top(self, token: str) -> None:
+        if len(self._stack) == 1:
+            self._top_other = self._top_other or bool(token)
+
+    def _sheet(self, token: str) -> None:
+        self.opaque = self.opaque or "[" in token
+
+    def _range(self, token: str) -> None:
+        self._plain(token)
+        self._a_range()
+
+    def _structured(self, token: str) -> None:
+        self.opaque = True
+        self._plain(token)
+        self._a_range()
+
+    def _array(self, token: str) -> None:
+        # An array constant in a place for one value gives its first element; engines differ.
+        self._plain(token)
+        frame = self._stack[-1]
+        if frame.tokens > 1:
+            self._range_in_expression(frame)
+
+    def _a_range(self) -> None:
+        frame = self._stack[-1]
+        if frame.tokens == 1:
+            frame.bare_range = True
+        else:
+            self._range_in_expression(frame)
+
+    def _range_in_expression(self, frame: _Frame) -> None:
+        if not frame.native:
+            self.array_sensitive = True
+
+    def _name(self, token: str) -> None:
+        self._plain(token)
+        upper = token.upper()
+        if upper.startswith("_XLPM."):
+            self.parameters |= {upper}
+        elif upper not in ("TRUE", "FALSE"):
+            self.names.add(upper)
+            self.opaque = True
+
+    def _call(self, token: str) -> None:
+        name = token[:-1].rstrip()
+        upper = name.upper()
+        if upper.startswith("_XLPM."):
+            self.parameters |= {upper}
+        self.calls.append(name)
+        outer = self._stack[-1]
+        if len(self._stack) == 1:
+            if self._top_first is None and not outer.tokens:
+                self._top_first = _PREFIX.sub("", upper)
+            else:
+                self._top_other = True
+        if outer.bare_range and outer.tokens:
+            self._range_in_expression(outer)
+        outer.tokens += 1
+        bare = _PREFIX.sub("", upper)
+        self._stack.append(_Frame(bare, native=outer.native or bare in NATIVE_ARRAYS))
+
+    def _open(self, token: str) -> None:
+        outer = self._stack[-1]
+        self._at_top(token)
+        outer.tokens += 1
+        self._stack.append(_Frame(None, native=outer.native))
+
+    def _close(self, _: str) -> None:
+        frame = self._stack[-1]
+        self._end_argument(frame)
+        if len(self._stack) > 1:
+            self._stack.pop()
+
+    def _separator(self, _: str) -> None:
+        frame = self._stack[-1]
+        self._end_argument(frame)
+        frame.tokens = 0
+        frame.argument += 1
+        frame.bare_range = False
+
+    def _end_argument(self, frame: _Frame) -> None:
+        if not frame.bare_range or frame.native:
+            return
+        if frame.function is None or frame.tokens > 1 or frame.function not in TAKES_RANGES:
+            self.array_sensitive = True
+
+    def _operator(self, token: str) -> None:
+        frame = self._stack[-1]
+        if len(self._stack) == 1 and token in _COMPARISONS:
+            self._top_comparison = True
+        self._at_top(token)
+        if frame.bare_range and token not in (":", "@", "#"):
+            self._range_in_expression(frame)
+        frame.tokens += 1
+        self._computed_for(token)
+
+    def _computed_for(self, token: str) -> None:
+        if token in (":", "@", "#", "%"):
+            return
+        for frame in reversed(self._stack):
+            if frame.function is not None:
+                if frame.function == "MATCH" and frame.argument == 1:
+                    self.uses.add(MATCH_OF_COMPUTED)
+                return
+
+    def _error(self, code: str) -> None:
+        self.broken = self.broken or code == "#REF!"
+        self._plain(code)
+
+
+_COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
+
+_REFERENCE = re.compile(
+    r"""
+    "(?:[^"]|"")*"
+  | (?:(?P<sheet>'(?:[^']|'')*'|(?:\[\d+\])?[^\W\d][\w.]*)!)?
+    (?: \$?(?P<c1>[A-Za-z]{1,3})\$?(?P<r1>\d{1,7})
+        (?::\$?(?P<c2>[A-Za-z]{1,3})\$?(?P<r2>\d{1,7}))?(?![\w(.!])
+      | \$?(?P<cc1>[A-Za-z]{1,3}):\$?(?P<cc2>[A-Za-z]{1,3})(?![\w(.!])
+      | \$?(?P<rr1>\d{1,7}):\$?(?P<rr2>\d{1,7})(?![\w(.!])
+    )
+  | [^\W\d][\w.]*
+    """,
+    re.VERBOSE,
+)
+
+
+def references(formula: str) -> tuple[Reference, ...]:
+    """The rectangles that a formula names outright; whole columns and rows are bounded."""
+    found = []
+    for match in _REFERENCE.finditer(formula):
+        sheet = match["sheet"]
+        if sheet is not None and sheet.startswith("'"):
+            sheet = sheet[1:-1].replace("''", "'")
+        if match["c1"]:
+            columns = (match["c1"], match["c2"] or match["c1"])
+            rows = (int(match["r1"]), int(match["r2"] or match["r1"]))
+        elif match["cc1"]:
+            columns = (match["cc1"], match["cc2"])
+            rows = (1, MAX_ROW)
+        elif match["rr1"]:
+            columns = ("A", "XFD")
+            rows = (int(match["rr1"]), int(match["rr2"]))
+        else:
+            continue
+        first, last = sorted(map(column_number, columns))
+        found.append(Reference(sheet, min(rows), first, max(rows), last))
+    return tuple(found)

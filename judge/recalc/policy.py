@@ -1,0 +1,277 @@
+"""The cache-aware policy: what is computed, what is trusted, what stays without a value."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import hashlib
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Literal
+
+from judge.compare.cell import (
+    NOTHING_COMPUTED,
+    CellRange,
+    CellValue,
+    ComputedValues,
+    ErrorValue,
+    WorkbookFacts,
+)
+from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
+from judge.compare.reader import Workbook
+from judge.errors import RecalcError
+from judge.recalc.cache import ResultCache
+from judge.recalc.cascade import Cascade, Outcome, Question
+from judge.recalc.contract import Engine
+from judge.recalc.dependency import Footing, FormulaIndex, footing
+from judge.recalc.formula import traits
+from judge.recalc.functions import WORKSHEET_PREFIXED
+from judge.recalc.trust import TrustTable, trust_table
+from judge.recalc.wanted import WantedCell, sheet_formulas, wanted_cells
+
+Mode = Literal["auto", "never", "always"]
+
+DEFAULT_TIMEOUT_S = 30.0
+
+UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
+"""A function name that no engine knows, for what Excel would not know either."""
+
+
+class Origin(enum.Enum):
+    """Where a workbook comes from, which decides what its cached values are worth."""
+
+    GOLD = "gold"
+    """A published workbook: its cached values are trusted where a program that calculates
+    wrote it."""
+    SOLUTION = "solution"
+    """It came out of the sandbox, where nothing calculates: a cached value can only be a
+    placeholder, stale or forged, so every formula is computed."""
+    FINISHED = "finished"
+    """An output that was made elsewhere; trusted like a gold."""
+
+
+def calculates(facts: WorkbookFacts) -> bool:
+    """Whether a program that calculates wrote the workbook last, as far as the file says.
+
+    openpyxl gives itself out as Excel with its own version (3.x), and XlsxWriter as Excel 12 with
+    placeholders for values and a request to calculate on load.
+    """
+    application = facts.application or ""
+    if facts.full_calc_on_load:
+        return False
+    if "excel" in application.casefold():
+        major = (facts.app_version or "").split(".")[0]
+        return not major.isdigit() or int(major) >= OLDEST_EXCEL
+    return any(name in application.casefold() for name in CALCULATING)
+
+
+OLDEST_EXCEL = 9
+"""Major version of Excel 2000; what calls itself Excel with a smaller one is a library."""
+
+CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
+"""Other programs that calculate, as they name themselves."""
+
+
+class Recalculator:
+    """Gives formula cells their values, where and only where the policy asks for it.
+
+    Safe to use from several threads.
+
+    Args:
+        engines: the engines that are there; none is started before a formula needs it.
+        mode: ``auto`` computes where no value can be trusted, ``never`` nothing, ``always`` every
+            formula cell of the ranges asked for.
+        timeout_s: seconds that one engine may take for one workbook.
+        cache: remembers results by content; one of its own where None is given.
+        lenient_names: whether newer functions without their prefix are computed (Excel shows
+            ``#NAME?``); noted where it happens.
+        trust: which engine is right where; the table of the package where None is given.
+        missing: engines that are not there -> the command that installs them, for messages.
+    """
+
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        *,
+        mode: Mode = "auto",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        cache: ResultCache | None = None,
+        lenient_names: bool = False,
+        trust: TrustTable | None = None,
+        missing: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._engines = tuple(engines)
+        self._mode = mode
+        self._timeout_s = timeout_s
+        self._cache = cache if cache is not None else ResultCache()
+        self._lenient = lenient_names
+        self._missing = missing
+        self._cascade = Cascade(self._engines, trust if trust is not None else trust_table())
+        self._identity: tuple[str, ...] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines that are there."""
+        return self._engines
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What decides what comes out: engines with their versions, and how names are taken.
+
+        Starts engines to ask for their versions; an engine that cannot be started is left out.
+        """
+        with self._lock:
+            if self._identity is None:
+                self._identity = self._describe()
+            return self._identity
+
+    def _describe(self) -> tuple[str, ...]:
+        if self._mode == "never":
+            return ("never",)
+        found = []
+        for engine in self._engines:
+            with contextlib.suppress(RecalcError):
+                found.append(f"{engine.name} {engine.version}")
+        if self._lenient:
+            found.append("lenient names")
+        return tuple(found)
+
+    def fill(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> ComputedValues:
+        """Computes the formula cells of some ranges that have no value to trust.
+
+        Args:
+            workbook: an open workbook.
+            ranges: rectangles on its sheets, by their real names.
+            origin: where the workbook comes from.
+
+        Returns:
+            Values of the computed cells, typed as the reader types them, and the cells that no
+            engine could compute with the reason. Cells in neither keep what the file holds.
+
+        Raises:
+            WorkbookError: the workbook cannot be read.
+            EngineUnavailableError: an engine that is there cannot be started.
+        """
+        if self._mode == "never":
+            return NOTHING_COMPUTED
+        found = wanted_cells(workbook, ranges)
+        if not found:
+            return NOTHING_COMPUTED
+        trusted = self._mode != "always" and origin is not Origin.SOLUTION
+        trusted = trusted and calculates(workbook.facts)
+        cells = [cell for cell in found if not (trusted and cell.has_cached_value)]
+        if not cells:
+            return NOTHING_COMPUTED
+        started = time.perf_counter()
+        key = self._key(workbook.digest, cells)
+        known = self._cache.get(key)
+        if known is None:
+            known, lasting = self._compute(workbook, cells)
+            self._cache.put(key, known, lasting=lasting)
+        return replace(known, seconds=time.perf_counter() - started)
+
+    def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
+        asked = repr((digest, self.identity, sorted(cell.ref for cell in cells)))
+        return hashlib.sha256(asked.encode()).hexdigest()
+
+    def _compute(
+        self, workbook: Workbook, cells: Sequence[WantedCell]
+    ) -> tuple[ComputedValues, bool]:
+        """Values, and whether another run would compute the same."""
+        index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+        rests_on = footing(((cell.ref.sheet, cell.source) for cell in cells), index)
+        notes = self._notes(rests_on)
+        question = Question(
+            workbook=workbook.data,
+            formulas={cell.ref: cell.source.formula or "" for cell in cells},
+            footing=rests_on,
+            names=self._renaming(rests_on),
+            timeout_s=self._timeout_s,
+        )
+        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
+        formats = {cell.ref: cell.number_format for cell in cells}
+        date_1904 = workbook.facts.date_1904
+        hint = self._install_hint() if outcome.failed else ""
+        computed = ComputedValues(
+            values=MappingProxyType(
+                {
+                    ref: as_read(
+                        _logical(value, question.formulas[ref]), formats[ref], date_1904=date_1904
+                    )
+                    for ref, value in outcome.values.items()
+                }
+            ),
+            not_calculated=MappingProxyType(
+                {ref: why + hint for ref, why in outcome.failed.items()}
+            ),
+            engines=self._used(outcome.used),
+            notes=(*notes, *outcome.notes),
+        )
+        return computed, outcome.complete and not rests_on.volatile
+
+    def _used(self, names: Iterable[str]) -> tuple[str, ...]:
+        versions = {described.split()[0]: described for described in self.identity}
+        return tuple(versions.get(name, name) for name in sorted(names))
+
+    def _renaming(self, rests_on: Footing) -> dict[str, str]:
+        """Names to rewrite, so that every engine reads what Excel would read."""
+        return {
+            name: _prefixed(name) if self._lenient else UNKNOWN_FUNCTION
+            for name in rests_on.unprefixed
+        }
+
+    def _notes(self, rests_on: Footing) -> list[str]:
+        notes = []
+        if rests_on.volatile:
+            names = ", ".join(sorted(rests_on.volatile))
+            notes.append(f"volatile functions, computed for now: {names}")
+        if rests_on.unprefixed:
+            names = ", ".join(sorted(rests_on.unprefixed))
+            what = "computed all the same (lenient names)" if self._lenient else "#NAME? in Excel"
+            notes.append(f"written without the _xlfn. prefix, {what}: {names}")
+        return notes
+
+    def _install_hint(self) -> str:
+        if not self._missing:
+            return ""
+        parts = [f"{name} (`{command}`)" for name, command in self._missing.items()]
+        return f"; not installed: {', '.join(parts)}"
+
+    def close(self) -> None:
+        """Ends the engines; safe to call twice."""
+        for engine in self._engines:
+            engine.close()
+
+
+def _nobody(cells: Sequence[WantedCell]) -> Outcome:
+    return Outcome(failed={cell.ref: "no calculation engine is there" for cell in cells})
+
+
+def _prefixed(name: str) -> str:
+    return f"_xlfn._xlws.{name}" if name in WORKSHEET_PREFIXED else f"_xlfn.{name}"
+
+
+def _logical(value: CellValue, formula: str) -> CellValue:
+    """TRUE for 1 where the formula can give nothing else."""
+    if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
+        return bool(value)
+    return value
+
+
+def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
+    """A computed value as the reader would give it, had it stood in the file."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    if not is_date_format(number_format):
+        return value
+    try:
+        return from_serial(value, date_1904=date_1904, elapsed=is_elapsed_format(number_format))
+    except (OverflowError, ValueError):
+        return ErrorValue("#VALUE!")

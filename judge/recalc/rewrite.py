@@ -1,0 +1,205 @@
+"""A copy of a workbook with other cached values: only the values of formula cells change.
+
+The sheets' XML is edited in place, so formulas, styles and everything else stay byte for byte;
+parts without a changed cell are taken over as they are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import posixpath
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+from judge.compare.address import column_number
+from judge.compare.cell import CellRef, CellValue, ErrorValue
+from judge.compare.dates import to_serial
+from judge.errors import WorkbookError
+
+_QUOTED = rb"""(?:[^<>"']|"[^"]*"|'[^']*')*"""
+_TAG = re.compile(
+    rb"<(?P<prefix>\w+:)?(?P<tag>row|c)\b(?P<attributes>" + _QUOTED + rb"?)(?P<empty>/?)>"
+)
+_REF = re.compile(rb"""\br\s*=\s*["'](?P<letters>[A-Za-z]{0,3})(?P<row>\d+)["']""")
+_TYPE = re.compile(rb"""\s+t\s*=\s*(?:"[^"]*"|'[^']*')""")
+_VALUE = re.compile(rb"<(?:\w+:)?v\b" + _QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?v\s*>)", re.DOTALL)
+_FORMULA = re.compile(rb"<(?:\w+:)?f\b")
+_INLINE = re.compile(
+    rb"<(?:\w+:)?is\b" + _QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?is\s*>)", re.DOTALL
+)
+
+
+class _Keep:
+    """Marks a cell that stays as it is."""
+
+
+KEEP = _Keep()
+Change = CellValue | _Keep
+_Changes = Callable[[int, int, bytes], Change]
+
+
+def with_values(
+    package: bytes, values: Mapping[CellRef, CellValue], *, date_1904: bool = False
+) -> bytes:
+    """A copy of a workbook in which some formula cells have other cached values.
+
+    Args:
+        package: the workbook.
+        values: cell -> value; None leaves the cell without one. Cells that the sheet does not hold
+            are left out.
+        date_1904: the workbook's date system.
+
+    Raises:
+        WorkbookError: a sheet cannot be found.
+    """
+    by_sheet: dict[str, dict[tuple[int, int], CellValue]] = defaultdict(dict)
+    for ref, value in values.items():
+        by_sheet[ref.sheet][ref.row, ref.column] = value
+    changes: dict[str, _Changes] = {}
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        parts = sheet_parts(archive)
+        for sheet, cells in by_sheet.items():
+            if sheet not in parts:
+                raise WorkbookError(f"no worksheet {sheet!r} in the workbook")
+            changes[parts[sheet]] = _lookup(cells)
+        return _copy(archive, changes, date_1904=date_1904)
+
+
+def _lookup(
+    cells: Mapping[tuple[int, int], CellValue],
+) -> _Changes:
+    return lambda row, column, _: cells.get((row, column), KEEP)
+
+
+def without_values(package: bytes) -> bytes:
+    """A copy of a workbook in which no formula cell has a cached value, as a library writes it."""
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        strip = dict.fromkeys(sheet_parts(archive).values(), _strip)
+        return _copy(archive, strip, date_1904=False)
+
+
+def _strip(row: int, column: int, body: bytes) -> Change:
+    del row, column
+    return None if _FORMULA.search(body) else KEEP
+
+
+def _copy(
+    archive: zipfile.ZipFile,
+    changes: Mapping[str, _Changes],
+    *,
+    date_1904: bool,
+) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            if entry.filename in changes:
+                content = _edit(content, changes[entry.filename], date_1904=date_1904)
+            copy.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
+    pieces: list[bytes] = []
+    written = skip_to = row = column = 0
+    for found in _TAG.finditer(xml):
+        if found.start() < skip_to:
+            continue
+        ref = _REF.search(found["attributes"])
+        if found["tag"] == b"row":
+            row, column = (int(ref["row"]) if ref else row + 1), 0
+            continue
+        column += 1
+        if ref and ref["letters"]:
+            row, column = int(ref["row"]), column_number(ref["letters"].decode())
+        prefix = found["prefix"] or b""
+        body, skip_to = _body(xml, found, b"</" + prefix + b"c>")
+        new = change(row, column, body)
+        if isinstance(new, _Keep):
+            continue
+        kind, value = _as_xml(new, date_1904=date_1904)
+        pieces.append(xml[written : found.start()])
+        pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", found["attributes"]) + kind + b">")
+        pieces.append(_INLINE.sub(b"", _VALUE.sub(b"", body)))
+        if value is not None:
+            pieces.append(b"<" + prefix + b"v>" + value + b"</" + prefix + b"v>")
+        pieces.append(b"</" + prefix + b"c>")
+        written = skip_to
+    pieces.append(xml[written:])
+    return b"".join(pieces)
+
+
+def _body(xml: bytes, found: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
+    """What stands inside a cell, and where the cell ends."""
+    if found["empty"]:
+        return b"", found.end()
+    stop = xml.find(end, found.end())
+    if stop < 0:
+        raise WorkbookError("a cell of the sheet does not end")
+    return xml[found.end() : stop], stop + len(end)
+
+
+def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
+    """The type attribute and the text of a value."""
+    if value is None:
+        return b"", None
+    if isinstance(value, bool):
+        return b' t="b"', b"1" if value else b"0"
+    if isinstance(value, ErrorValue):
+        return b' t="e"', value.code.encode()
+    if isinstance(value, str):
+        return b' t="str"', escape(_NOT_XML.sub("", value)).encode()
+    if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
+        number = to_serial(value)
+        if date_1904 and isinstance(value, (dt.datetime, dt.date)):
+            number -= DAYS_BETWEEN_SYSTEMS
+        return b"", repr(number).encode()
+    return b"", repr(value).encode()
+
+
+DAYS_BETWEEN_SYSTEMS = 1462
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
+_ID = (
+    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
+    "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",
+)
+
+
+def sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
+    """Worksheet name -> path of its part.
+
+    Raises:
+        WorkbookError: the package does not say where its sheets are.
+    """
+    try:
+        root = ET.fromstring(archive.read("_rels/.rels"))  # noqa: S314 - the reader checked it
+        book = next(
+            posixpath.normpath(link.get("Target", "").lstrip("/"))
+            for link in root
+            if link.get("Type", "").endswith("/officeDocument")
+        )
+        folder, name = posixpath.split(book)
+        links = ET.fromstring(archive.read(f"{folder}/_rels/{name}.rels"))  # noqa: S314
+        targets = {
+            link.get("Id"): posixpath.normpath(posixpath.join("/", folder, link.get("Target", "")))
+            for link in links
+            if link.get("Type", "").endswith("/worksheet")
+        }
+        sheets = ET.fromstring(archive.read(book))  # noqa: S314
+    except (KeyError, StopIteration, ET.ParseError, ValueError) as error:
+        raise WorkbookError("the workbook does not say where its sheets are") from error
+    found: dict[str, str] = {}
+    for namespace in (_MAIN, _STRICT):
+        for sheet in sheets.iter(f"{namespace}sheet"):
+            part = targets.get(next((i for k in _ID if (i := sheet.get(k))), None))
+            if part is not None:
+                found[sheet.get("name", "")] = part.lstrip("/")
+    return found

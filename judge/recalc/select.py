@@ -1,0 +1,173 @@
+"""Which engines are there, and a recalculator made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.errors import JudgeError, RecalcError, UsageError
+from judge.recalc.cache import ResultCache
+from judge.recalc.contract import Engine
+from judge.recalc.engines import (
+    EMBEDDED,
+    ENGINE_NAMES,
+    INSTALL_HINTS,
+    LIBREOFFICE,
+    ServiceEngine,
+)
+from judge.recalc.policy import DEFAULT_TIMEOUT_S, Mode, Recalculator
+from judge.recalc.service import ServicePool
+from judge.recalc.services import program_text
+from judge.recalc.trust import TrustTable, trust_table
+from judge.sandbox.contract import Sandbox
+
+OFFICE_ROOT = "office"
+PYTHON_ROOT = "python"
+
+OFFICE_MEMORY_BYTES = 3 * 1024**3
+EMBEDDED_MEMORY_BYTES = 3 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    """One line of ``judge engines``.
+
+    Attributes:
+        name: short name of the engine.
+        available: whether it can be used here.
+        version: its version; empty where it is not available.
+        coverage: what the benchmark found: functions measured, and those it is trusted with.
+        hint: the command that brings it here, where it is missing, or why it does not start.
+    """
+
+    name: str
+    available: bool
+    version: str = ""
+    coverage: Mapping[str, int] = field(default_factory=dict)
+    hint: str = ""
+
+
+def open_recalculator(
+    sandbox: Sandbox | None,
+    *,
+    mode: Mode = "auto",
+    engine: str = "auto",
+    cache_dir: Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    lenient_names: bool = False,
+    workers: int = 1,
+) -> Recalculator:
+    """Makes a recalculator of the engines that a sandbox has; starts none of them.
+
+    Args:
+        sandbox: where the engines run; None only where nothing is to be computed.
+        mode: see :class:`judge.recalc.policy.Recalculator`.
+        engine: ``auto`` for all that are there, or the name of the only one to use.
+        cache_dir: folder in which results are kept between runs.
+        timeout_s: seconds that one engine may take for one workbook.
+        lenient_names: whether newer functions without their prefix are computed.
+        workers: how many workbooks each engine may compute at once.
+
+    Raises:
+        UsageError: no such engine or mode.
+        RecalcError: the engine asked for by name is not there.
+    """
+    if mode not in ("auto", "never", "always"):
+        raise UsageError(f"{mode!r} is no way to recalculate: auto, never or always")
+    if engine != "auto" and engine not in ENGINE_NAMES:
+        known = ", ".join(ENGINE_NAMES)
+        raise UsageError(f"{engine!r} is no calculation engine; there are auto, {known}")
+    engines: list[Engine] = []
+    missing: dict[str, str] = {}
+    if sandbox is not None and mode != "never":
+        there = available_engines(sandbox)
+        missing = {name: INSTALL_HINTS[name] for name in ENGINE_NAMES if name not in there}
+        wanted = there if engine == "auto" else (engine,)
+        if engine != "auto" and engine not in there:
+            raise RecalcError(
+                f"{engine} is not in the sandbox", hint=f"Run `{INSTALL_HINTS[engine]}`."
+            )
+        engines = make_engines(sandbox, wanted, workers=workers)
+    return Recalculator(
+        engines,
+        mode=mode,
+        timeout_s=timeout_s,
+        cache=ResultCache(cache_dir),
+        lenient_names=lenient_names,
+        missing=missing if engine == "auto" else {},
+    )
+
+
+def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
+    """Names of the engines that the sandbox has; starts nothing."""
+    found = []
+    if sandbox.has_root(OFFICE_ROOT):
+        found.append(LIBREOFFICE)
+    if sandbox.has_root(PYTHON_ROOT):
+        installed = {name.casefold() for name in sandbox.info.packages}
+        found.extend(name for name in EMBEDDED if name in installed)
+    return tuple(found)
+
+
+def make_engines(sandbox: Sandbox, names: tuple[str, ...], *, workers: int = 1) -> list[Engine]:
+    """Engines by name, not started yet; embedded ones share one service."""
+    engines: list[Engine] = []
+    if LIBREOFFICE in names:
+        office = ServicePool(
+            lambda: sandbox.service(
+                program_text("office"), root=OFFICE_ROOT, memory_bytes=OFFICE_MEMORY_BYTES
+            ),
+            size=workers,
+        )
+        engines.append(ServiceEngine(LIBREOFFICE, office))
+    embedded = [name for name in EMBEDDED if name in names]
+    if embedded:
+        pool = ServicePool(
+            lambda: sandbox.service(
+                program_text("embedded"), root=PYTHON_ROOT, memory_bytes=EMBEDDED_MEMORY_BYTES
+            ),
+            size=workers,
+        )
+        engines.extend(ServiceEngine(name, pool) for name in embedded)
+    return engines
+
+
+def engine_report(sandbox: Sandbox | None) -> tuple[EngineEntry, ...]:
+    """What every known engine is here: version, coverage, or what brings it here.
+
+    Starts the engines that are there, to ask for their versions.
+    """
+    there = available_engines(sandbox) if sandbox is not None else ()
+    table = trust_table()
+    engines = {e.name: e for e in make_engines(sandbox, there)} if sandbox is not None else {}
+    try:
+        return tuple(_entry(name, engines.get(name), table) for name in ENGINE_NAMES)
+    finally:
+        for engine in engines.values():
+            engine.close()
+
+
+def _entry(name: str, engine: Engine | None, table: TrustTable) -> EngineEntry:
+    coverage = table.coverage(name)
+    if engine is None:
+        return EngineEntry(name, False, coverage=coverage, hint=f"`{INSTALL_HINTS[name]}`")
+    try:
+        return EngineEntry(name, True, version=engine.version, coverage=coverage)
+    except JudgeError as error:
+        return EngineEntry(name, False, coverage=coverage, hint=error.message)
+
+
+def report_as_json(entries: tuple[EngineEntry, ...]) -> list[dict[str, Any]]:
+    """The report as plain data."""
+    return [
+        {
+            "name": entry.name,
+            "available": entry.available,
+            "version": entry.version,
+            "coverage": dict(entry.coverage),
+            "hint": entry.hint,
+        }
+        for entry in entries
+    ]

@@ -1,0 +1,159 @@
+"""Asking a service program that runs sealed off, and reading its answers."""
+
+from __future__ import annotations
+
+import json
+import queue
+import struct
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.errors import RecalcError, SandboxError
+from judge.recalc.contract import EngineResult, EngineUnavailableError
+from judge.sandbox.contract import ServiceChannel
+
+GRACE_S = 15.0
+"""How much longer than the engine the channel may take: start-up, sending, reading."""
+
+
+class ServicePool:
+    """Channels to one service program, opened when they are needed; a dead one is replaced.
+
+    Safe to use from several threads: each call has a channel of its own, at most ``size`` at once.
+
+    Args:
+        open_channel: starts the program inside the sandbox.
+        size: how many copies of the program may run at once.
+    """
+
+    def __init__(self, open_channel: Callable[[], ServiceChannel], *, size: int = 1) -> None:
+        self._open = open_channel
+        self._free: queue.LifoQueue[ServiceChannel | None] = queue.LifoQueue()
+        for _ in range(size):
+            self._free.put(None)
+        self._open_channels: set[ServiceChannel] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
+        """Sends one request and returns the answer.
+
+        Raises:
+            EngineUnavailableError: the service cannot be started.
+            RecalcError: the service ended, or did not answer in time; the next call starts
+                another.
+        """
+        text = json.dumps(header).encode()
+        payload = struct.pack(">I", len(text)) + text + workbook
+        channel = self._free.get()
+        try:
+            if channel is None:
+                channel = self._start()
+            try:
+                answer: dict[str, Any] = json.loads(channel.call(payload, timeout_s + GRACE_S))
+            except (TimeoutError, SandboxError, ValueError) as error:
+                self._drop(channel)
+                channel = None
+                raise _as_ours(error) from error
+            return answer
+        finally:
+            self._free.put(channel)
+
+    def _start(self) -> ServiceChannel:
+        if self._closed:
+            raise EngineUnavailableError("the calculation service was closed")
+        try:
+            channel = self._open()
+        except SandboxError as error:
+            raise EngineUnavailableError(
+                f"the calculation service does not start: {error.message}", hint=error.hint
+            ) from error
+        with self._lock:
+            self._open_channels.add(channel)
+        return channel
+
+    def _drop(self, channel: ServiceChannel) -> None:
+        with self._lock:
+            self._open_channels.discard(channel)
+        channel.close()
+
+    def close(self) -> None:
+        """Ends every copy of the program; safe to call twice."""
+        self._closed = True
+        with self._lock:
+            channels, self._open_channels = self._open_channels, set()
+        for channel in channels:
+            channel.close()
+
+
+def _as_ours(error: Exception) -> RecalcError:
+    if isinstance(error, TimeoutError):
+        return RecalcError("the calculation took too long and was ended")
+    if isinstance(error, SandboxError):
+        return RecalcError(f"the calculation service ended: {error.message}", hint=error.hint)
+    return RecalcError(f"the calculation service sent nonsense: {error}")
+
+
+def compute_request(
+    engine: str,
+    ranges: Sequence[CellRange],
+    names: Mapping[str, str],
+    timeout_s: float,
+    memory_bytes: int,
+) -> dict[str, Any]:
+    """The header of a request to compute."""
+    return {
+        "op": "compute",
+        "engine": engine,
+        "ranges": [
+            [area.sheet, area.min_row, area.min_column, area.max_row, area.max_column]
+            for area in ranges
+        ],
+        "names": dict(names),
+        "timeout_s": timeout_s,
+        "memory_bytes": memory_bytes,
+    }
+
+
+def read_answer(
+    answer: Mapping[str, Any], ranges: Sequence[CellRange], engine: str
+) -> EngineResult:
+    """The cells of an answer.
+
+    Raises:
+        RecalcError: the engine has nothing for the whole workbook, or the answer does not fit.
+    """
+    if "error" in answer:
+        raise RecalcError(f"{engine}: {answer['error']}")
+    lists = answer.get("values")
+    if not isinstance(lists, list) or len(lists) != len(ranges):
+        raise RecalcError(f"{engine}: the answer does not fit the question")
+    values: dict[CellRef, CellValue] = {}
+    failed: dict[CellRef, str] = {}
+    for area, flat in zip(ranges, lists, strict=True):
+        if len(flat) != area.size:
+            raise RecalcError(f"{engine}: the answer does not fit the question")
+        width = area.max_column - area.min_column + 1
+        for index, value in enumerate(flat):
+            row, column = divmod(index, width)
+            ref = CellRef(area.sheet, area.min_row + row, area.min_column + column)
+            if isinstance(value, dict):
+                if "e" in value:
+                    values[ref] = ErrorValue(str(value["e"]))
+                else:
+                    failed[ref] = str(value.get("x", "no value"))
+            elif value is None:
+                failed[ref] = "the engine has no value for the cell"
+            else:
+                values[ref] = _plain(value)
+    return EngineResult(values=values, failed=failed, seconds=float(answer.get("seconds", 0.0)))
+
+
+def _plain(value: Any) -> CellValue:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return ErrorValue("#VALUE!")

@@ -1,0 +1,41 @@
+"""Programs that run *inside* the sandbox, around the calculation engines.
+
+They open what a solution wrote, so they are handed to the sandbox as text and run sealed off.
+Inside there is no ``judge``: :func:`program_text` puts the shared modules into the text.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+_SHARED = ("common", "dialect")
+
+_TEMPLATE = """\
+import sys, types
+for _name in ("judge", "judge.recalc", "judge.recalc.services"):
+    sys.modules[_name] = types.ModuleType(_name)
+    sys.modules[_name].__path__ = []
+for _name, _text in {shared!r}:
+    _module = types.ModuleType(_name)
+    sys.modules[_name] = _module
+    exec(compile(_text, _name, "exec"), _module.__dict__)
+exec(compile({program!r}, {name!r}, "exec"), {{"__name__": "__main__"}})
+"""
+
+
+def program_text(name: str) -> str:
+    """The whole text of one service program, ready for ``Sandbox.service``.
+
+    Args:
+        name: ``office`` or ``embedded``.
+    """
+    folder = resources.files(__package__)
+
+    def text(module: str) -> str:
+        return folder.joinpath(f"{module}.py").read_text(encoding="utf-8")
+
+    return _TEMPLATE.format(
+        shared=[(f"{__package__}.{module}", text(module)) for module in _SHARED],
+        program=text(name),
+        name=f"{name}_service",
+    )

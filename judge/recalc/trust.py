@@ -1,0 +1,106 @@
+"""Which engine is right at which function: a table that the benchmark measures."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+from judge.recalc.engines import FORMUALIZER, IRONCALC
+
+PAIR = "pair"
+"""Name under which the table counts the cells on which IronCalc and formualizer agree."""
+
+PAIR_ENGINES = (IRONCALC, FORMUALIZER)
+
+LEAST_EVIDENCE = 3
+"""Cells of different formulas that a function needs before its figures say anything."""
+
+SURE = 0.995
+"""Share of right cells from which an agreement of the pair is taken without asking LibreOffice."""
+
+RIGHT = 0.9
+"""Share of right cells below which an engine is not taken at its word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How often an engine was right where a function was called."""
+
+    right: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """Share of right cells; 0 without any."""
+        return self.right / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrustTable:
+    """Function -> engine -> how often it was right.
+
+    Attributes:
+        functions: the measured figures.
+        measured_with: engine -> version that they were measured with.
+    """
+
+    functions: Mapping[str, Mapping[str, Record]]
+    measured_with: Mapping[str, str]
+
+    def pair_is_sure(self, functions: Iterable[str]) -> bool:
+        """Whether an agreement of IronCalc and formualizer can be taken as it is.
+
+        Args:
+            functions: every function that the value rests on.
+        """
+        return all(
+            record.total >= LEAST_EVIDENCE and record.share >= SURE
+            for record in (self._record(name, PAIR) for name in functions)
+        )
+
+    def share(self, engine: str, functions: Iterable[str]) -> float:
+        """How far an engine can be trusted where these functions are called.
+
+        Returns:
+            The smallest share of right cells over the functions, 1.0 without any function, 0.0
+            where a function was never measured with this engine.
+        """
+        return min(
+            (self._record(name, engine).share for name in functions),
+            default=1.0,
+        )
+
+    def coverage(self, engine: str) -> dict[str, int]:
+        """How many functions were measured with an engine, and how many it can be trusted with."""
+        records = [each[engine] for each in self.functions.values() if engine in each]
+        return {
+            "measured": len(records),
+            "trusted": sum(1 for record in records if record.share >= RIGHT),
+        }
+
+    def _record(self, function: str, engine: str) -> Record:
+        return self.functions.get(function, {}).get(engine, _NO_RECORD)
+
+
+_NO_RECORD = Record(0, 0)
+
+
+@functools.cache
+def trust_table() -> TrustTable:
+    """The table that ships with the package (``judge/recalc/trust.json``)."""
+    text = resources.files("judge.recalc").joinpath("trust.json").read_text(encoding="utf-8")
+    return read_table(json.loads(text))
+
+
+def read_table(data: Mapping[str, Mapping[str, Mapping[str, list[int]]]]) -> TrustTable:
+    """Makes the table out of its JSON form: function -> engine -> [right, total]."""
+    return TrustTable(
+        functions={
+            function: {engine: Record(*counts) for engine, counts in engines.items()}
+            for function, engines in data["functions"].items()
+        },
+        measured_with={str(k): str(v) for k, v in data["measured_with"].items()},
+    )

@@ -1,0 +1,138 @@
+"""Which cells of some ranges hold formulas, or are filled by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from judge.compare.address import MAX_COLUMN, MAX_ROW, Window, cell_key, parse_window
+from judge.compare.cell import Cell, CellRange, CellRef
+from judge.compare.reader import Workbook
+from judge.errors import WorkbookError
+
+_MARKS = (b'"array"', b"'array'", b"dataTable")
+"""What the XML of a sheet with formulas that fill several cells must hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCell:
+    """A cell whose value a formula gives.
+
+    Attributes:
+        ref: where it stands.
+        source: the cell with the formula: itself, or the first cell of an array formula's range.
+        has_cached_value: whether the file holds a value for it.
+        number_format: code of its own number format.
+    """
+
+    ref: CellRef
+    source: Cell
+    has_cached_value: bool
+    number_format: str
+
+
+def wanted_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> list[WantedCell]:
+    """Every formula cell of some ranges, and every cell there that an array formula fills.
+
+    Raises:
+        WorkbookError: the workbook cannot be read.
+    """
+    found: dict[CellRef, WantedCell] = {}
+    filling: dict[str, list[Cell]] = {}
+    for area in ranges:
+        for cell in workbook.formula_cells(area):
+            ref = CellRef(area.sheet, cell.row, cell.column)
+            found[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
+    for area in ranges:
+        if area.sheet not in filling:
+            filling[area.sheet] = filling_cells(workbook, area.sheet)
+        for wanted in _filled(workbook, area, filling[area.sheet]):
+            found.setdefault(wanted.ref, wanted)
+    return list(found.values())
+
+
+def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
+    """The cells of a sheet whose formula fills more than themselves, with the range it fills.
+
+    Raises:
+        WorkbookError: the sheet cannot be read.
+    """
+    if not _may_fill(workbook, sheet):
+        return []
+    return [
+        cell
+        for cell in sheet_formulas(workbook, sheet)
+        if cell.array_range is not None and ":" in cell.array_range
+    ]
+
+
+def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
+    """Every formula cell of a sheet; a data table's first cell says what the table fills.
+
+    Raises:
+        WorkbookError: the sheet cannot be read.
+    """
+    target = workbook.sheet(sheet)
+    cells = []
+    for cell in workbook.formula_cells(_whole(sheet)):
+        raw = target.raw_formula(cell_key(cell.row, cell.column))
+        if raw is not None and raw.kind == "dataTable":
+            cells.append(replace(cell, formula="=TABLE()", array_range=raw.reference))
+        else:
+            cells.append(cell)
+    return cells
+
+
+def _whole(sheet: str) -> CellRange:
+    return CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+
+
+def _may_fill(workbook: Workbook, sheet: str) -> bool:
+    """Looks for the marks in the sheet's XML, which costs less than reading its cells."""
+    tail = b""
+    for chunk in workbook.package.chunks(workbook.sheet(sheet).part):
+        text = tail + chunk
+        if any(mark in text for mark in _MARKS):
+            return True
+        tail = chunk[-16:]
+    return False
+
+
+def _filled(workbook: Workbook, area: CellRange, sources: Iterable[Cell]) -> Iterable[WantedCell]:
+    filled = 0
+    for source in sources:
+        window = parse_window((source.array_range or "").replace("$", ""))
+        part = None if window is None else _overlap(area, window)
+        if part is None:
+            continue
+        filled += part.size
+        if filled > FILLED_LIMIT:
+            raise WorkbookError(
+                f"the array formulas of {area.sheet!r} fill more than {FILLED_LIMIT:,} cells "
+                "of the range"
+            )
+        stored = workbook.cells(part)
+        for row in range(part.min_row, part.max_row + 1):
+            for column in range(part.min_column, part.max_column + 1):
+                own = stored.get((row, column))
+                yield WantedCell(
+                    CellRef(area.sheet, row, column),
+                    source,
+                    has_cached_value=own is not None and own.value is not None,
+                    number_format=own.number_format if own is not None else "General",
+                )
+
+
+FILLED_LIMIT = 1_000_000
+
+
+def _overlap(area: CellRange, window: Window) -> CellRange | None:
+    overlap = CellRange(
+        area.sheet,
+        max(area.min_row, window.min_row),
+        max(area.min_column, window.min_column),
+        min(area.max_row, window.max_row),
+        min(area.max_column, window.max_column),
+    )
+    empty = overlap.min_row > overlap.max_row or overlap.min_column > overlap.max_column
+    return None if empty else overlap
