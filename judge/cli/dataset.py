@@ -1,0 +1,298 @@
+"""``judge dataset``: list, show, count, validate and fetch suites."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box, progress
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from judge.dataset import load_suite
+from judge.dataset.fetch import OnProgress, fetch_suite
+from judge.dataset.locate import SAMPLE, data_folder, fetched_folder
+from judge.dataset.sources import Source, load_sources
+from judge.dataset.stats import compute_stats
+from judge.dataset.validate import Severity, validate_suite
+from judge.errors import SuiteError, UsageError
+from judge.task import Task
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+_WIDTH = 70
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def dataset() -> None:
+    """List, show, validate and fetch suites.
+
+    A SUITE is a folder, a .tar.gz, a dataset.json, or a name: `sample` ships with the judge, and
+    `judge dataset list` names the published ones.
+    """
+
+
+@dataset.command("list")
+@click.argument("suite", required=False)
+@_JSON
+def list_(suite: str | None, as_json: bool) -> None:
+    """List the tasks of SUITE; without SUITE, the suites that have a name."""
+    if suite is None:
+        _list_suites(as_json)
+        return
+    loaded = load_suite(suite)
+    if as_json:
+        _print_json([_task_record(task, full=False) for task in loaded.tasks])
+        return
+    table = _table("task", "level", ">cases", "position", "instruction")
+    for task in loaded.tasks:
+        text = " ".join(task.instruction.split())
+        table.add_row(
+            _plain(task.id),
+            task.instruction_type.value.split("-")[0].lower(),
+            str(len(task.cases)),
+            _plain(task.answer_position),
+            _plain(text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"),
+        )
+    _print_table(table)
+    click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
+
+
+@dataset.command()
+@click.argument("task_id", metavar="TASK")
+@click.option("--dataset", "suite", default="sample", show_default=True, metavar="SUITE")
+@_JSON
+def show(task_id: str, suite: str, as_json: bool) -> None:
+    """Show one TASK of a suite: its instruction, position and files."""
+    task = load_suite(suite).task(task_id)
+    record = _task_record(task, full=True)
+    if as_json:
+        _print_json(record)
+        return
+    cases = record.pop("cases")
+    for name, value in record.items():
+        if value is not None and value != {}:
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            click.echo(f"{name.replace('_', ' ')}: {shown}")
+    table = _table(">case", "input", "gold")
+    for case in cases:
+        table.add_row(str(case["number"]), _plain(case["input"]), _plain(case["gold"]))
+    _print_table(table)
+
+
+@dataset.command()
+@click.argument("suite")
+@_JSON
+def stats(suite: str, as_json: bool) -> None:
+    """Count what is in SUITE."""
+    loaded = load_suite(suite)
+    counts = {
+        "name": loaded.name,
+        "format": loaded.format,
+        "digest": loaded.digest,
+        **asdict(compute_stats(loaded)),
+    }
+    if as_json:
+        _print_json(counts)
+        return
+    table = _table("what", ">count")
+    for name, value in counts.items():
+        title = name.replace("_", " ")
+        if isinstance(value, dict):
+            for key, count in value.items():
+                table.add_row(_plain(f"{title}: {key}"), str(count))
+        else:
+            table.add_row(title, _plain(str(value)))
+    _print_table(table)
+
+
+@dataset.command()
+@click.argument("suite")
+@_JSON
+def validate(suite: str, as_json: bool) -> None:
+    """Check SUITE: every fault with its file. Exits with 3 where there is an error."""
+    loaded = load_suite(suite)
+    with _progress("validating") as on_progress:
+        findings = validate_suite(loaded, on_progress=on_progress)
+    if as_json:
+        _print_json([asdict(finding) for finding in findings])
+    elif findings:
+        table = _table("severity", "task", "file", "finding")
+        for finding in findings:
+            table.add_row(
+                finding.severity.value,
+                _plain(finding.task or ""),
+                _plain(finding.file),
+                _plain(finding.message),
+            )
+        _print_table(table)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    if errors:
+        raise SuiteError(f"{loaded.root} has {errors} errors; it cannot be judged as it is")
+    if not as_json:
+        click.echo(
+            f"{loaded.name}: {len(loaded.tasks)} tasks, {loaded.case_count} cases, no errors, "
+            f"{len(findings)} warnings and notes"
+        )
+
+
+@dataset.command()
+@click.argument("name")
+@click.option(
+    "--from",
+    "archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The archive, fetched by hand; nothing is downloaded.",
+)
+@click.option("--url", multiple=True, help="Another address, such as a mirror; may be repeated.")
+@click.option("--again", is_flag=True, help="Fetch it even where it is there already.")
+@_JSON
+def fetch(
+    name: str, archive: Path | None, url: tuple[str, ...], again: bool, as_json: bool
+) -> None:
+    """Download the published suite NAME, check it, and unpack it into the cache folder.
+
+    A download that was cut off is continued by the same command.
+    """
+    source = _source(name)
+    with _progress(f"fetching {source.archive}", in_bytes=True) as on_progress:
+        fetched = fetch_suite(
+            source, archive=archive, urls=url, again=again, on_progress=on_progress
+        )
+    loaded = load_suite(name)
+    if as_json:
+        _print_json(
+            {
+                "name": name,
+                "folder": str(fetched.folder),
+                "sha256": fetched.sha256,
+                "checked": fetched.checked,
+                "fresh": fetched.fresh,
+                "tasks": len(loaded.tasks),
+                "cases": loaded.case_count,
+            }
+        )
+        return
+    if not fetched.fresh:
+        click.echo(f"{name} is there already: {fetched.folder} (--again fetches it once more)")
+    elif fetched.checked:
+        click.echo(f"{name}: {fetched.folder}, sha256 as it should be")
+    else:
+        click.echo(
+            f"{name}: {fetched.folder}\nNo checksum of this archive is published. "
+            f"Recorded for the next time: sha256 {fetched.sha256}"
+        )
+    click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases. Licence: {source.licence}")
+    click.echo(f"judge score RESULTS --dataset {name}")
+
+
+def _source(name: str) -> Source:
+    sources = {source.name: source for source in load_sources(data_folder())}
+    if name not in sources:
+        raise UsageError(
+            f"no published suite is called {name}",
+            hint=f"there are {', '.join(sources)}; a suite of your own needs no fetching",
+        )
+    return sources[name]
+
+
+def _list_suites(as_json: bool) -> None:
+    sample = load_suite(SAMPLE)
+    rows: list[dict[str, Any]] = [
+        {
+            "name": SAMPLE,
+            "title": "The suite that ships with the judge",
+            "tasks": len(sample.tasks),
+            "licence": "Apache-2.0",
+            "folder": str(sample.root),
+        }
+    ]
+    for source in load_sources(data_folder()):
+        folder = fetched_folder(source.name)
+        rows.append(
+            {
+                "name": source.name,
+                "title": source.title,
+                "tasks": source.tasks,
+                "licence": source.licence,
+                "folder": str(folder) if folder.is_dir() else None,
+            }
+        )
+    if as_json:
+        _print_json(rows)
+        return
+    table = _table("name", "what", ">tasks", "licence", "here")
+    for row in rows:
+        here = "yes" if row["folder"] else f"judge dataset fetch {row['name']}"
+        table.add_row(row["name"], row["title"], str(row["tasks"]), row["licence"], here)
+    _print_table(table)
+
+
+def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": task.id if task.raw_id is None else task.raw_id,
+        "instruction": task.instruction,
+        "instruction_type": task.instruction_type.value,
+        "answer_position": task.answer_position,
+        "answer_sheet": task.answer_sheet,
+        "data_position": task.data_position,
+        "checker": task.checker.name,
+        "options": dict(task.checker.options),
+        "excluded": task.excluded,
+        "cases": len(task.cases),
+    }
+    if full:
+        record["cases"] = [
+            {"number": case.number, "input": str(case.input_path), "gold": str(case.gold_path)}
+            for case in task.cases
+        ]
+    return record
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=list))
+
+
+def _plain(text: str) -> Text:
+    """Text of a suite for a table: it may hold what looks like markup."""
+    return Text(text)
+
+
+def _table(*columns: str) -> Table:
+    """A table; ``>`` before a heading puts its column to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        right = column.startswith(">")
+        table.add_column(
+            column.removeprefix(">"), justify="right" if right else "left", overflow="fold"
+        )
+    return table
+
+
+def _print_table(table: Table) -> None:
+    Console().print(table)
+
+
+@contextmanager
+def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
+    """A bar on standard error where somebody watches; nothing elsewhere."""
+    amount = progress.DownloadColumn() if in_bytes else progress.MofNCompleteColumn()
+    speed = [progress.TransferSpeedColumn()] if in_bytes else []
+    with progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        amount,
+        *speed,
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        job = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(job, completed=done, total=total)
