@@ -161,7 +161,7 @@ def fetch(
     A download that was cut off is continued by the same command.
     """
     source = _source(name)
-    with _progress(f"fetching {source.archive}", in_bytes=True) as on_progress:
+    with _progress("fetching", in_bytes=True) as on_progress:
         fetched = fetch_suite(
             source, archive=archive, urls=url, again=again, on_progress=on_progress
         )

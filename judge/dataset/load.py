@@ -14,7 +14,7 @@ from judge.dataset.suite import SPREADSHEETBENCH, SPREADSHEETBENCH_VERIFIED, Sui
 from judge.errors import SuiteError
 from judge.task import Task, TestCase
 
-_HINT = "`judge dataset validate` lists these faults again; dataset/schema.md is the format"
+_HINT = "dataset/schema.md describes what a suite looks like"
 
 
 @dataclass
