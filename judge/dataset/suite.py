@@ -73,14 +73,14 @@ class Suite:
         """The suite with some of its tasks only, in suite order; the digest stays the whole's.
 
         Args:
-            ids: the ids that are wanted; None for every task.
+            ids: the ids that are wanted; None or none at all for every task.
             limit: at most so many of them, the first ones; None for no limit.
 
         Raises:
             UsageError: ids that the suite does not have (all of them are named).
         """
         tasks = self.tasks
-        if ids is not None:
+        if ids:
             wanted = {str(task_id) for task_id in ids}
             unknown = sorted(wanted - self._by_id.keys())
             if unknown:

@@ -307,6 +307,7 @@ def test_tasks_by_id(write_suite: WriteSuite) -> None:
     with pytest.raises(UsageError, match="has no task 4"):
         suite.task("4")
     assert [task.id for task in suite.select(["2", 3]).tasks] == ["3", "2"]
+    assert suite.select([]).tasks == suite.select().tasks == suite.tasks
     assert [task.id for task in suite.select(limit=2).tasks] == ["3", "1-1"]
     assert suite.select([2]).digest == suite.digest
     with pytest.raises(UsageError, match="has no task 4, 5"):
