@@ -1,0 +1,81 @@
+"""Addresses of cells as text and as numbers. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_ROW = 1_048_576
+MAX_COLUMN = 16_384
+COLUMN_BITS = 15
+COLUMN_MASK = (1 << COLUMN_BITS) - 1
+
+_REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
+
+
+def cell_key(row: int, column: int) -> int:
+    """The key of a cell: one small integer instead of a pair. Keys sort in reading order."""
+    return row << COLUMN_BITS | column
+
+
+def column_number(letters: str) -> int:
+    """The 1-based number of a column named by letters A to Z, in either case."""
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def column_letters(number: int) -> str:
+    """The letters of a 1-based column number."""
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def cell_name(row: int, column: int) -> str:
+    """An address such as ``B7``."""
+    return f"{column_letters(column)}{row}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A rectangle of a worksheet, 1-based and inclusive."""
+
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+    def holds(self, row: int, column: int) -> bool:
+        """Whether a cell lies within."""
+        return self.min_row <= row <= self.max_row and self.min_column <= column <= self.max_column
+
+    def __str__(self) -> str:
+        first = cell_name(self.min_row, self.min_column)
+        last = cell_name(self.max_row, self.max_column)
+        return first if first == last else f"{first}:{last}"
+
+
+WHOLE_SHEET = Window(1, 1, MAX_ROW, COLUMN_MASK)
+
+
+def parse_cell(text: str) -> tuple[int, int] | None:
+    """Row and column of an address such as ``B7`` or ``$b$7``; None where it is none."""
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        return None
+    row = int(match[2])
+    return (row, column_number(match[1])) if 1 <= row <= MAX_ROW else None
+
+
+def parse_window(text: str) -> Window | None:
+    """Reads ``B7`` or ``B7:C9``; None where the text is neither."""
+    first, colon, last = text.partition(":")
+    start = parse_cell(first)
+    end = parse_cell(last) if colon else start
+    if start is None or end is None or end[0] < start[0] or end[1] < start[1]:
+        return None
+    return Window(*start, *end)

@@ -1,0 +1,69 @@
+"""Comparing two workbooks in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from judge.compare.checker import check, prepare
+from judge.compare.comparison import Comparison
+from judge.compare.package import DEFAULT_LIMITS, ReadLimits
+from judge.compare.profiles import Profile, get_profile
+from judge.compare.reader import open_workbook
+from judge.task import CheckerSpec
+
+
+def compare_workbooks(
+    gold: bytes | str | Path,
+    output: bytes | str | Path,
+    position: str,
+    *,
+    answer_sheet: str | None = None,
+    profile: str | Profile = "standard",
+    style: Sequence[str] = (),
+    options: Mapping[str, object] | None = None,
+    max_differences: int = 200,
+    limits: ReadLimits = DEFAULT_LIMITS,
+) -> Comparison:
+    """Compares the answer range of an output workbook with that of its gold.
+
+    Formulas are compared by the values that stand in the files; nothing is computed.
+
+    Args:
+        gold: the gold workbook, as a path or as bytes.
+        output: the output workbook, as a path or as bytes; it may be hostile.
+        position: the answer position, such as ``'Sheet1'!A1:B9``.
+        answer_sheet: the sheet that the suite names beside the position, if any.
+        profile: what "equal" means, by name or as rules.
+        style: names of style attributes to compare beside the values.
+        options: options of the checker, such as ``{"tolerance": 0.01}``.
+        max_differences: how many differences are kept; all are counted.
+        limits: bounds on what reading a workbook may cost.
+
+    Raises:
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: a workbook cannot be read.
+        UsageError: there is no such profile, style attribute or option.
+    """
+    rules = get_profile(profile) if isinstance(profile, str) else profile
+    gold_book = open_workbook(_source(gold), limits=limits)
+    output_book = open_workbook(_source(output), limits=limits)
+    plan = prepare(
+        CheckerSpec(options=dict(options or {})),
+        answer_position=position,
+        answer_sheet=answer_sheet,
+        gold=gold_book,
+        output=output_book,
+    )
+    return check(
+        plan,
+        gold_book,
+        output_book,
+        profile=rules,
+        style=style,
+        max_differences=max_differences,
+    )
+
+
+def _source(source: bytes | str | Path) -> bytes | Path:
+    return source if isinstance(source, bytes) else Path(source)

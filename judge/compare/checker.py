@@ -1,0 +1,180 @@
+"""Holding the answer range of an output against that of its gold.
+
+:func:`prepare` finds and reads the cells, :func:`check` compares them. In between, whoever grades
+may have formulas computed: what it hands in takes the place of the values that the files hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.compare.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.compare.comparison import Comparison
+from judge.compare.differences import Differences
+from judge.compare.official_check import check_officially, officially_equal
+from judge.compare.options import CheckOptions
+from judge.compare.position import parse_position
+from judge.compare.profiles import Profile
+from judge.compare.range_check import RangeSide, compare_range
+from judge.compare.reader import Workbook
+from judge.compare.resolve import SheetIndex, resolve_position
+from judge.errors import UsageError
+from judge.task import CheckerSpec
+
+CELL_RANGE = "cell_range"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be compared.
+
+    Attributes:
+        answer_position: the position as the suite has it.
+        gold_ranges: rectangles of the gold.
+        output_ranges: the same rectangles of the output, in the same order; None where the output
+            lacks the sheet. Empty for a plan on the gold alone.
+        notes: liberties taken with the position.
+        options: the options of the task's checker.
+    """
+
+    answer_position: str
+    gold_ranges: tuple[CellRange, ...]
+    output_ranges: tuple[CellRange | None, ...]
+    notes: tuple[str, ...]
+    options: CheckOptions
+
+
+def prepare(
+    spec: CheckerSpec,
+    *,
+    answer_position: str,
+    answer_sheet: str | None,
+    gold: Workbook,
+    output: Workbook | None,
+) -> Plan:
+    """Finds the cells that are to be compared, and reads them.
+
+    Args:
+        spec: the task's checker and its options.
+        answer_position: the position as the suite has it.
+        answer_sheet: the sheet that the suite names beside it, if any.
+        gold: the gold workbook.
+        output: the output workbook, or None to prepare the gold alone.
+
+    Raises:
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: the cells of a workbook cannot be read.
+        UsageError: there is no such checker or option.
+    """
+    if spec.name != CELL_RANGE:
+        raise UsageError(
+            f"there is no checker {spec.name!r}", hint=f"The checker here is {CELL_RANGE}."
+        )
+    options = CheckOptions.of(spec.options)
+    position = parse_position(answer_position, answer_sheet=answer_sheet)
+    resolved = resolve_position(
+        position, _sheet_index(gold), None if output is None else _sheet_index(output)
+    )
+    gold.preload(resolved.gold_ranges)
+    if output is not None:
+        output.preload(each for each in resolved.output_ranges if each is not None)
+    return Plan(
+        answer_position=answer_position,
+        gold_ranges=resolved.gold_ranges,
+        output_ranges=() if output is None else resolved.output_ranges,
+        notes=position.notes + resolved.notes,
+        options=options,
+    )
+
+
+def _sheet_index(workbook: Workbook) -> SheetIndex:
+    return SheetIndex(
+        names=workbook.sheet_names, used=lambda name: workbook.sheet(name).used_window()
+    )
+
+
+def check(
+    plan: Plan,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: Profile,
+    style: Sequence[str] = (),
+    gold_computed: ComputedValues = NOTHING_COMPUTED,
+    output_computed: ComputedValues = NOTHING_COMPUTED,
+    max_differences: int = 200,
+    ask_official: bool = True,
+) -> Comparison:
+    """Compares the cells of a plan.
+
+    Args:
+        plan: what to compare, from :func:`prepare` with both workbooks.
+        gold: the gold workbook.
+        output: the output workbook.
+        profile: what "equal" means.
+        style: names of style attributes to compare beside the values.
+        gold_computed: computed values of the gold, which take the place of those in the file.
+        output_computed: the same for the output.
+        max_differences: how many differences are kept; all are counted.
+        ask_official: also say what the published script makes of the two files.
+
+    Raises:
+        WorkbookError: cells that only the published script looks at cannot be read.
+        UsageError: there is no such style attribute.
+    """
+    if profile.published:
+        return check_officially(
+            plan.answer_position,
+            gold,
+            output,
+            gold_computed=gold_computed,
+            output_computed=output_computed,
+            max_differences=max_differences,
+        )
+    if style or plan.options.style:
+        raise UsageError(f"there is no style attribute {(*style, *plan.options.style)[0]!r}")
+    rules = plan.options.apply_to(profile)
+    found = Differences(max_differences)
+    notes = [*plan.notes]
+    cells = 0
+    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        cells += gold_range.size
+        if output_range is None:
+            found.add_missing_sheet(gold_range, output.sheet_names)
+            continue
+        compare_range(
+            RangeSide(gold, gold_range, gold_computed),
+            RangeSide(output, output_range, output_computed),
+            rules,
+            plan.options,
+            found=found,
+        )
+    notes += _computed_notes(gold_computed, output_computed)
+    return Comparison(
+        equal=not found.cells,
+        profile=profile.name,
+        ranges=plan.gold_ranges,
+        cells=cells,
+        differing_cells=found.cells,
+        difference_counts=found.counts,
+        differences=found.kept,
+        notes=tuple(dict.fromkeys(notes)),
+        official_equal=(
+            officially_equal(plan.answer_position, gold, output, gold_computed, output_computed)
+            if ask_official
+            else None
+        ),
+    )
+
+
+def _computed_notes(gold: ComputedValues, output: ComputedValues) -> list[str]:
+    notes = [f"gold: {note}" for note in gold.notes]
+    if gold.values:
+        notes.append(f"gold: {len(gold.values)} formula cells were computed")
+    if gold.not_calculated:
+        notes.append(
+            f"gold: {len(gold.not_calculated)} formula cells could not be computed; "
+            "what the file holds was kept"
+        )
+    return notes + [f"output: {note}" for note in output.notes]

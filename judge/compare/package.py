@@ -1,0 +1,369 @@
+"""The container of a workbook: a zip archive of XML parts, opened with hard bounds.
+
+The file may be what a solution wrote, so nothing of it is trusted: entries are checked before
+anything is inflated, bytes are counted while they are inflated, and document types, which carry
+entity bombs, are refused by every XML reader that reads from here.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from judge.errors import WorkbookError
+
+_STORED = 0
+_DEFLATED = 8
+_ENCRYPTED_FLAG = 0x1
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_LOCAL_SIGNATURE = b"PK\x03\x04"
+_OLE2_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Bounds on what reading a workbook may cost.
+
+    Real workbooks of the published suites stay far below each of them.
+
+    Attributes:
+        file_bytes: size of the file itself.
+        entries: entries in the archive.
+        part_bytes: inflated size of one part.
+        total_bytes: inflated bytes read from one workbook in all.
+        ratio: inflated to packed size of a part larger than ``ratio_floor_bytes``.
+        ratio_floor_bytes: parts up to this inflated size may have any ratio.
+        cells: stored cells kept of one workbook.
+        text_chars: characters of one cell, string or formula.
+        token_bytes: bytes of one tag with its attributes.
+        depth: nesting of elements.
+        seconds: time spent reading one workbook.
+    """
+
+    file_bytes: int = 256 << 20
+    entries: int = 20_000
+    part_bytes: int = 1 << 30
+    total_bytes: int = 2 << 30
+    ratio: int = 250
+    ratio_floor_bytes: int = 16 << 20
+    cells: int = 4_000_000
+    text_chars: int = 1 << 20
+    token_bytes: int = 4 << 20
+    depth: int = 200
+    seconds: float = 20.0
+
+
+DEFAULT_LIMITS = ReadLimits()
+"""Bounds that let every published workbook through and stop every known bomb."""
+
+
+class Budget:
+    """What is left of a workbook's bounds; shared by everything that reads from it."""
+
+    def __init__(self, limits: ReadLimits) -> None:
+        self.limits = limits
+        self._bytes_left = limits.total_bytes
+        self._cells_left = limits.cells
+        self._seconds_left = limits.seconds
+
+    def take_bytes(self, count: int) -> None:
+        """Counts inflated bytes.
+
+        Raises:
+            WorkbookError: the workbook inflates to more than it may.
+        """
+        self._bytes_left -= count
+        if self._bytes_left < 0:
+            raise WorkbookError(
+                f"the workbook inflates to more than {self.limits.total_bytes:,} bytes"
+            )
+
+    def take_cells(self, count: int) -> None:
+        """Counts cells that are kept.
+
+        Raises:
+            WorkbookError: more cells are stored than may be kept.
+        """
+        self._cells_left -= count
+        if self._cells_left < 0:
+            raise WorkbookError(f"more than {self.limits.cells:,} cells are stored in the range")
+
+    def take_seconds(self, count: float) -> None:
+        """Counts reading time.
+
+        Raises:
+            WorkbookError: reading takes longer than it may.
+        """
+        self._seconds_left -= count
+        if self._seconds_left < 0:
+            raise WorkbookError(f"reading the workbook takes more than {self.limits.seconds:g} s")
+
+
+class Package:
+    """A workbook's archive.
+
+    Args:
+        data: the file's bytes.
+        limits: bounds on what reading may cost.
+
+    Raises:
+        WorkbookError: not a zip archive, encrypted, or over a limit; the message says which.
+    """
+
+    def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
+        self._data = data
+        self.budget = Budget(limits)
+        self._entries = _read_directory(data, limits)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all entries, in the archive's order."""
+        return tuple(self._entries)
+
+    def read(self, name: str) -> bytes:
+        """The whole of a part.
+
+        Raises:
+            WorkbookError: there is no such part, it is broken, or over a limit.
+        """
+        return b"".join(self.chunks(name))
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """A part in pieces of about 64 KiB, inflated as they are asked for.
+
+        Raises:
+            WorkbookError: there is no such part, it is broken, or over a limit.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            raise WorkbookError(f"the workbook lacks its part {name}")
+        packed = self._packed(entry)
+        inflate = self._stored if entry.compress_type == _STORED else self._inflated
+        budget = self.budget
+        started = time.monotonic()
+        for chunk in inflate(entry, packed):
+            budget.take_bytes(len(chunk))
+            now = time.monotonic()
+            budget.take_seconds(now - started)
+            yield chunk
+            # The time that the consumer takes is reading time too.
+            started = now
+
+    def _packed(self, entry: zipfile.ZipInfo) -> memoryview:
+        start = entry.header_offset
+        header = self._data[start : start + _LOCAL_HEADER.size]
+        if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_SIGNATURE):
+            raise WorkbookError(f"the archive is broken: no entry where {entry.filename} should be")
+        *_, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+        start += _LOCAL_HEADER.size + name_length + extra_length
+        end = start + entry.compress_size
+        if end > len(self._data):
+            raise WorkbookError(f"the archive is cut short inside {entry.filename}")
+        return memoryview(self._data)[start:end]
+
+    def _stored(self, entry: zipfile.ZipInfo, packed: memoryview) -> Iterator[bytes]:
+        if entry.file_size != entry.compress_size:
+            raise WorkbookError(f"the archive is broken: sizes of {entry.filename} disagree")
+        for start in range(0, len(packed), _CHUNK_BYTES):
+            yield bytes(packed[start : start + _CHUNK_BYTES])
+
+    def _inflated(self, entry: zipfile.ZipInfo, packed: memoryview) -> Iterator[bytes]:
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        left = entry.file_size
+        position = 0
+        pending: bytes | memoryview = b""
+        while not inflater.eof:
+            if not pending:
+                pending = packed[position : position + _CHUNK_BYTES]
+                position += _CHUNK_BYTES
+            try:
+                chunk = inflater.decompress(pending, _CHUNK_BYTES)
+            except zlib.error as error:
+                raise WorkbookError(f"{entry.filename} cannot be inflated: {error}") from error
+            if not chunk and not pending and not inflater.eof:
+                raise WorkbookError(f"the archive is cut short inside {entry.filename}")
+            pending = inflater.unconsumed_tail
+            left -= len(chunk)
+            if left < 0:
+                raise WorkbookError(f"{entry.filename} inflates to more bytes than it declares")
+            if chunk:
+                yield chunk
+
+
+def _read_directory(data: bytes, limits: ReadLimits) -> dict[str, zipfile.ZipInfo]:
+    if len(data) > limits.file_bytes:
+        raise WorkbookError(
+            f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
+        )
+    if data.startswith(_OLE2_SIGNATURE):
+        raise WorkbookError(
+            "the file is an old binary workbook (.xls) or an encrypted one, not an .xlsx package",
+            hint="Save it as an unencrypted .xlsx workbook.",
+        )
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+    # The directory of a hostile archive can make the zip reader raise nearly anything.
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error) as error:
+        what = "the file is empty" if not data else f"not a zip archive: {error}"
+        raise WorkbookError(what) from error
+    if len(infos) > limits.entries:
+        raise WorkbookError(f"the archive has more than {limits.entries:,} entries")
+    for info in infos:
+        _check_entry(info, limits)
+    # Of duplicate names the last one counts, as for every zip reader that builds an index.
+    return {info.filename: info for info in infos}
+
+
+def _check_entry(info: zipfile.ZipInfo, limits: ReadLimits) -> None:
+    name = info.filename
+    if info.flag_bits & _ENCRYPTED_FLAG:
+        raise WorkbookError(f"the archive's entry {name} is encrypted")
+    if info.compress_type not in {_STORED, _DEFLATED}:
+        raise WorkbookError(
+            f"the archive's entry {name} is packed with method {info.compress_type}; "
+            "workbooks use deflate"
+        )
+    if info.file_size > limits.part_bytes:
+        raise WorkbookError(
+            f"{name} inflates to {info.file_size:,} bytes, more than {limits.part_bytes:,}"
+        )
+    if (
+        info.file_size > limits.ratio_floor_bytes
+        and info.file_size > limits.ratio * info.compress_size
+    ):
+        raise WorkbookError(
+            f"{name} inflates {info.file_size // max(1, info.compress_size):,} times; "
+            f"more than {limits.ratio} times is not read"
+        )
+
+
+# -- XML ------------------------------------------------------------------------------------------
+
+StartHandler = Callable[[str, dict[str, str]], None]
+
+
+def new_parser() -> expat.XMLParserType:
+    """An expat parser that refuses document types, and with them every entity bomb."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def refuse(*_: object) -> None:
+        raise WorkbookError("a part of the workbook holds a document type, which is not read")
+
+    parser.StartDoctypeDeclHandler = refuse
+    return parser
+
+
+def feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool = False) -> None:
+    """Hands bytes to a parser.
+
+    Raises:
+        WorkbookError: the XML is broken.
+    """
+    try:
+        parser.Parse(chunk, final)
+    except expat.ExpatError as error:
+        raise WorkbookError(f"{name} is not well-formed XML: {error}") from error
+    except (LookupError, ValueError) as error:
+        raise WorkbookError(f"{name} cannot be decoded: {error}") from error
+
+
+def scan_part(package: Package, name: str, start: StartHandler) -> None:
+    """Calls a function for every element of a part, with its local name and attributes.
+
+    For small parts of which only attributes matter. Attribute names keep their prefix.
+
+    Raises:
+        WorkbookError: the part is missing, broken or over a limit.
+    """
+    parser = new_parser()
+    depth = 0
+    limit = package.budget.limits.depth
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > limit:
+            raise WorkbookError(f"{name} nests more than {limit} elements")
+        start(tag.rpartition(":")[2], attributes)
+
+    def on_end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler = on_start
+    parser.EndElementHandler = on_end
+    fed = 0
+    for chunk in package.chunks(name):
+        feed(parser, chunk, name)
+        fed += len(chunk)
+        check_token(parser, fed, name, package.budget.limits)
+    feed(parser, b"", name, final=True)
+
+
+def check_token(parser: expat.XMLParserType, fed: int, name: str, limits: ReadLimits) -> None:
+    """Stops a parser that holds back more bytes than one tag may have.
+
+    Raises:
+        WorkbookError: a single tag is longer than ``token_bytes``.
+    """
+    if fed - max(0, parser.CurrentByteIndex) > limits.token_bytes:
+        raise WorkbookError(f"{name} holds a tag of more than {limits.token_bytes:,} bytes")
+
+
+# -- relationships --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """A pointer from one part to another, or out of the file.
+
+    Attributes:
+        kind: last segment of the relationship's type, such as ``worksheet``.
+        target: name of the part, or the address where it is external.
+        external: whether it points out of the file.
+    """
+
+    kind: str
+    target: str
+    external: bool
+
+
+def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
+    """Relationships of a part by id; empty where it has none.
+
+    Raises:
+        WorkbookError: the relationships cannot be read.
+    """
+    folder, file = posixpath.split(part)
+    name = posixpath.join(folder, "_rels", f"{file}.rels")
+    found: dict[str, Relationship] = {}
+    if name not in package:
+        return found
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        if tag != "Relationship" or "Target" not in attributes:
+            return
+        external = attributes.get("TargetMode") == "External"
+        target = attributes["Target"]
+        if not external:
+            joined = target[1:] if target.startswith("/") else posixpath.join(folder, target)
+            target = posixpath.normpath(joined)
+        kind = attributes.get("Type", "").rpartition("/")[2]
+        key = attributes.get("Id") or f"rId{len(found) + 1}"
+        found[key] = Relationship(kind, target, external)
+
+    scan_part(package, name, on_start)
+    return found

@@ -1,0 +1,122 @@
+"""What "equal" means: small tables of rules, one for each profile. Pure."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import asdict, dataclass, replace
+
+from judge.errors import UsageError
+
+
+class TextNumbers(enum.StrEnum):
+    """When a text is taken for the number that it spells."""
+
+    PLAIN = "plain"
+    """Where it is written in digits, with sign, point and exponent at most, spaces around."""
+    NEVER = "never"
+
+
+class Dates(enum.StrEnum):
+    """How far two date-times may be apart."""
+
+    SAME_DAY = "same_day"
+    TO_THE_SECOND = "to_the_second"
+
+
+class Times(enum.StrEnum):
+    """How far two times of day may be apart."""
+
+    SAME_MINUTE = "same_minute"
+    TO_THE_SECOND = "to_the_second"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Rules that decide whether two values agree.
+
+    Attributes:
+        name: name of the profile.
+        published: judge exactly as the published script does, faults included; no other rule
+            counts then.
+        decimals: digits after the point to which numbers are rounded before they are compared, or
+            None to compare by tolerance alone.
+        noise: numbers that differ by at most 1e-9 of the larger one and by less than this are the
+            same sum with another rounding error, and agree. Whole numbers never come that close.
+        relative_tolerance: numbers this close, relative to the larger one, agree anyway.
+        absolute_tolerance: numbers this close agree anyway.
+        text_numbers: when a text is taken for a number.
+        booleans_are_numbers: whether TRUE is 1.
+        dates_are_numbers: whether a date is its serial number.
+        dates: how far two date-times may be apart.
+        times: how far two times of day may be apart.
+        errors_are_text: whether the error ``#N/A`` is the text "#N/A".
+        ignore_case: whether upper and lower case are the same.
+        ignore_whitespace: whether runs of white space are one space, and none at the ends.
+        unordered_rows: whether the rows of a range may stand in any order.
+        ignore_extra: whether values where the gold is blank are let pass.
+    """
+
+    name: str
+    published: bool = False
+    decimals: int | None = 2
+    noise: float = 0.005
+    relative_tolerance: float = 0.0
+    absolute_tolerance: float = 0.0
+    text_numbers: TextNumbers = TextNumbers.PLAIN
+    booleans_are_numbers: bool = True
+    dates_are_numbers: bool = True
+    dates: Dates = Dates.SAME_DAY
+    times: Times = Times.SAME_MINUTE
+    errors_are_text: bool = True
+    ignore_case: bool = False
+    ignore_whitespace: bool = False
+    unordered_rows: bool = False
+    ignore_extra: bool = False
+
+    @property
+    def identity(self) -> str:
+        """A text that is the same for the same rules, for reuse keys."""
+        return json.dumps({"rules_version": 1, **asdict(self)}, sort_keys=True)
+
+
+PROFILES: dict[str, Profile] = {
+    # The benchmark's value rules with the faults of its script mended.
+    "standard": Profile("standard"),
+    # The published script's verdict, bit for bit.
+    "official": Profile("official", published=True),
+    # Types matter, time of day counts, numbers agree but for rounding errors.
+    "strict": Profile(
+        "strict",
+        decimals=None,
+        noise=1e-6,
+        text_numbers=TextNumbers.NEVER,
+        booleans_are_numbers=False,
+        dates_are_numbers=False,
+        dates=Dates.TO_THE_SECOND,
+        times=Times.TO_THE_SECOND,
+        errors_are_text=False,
+    ),
+}
+"""All profiles by name."""
+
+
+def get_profile(name: str, **rules: object) -> Profile:
+    """A profile by its name, with some of its rules changed.
+
+    Args:
+        name: ``standard``, ``official``, ``strict`` or ``ssb2``.
+        **rules: fields of :class:`Profile` to set.
+
+    Raises:
+        UsageError: there is no such profile or rule.
+    """
+    profile = PROFILES.get(name)
+    if profile is None:
+        raise UsageError(
+            f"there is no profile {name!r}", hint=f"Profiles: {', '.join(sorted(PROFILES))}."
+        )
+    try:
+        return replace(profile, **rules)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise UsageError(f"profile {name!r}: {error}") from None

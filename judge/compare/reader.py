@@ -1,0 +1,230 @@
+"""Our own reader of workbooks: exact like openpyxl, at the cost of the range that is asked for.
+
+Nothing is read before it is needed: opening a workbook reads its list of sheets; cells are read
+range by range, and each range once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.compare.cell import Cell, CellRange, CellValue, WorkbookFacts
+from judge.compare.cell_formats import read_number_formats
+from judge.compare.number_formats import NumberFormats
+from judge.compare.package import DEFAULT_LIMITS, Package, ReadLimits, Relationship, relationships
+from judge.compare.shared_strings import SharedStrings
+from judge.compare.sheet import Sheet
+from judge.compare.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
+from judge.errors import WorkbookError
+
+
+def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) -> Workbook:
+    """Opens a workbook, reading no cell yet.
+
+    Args:
+        source: the file, or its bytes.
+        limits: bounds on what reading may cost.
+
+    Raises:
+        WorkbookError: not a workbook package, broken, encrypted, or over a limit.
+    """
+    if isinstance(source, bytes):
+        return Workbook(source, limits)
+    try:
+        size = source.stat().st_size
+        if size > limits.file_bytes:
+            raise WorkbookError(
+                f"{source}: the file has {size:,} bytes, "
+                f"more than {limits.file_bytes:,} are not read"
+            )
+        data = source.read_bytes()
+    except OSError as error:
+        raise WorkbookError(f"{source}: {error.strerror or error}") from error
+    try:
+        return Workbook(data, limits)
+    except WorkbookError as error:
+        raise WorkbookError(f"{source}: {error.message}", hint=error.hint) from error
+
+
+class Workbook:
+    """A workbook that was opened.
+
+    Sheets are asked for by their real names. Ranges keep their cells once they were read; several
+    ranges of one sheet are best announced together with :meth:`preload`.
+
+    Args:
+        data: the file's bytes.
+        limits: bounds on what reading may cost.
+
+    Raises:
+        WorkbookError: not a workbook package, broken, encrypted, or over a limit.
+    """
+
+    def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
+        self.data = data
+        self._package = Package(data, limits)
+        self._part: WorkbookPart = read_workbook_part(self._package)
+        self._strings = SharedStrings(self._package, self._part.shared_strings)
+        self._sheets: dict[str, Sheet] = {}
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file, in hexadecimal digits."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def package(self) -> Package:
+        """The archive behind the workbook, which keeps count of the limits."""
+        return self._package
+
+    @property
+    def tabs(self) -> tuple[Tab, ...]:
+        """All sheets in workbook order, chart sheets included."""
+        return self._part.tabs
+
+    @property
+    def sheet_names(self) -> tuple[str, ...]:
+        """Worksheets in workbook order, without chart sheets."""
+        return tuple(tab.name for tab in self._part.tabs if tab.is_worksheet)
+
+    @cached_property
+    def facts(self) -> WorkbookFacts:
+        """What the workbook says of itself."""
+        application, version = read_application(self._package)
+        return WorkbookFacts(
+            application=application,
+            app_version=version,
+            full_calc_on_load=self._part.full_calc_on_load,
+            date_1904=self._part.date_1904,
+            sheet_names=self.sheet_names,
+        )
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def preload(self, ranges: Iterable[CellRange]) -> None:
+        """Reads several ranges, those of one sheet in one pass.
+
+        Raises:
+            WorkbookError: a sheet is missing, broken or over a limit.
+        """
+        by_sheet: dict[str, list[Window]] = {}
+        for each in ranges:
+            by_sheet.setdefault(each.sheet, []).append(_window(each))
+        for name, windows in by_sheet.items():
+            self.sheet(name).load(windows)
+
+    def cells(self, cell_range: CellRange) -> Mapping[tuple[int, int], Cell]:
+        """The stored cells of a range by (row, column), 1-based, in reading order.
+
+        Cells that the file does not store are blank and are not in the mapping. Cells covered by
+        a merged range have no value.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        return _CellsView(self.sheet(cell_range.sheet), _window(cell_range))
+
+    def formula_cells(self, cell_range: CellRange) -> list[Cell]:
+        """The cells of a range that hold formulas, in reading order.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        sheet = self.sheet(cell_range.sheet)
+        window = _window(cell_range)
+        keys = sheet.formula_keys(window)
+        return [sheet.cell(key) for key in keys]
+
+    def used_range(self, sheet: str) -> CellRange | None:
+        """The rectangle around all cells that hold a value or a formula; None on a blank sheet.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        used = self.sheet(sheet).used_window()
+        return None if used is None else CellRange(sheet, *_bounds(used))
+
+    def hyperlinks(self, sheet: str) -> list[tuple[CellRange, str]]:
+        """Hyperlinks of a sheet as (range, address or place in the workbook).
+
+        Known once some cell of the sheet was read.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        target = self.sheet(sheet)
+        links: Mapping[str, Relationship] = (
+            relationships(self._package, target.part) if target.links() else {}
+        )
+        found = []
+        for window, identifier, location in target.links():
+            relationship = links.get(identifier) if identifier else None
+            address = (relationship.target if relationship else "") or location or ""
+            found.append((CellRange(sheet, *_bounds(window)), address))
+        return found
+
+    def sheet(self, name: str) -> Sheet:
+        """The cells of one worksheet, as far as they were read.
+
+        Raises:
+            WorkbookError: there is no worksheet of that name.
+        """
+        known = self._sheets.get(name)
+        if known is None:
+            part = next(
+                (tab.part for tab in self._part.tabs if tab.name == name and tab.is_worksheet), None
+            )
+            if part is None:
+                raise WorkbookError(f"the workbook has no worksheet {name!r}")
+            known = Sheet(
+                self._package,
+                part,
+                formats=self.number_formats,
+                strings=self._strings,
+                date_1904=self._part.date_1904,
+            )
+            self._sheets[name] = known
+        return known
+
+    @cached_property
+    def number_formats(self) -> NumberFormats:
+        """Number formats by cell format."""
+        return read_number_formats(self._package, self._part.styles)
+
+
+class _CellsView(Mapping[tuple[int, int], Cell]):
+    """Cells of a window; the objects are made when they are looked at."""
+
+    def __init__(self, sheet: Sheet, window: Window) -> None:
+        self._sheet = sheet
+        self._window = window
+        self._values: Mapping[int, CellValue] = sheet.values(window)
+
+    def __getitem__(self, place: tuple[int, int]) -> Cell:
+        key = cell_key(*place)
+        if key not in self._values:
+            raise KeyError(place)
+        return self._sheet.cell(key)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for key in sorted(self._values):
+            yield key >> COLUMN_BITS, key & COLUMN_MASK
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _window(cell_range: CellRange) -> Window:
+    return Window(
+        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
+    )
+
+
+def _bounds(window: Window) -> tuple[int, int, int, int]:
+    return window.min_row, window.min_column, window.max_row, window.max_column

@@ -1,0 +1,224 @@
+"""One worksheet of an open workbook: the cells that were read of it, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
+from judge.compare.cell import Cell, CellValue
+from judge.compare.formula_shift import shift_formula
+from judge.compare.number_formats import GENERAL, NumberFormats
+from judge.compare.package import Package
+from judge.compare.shared_strings import SharedStrings
+from judge.compare.sheet_cells import RawFormula, SheetCells
+from judge.compare.sheet_scan import scan_sheet
+from judge.errors import WorkbookError
+
+_Value = TypeVar("_Value")
+
+
+class Sheet:
+    """The cells of a worksheet, read window by window.
+
+    Args:
+        package: the workbook's archive.
+        part: name of the worksheet's part.
+        formats: number formats by cell format.
+        strings: the workbook's shared strings.
+        date_1904: whether serial dates count from 1904.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        part: str,
+        *,
+        formats: NumberFormats,
+        strings: SharedStrings,
+        date_1904: bool,
+    ) -> None:
+        self.part = part
+        self._package = package
+        self._formats = formats
+        self._strings = strings
+        self._date_1904 = date_1904
+        self._loaded: list[Window] = []
+        self._cells = SheetCells()
+        self._masters: dict[str, tuple[int, str]] | None = None
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def load(self, windows: Sequence[Window]) -> None:
+        """Reads what is not there yet of some windows, in one pass.
+
+        Raises:
+            WorkbookError: the worksheet is broken or over a limit.
+        """
+        wanted = [each for each in windows if not self._is_loaded(each)]
+        if not wanted:
+            return
+        read = scan_sheet(
+            self._package, self.part, wanted, self._formats, date_1904=self._date_1904
+        )
+        if read.strings:
+            known = self._strings.load(read.strings.values())
+            for key, index in read.strings.items():
+                read.values[key] = known[index]
+        _clear_covered(read, self._package.budget.limits.cells)
+        self._cells.values.update(read.values)
+        self._cells.styles.update(read.styles)
+        self._cells.formulas.update(read.formulas)
+        self._cells.merges = read.merges
+        self._cells.links = read.links
+        self._loaded.extend(wanted)
+
+    def _is_loaded(self, window: Window) -> bool:
+        return any(
+            each.min_row <= window.min_row
+            and each.max_row >= window.max_row
+            and each.min_column <= window.min_column
+            and each.max_column >= window.max_column
+            for each in self._loaded
+        )
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def values(self, window: Window) -> Mapping[int, CellValue]:
+        """Values of the stored cells of a window by key; not to be changed."""
+        self.load([window])
+        if self._loaded == [window]:
+            return self._cells.values
+        return _within(self._cells.values, window)
+
+    def styles(self, window: Window) -> Mapping[int, int]:
+        """Cell formats of the stored cells of a window that have another than the first."""
+        self.load([window])
+        return _within(self._cells.styles, window)
+
+    def formula_keys(self, window: Window) -> list[int]:
+        """Keys of the cells of a window that hold formulas, in reading order."""
+        self.load([window])
+        return sorted(_within(self._cells.formulas, window))
+
+    def raw_formula(self, key: int) -> RawFormula | None:
+        """The formula of a cell that was read, as the file has it."""
+        return self._cells.formulas.get(key)
+
+    def links(self) -> list[tuple[Window, str | None, str | None]]:
+        """Hyperlinks as (rectangle, relationship id or None, location or None)."""
+        if not self._loaded:
+            self.load([Window(1, 1, 1, 1)])
+        return self._cells.links
+
+    def merges(self) -> list[Window]:
+        """Merged rectangles."""
+        if not self._loaded:
+            self.load([Window(1, 1, 1, 1)])
+        return self._cells.merges
+
+    def used_window(self) -> Window | None:
+        """The rectangle around all cells that hold a value or a formula."""
+        self.load([WHOLE_SHEET])
+        keys = [key for key, value in self._cells.values.items() if value is not None]
+        keys.extend(self._cells.formulas)
+        if not keys:
+            return None
+        columns = {key & COLUMN_MASK for key in keys}
+        return Window(
+            min(keys) >> COLUMN_BITS, min(columns), max(keys) >> COLUMN_BITS, max(columns)
+        )
+
+    def cell(self, key: int) -> Cell:
+        """One stored cell that was read."""
+        style = self._cells.styles.get(key, 0)
+        raw = self._cells.formulas.get(key)
+        return Cell(
+            row=key >> COLUMN_BITS,
+            column=key & COLUMN_MASK,
+            value=self._cells.values[key],
+            formula=None if raw is None else self.formula(key),
+            array_range=raw.reference if raw is not None and raw.kind == "array" else None,
+            has_cached_value=raw is None or raw.cached,
+            style=style,
+            number_format=self._formats.code(style) if self._formats.ids else GENERAL,
+        )
+
+    # -- formulas --------------------------------------------------------------------------------
+
+    def formula(self, key: int) -> str | None:
+        """The formula of a cell with its leading ``=``, shared ones written out."""
+        raw = self._cells.formulas.get(key)
+        if raw is None:
+            return None
+        if raw.kind != "shared" or raw.text or raw.shared is None:
+            return f"={raw.text}"
+        master = self._shared_masters().get(raw.shared)
+        if master is None:
+            return "="
+        origin, text = master
+        rows = (key >> COLUMN_BITS) - (origin >> COLUMN_BITS)
+        columns = (key & COLUMN_MASK) - (origin & COLUMN_MASK)
+        return f"={shift_formula(text, rows, columns)}"
+
+    def _shared_masters(self) -> Mapping[str, tuple[int, str]]:
+        """Where each shared formula is written out, which may be above the cells that were read."""
+        if self._masters is None:
+            formulas = self._cells.formulas
+            wanted = {each.shared for each in formulas.values() if each.kind == "shared"}
+            known = _masters(formulas)
+            if not wanted <= known.keys():
+                everything = scan_sheet(
+                    self._package,
+                    self.part,
+                    [WHOLE_SHEET],
+                    self._formats,
+                    date_1904=self._date_1904,
+                )
+                known = _masters(everything.formulas)
+            self._masters = known
+        return self._masters
+
+
+def _masters(formulas: Mapping[int, RawFormula]) -> dict[str, tuple[int, str]]:
+    found: dict[str, tuple[int, str]] = {}
+    for key, raw in formulas.items():
+        if raw.kind == "shared" and raw.text and raw.shared is not None:
+            found.setdefault(raw.shared, (key, raw.text))
+    return found
+
+
+def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
+    low, high = window.min_column, window.max_column
+    first = window.min_row << COLUMN_BITS
+    last = (window.max_row + 1) << COLUMN_BITS
+    return {
+        key: value
+        for key, value in cells.items()
+        if first <= key < last and low <= key & COLUMN_MASK <= high
+    }
+
+
+def _clear_covered(cells: SheetCells, limit: int) -> None:
+    """Takes the values out of cells that a merged range covers, all but its first cell."""
+    values = cells.values
+    work = 0
+    for merge in cells.merges:
+        first = merge.min_row << COLUMN_BITS | merge.min_column
+        size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+        work += min(size, len(values))
+        if work > limit:
+            raise WorkbookError("the merged ranges of a worksheet overlap too often")
+        covered = (
+            [key for key in values if merge.holds(key >> COLUMN_BITS, key & COLUMN_MASK)]
+            if size > len(values)
+            else [
+                row << COLUMN_BITS | column
+                for row in range(merge.min_row, merge.max_row + 1)
+                for column in range(merge.min_column, merge.max_column + 1)
+            ]
+        )
+        for key in covered:
+            if key != first and key in values:
+                values[key] = None
+                cells.formulas.pop(key, None)

@@ -1,0 +1,415 @@
+"""The stored cells of a worksheet, collected from the events of an XML parser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+from xml.parsers import expat
+
+from judge.compare.address import COLUMN_BITS, Window, parse_cell, parse_window
+from judge.compare.cell import CellValue, ErrorValue
+from judge.compare.dates import from_iso8601, from_serial
+from judge.compare.number_formats import NumberFormats
+from judge.compare.package import Budget, ReadLimits
+from judge.errors import WorkbookError
+
+_DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
+
+
+@dataclass(frozen=True, slots=True)
+class RawFormula:
+    """A formula as the file has it.
+
+    Attributes:
+        text: the formula without its leading ``=``; empty where a shared one is meant.
+        kind: ``normal``, ``shared``, ``array`` or ``dataTable``.
+        reference: the range that a shared or array formula speaks for, on its first cell.
+        shared: index of the shared formula.
+        cached: whether a value stands beside it.
+    """
+
+    text: str
+    kind: str
+    reference: str | None
+    shared: str | None
+    cached: bool
+
+
+@dataclass(slots=True)
+class SheetCells:
+    """What was read of a worksheet.
+
+    Attributes:
+        values: stored cells by key, blank ones included, in file order.
+        styles: index of the cell format of cells that have another than the first, by key.
+        formulas: formulas by key.
+        strings: cells whose value is still to be found -> index into the shared strings.
+        merges: rectangles whose cells are merged.
+        links: hyperlinks as (rectangle, relationship id or None, location or None).
+    """
+
+    values: dict[int, CellValue] = field(default_factory=dict)
+    styles: dict[int, int] = field(default_factory=dict)
+    formulas: dict[int, RawFormula] = field(default_factory=dict)
+    strings: dict[int, int] = field(default_factory=dict)
+    merges: list[Window] = field(default_factory=list)
+    links: list[tuple[Window, str | None, str | None]] = field(default_factory=list)
+
+
+class CellCollector:
+    """Handlers for the rows of a worksheet; keeps the cells that lie in some rectangles.
+
+    The handlers run several times per cell, which is why they look their tags up in attributes,
+    share one text buffer, and leave rare things to methods of their own.
+
+    Args:
+        windows: the rectangles.
+        formats: number formats, which decide what is a date.
+        date_1904: whether serial dates count from 1904.
+        part: name of the part, for messages.
+        limits: bounds of texts.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        formats: NumberFormats,
+        *,
+        date_1904: bool,
+        part: str,
+        limits: ReadLimits,
+    ) -> None:
+        self.cells = SheetCells()
+        self.row = 0
+        self.stopped_at: int | None = None
+        self._kept = 0
+        self._windows = tuple(windows)
+        self._last_row = max((each.max_row for each in windows), default=0)
+        self._dates = formats.dates
+        self._elapsed = formats.elapsed
+        self._date_1904 = date_1904
+        self._part = part
+        self._limits = limits
+        self._columns: tuple[tuple[int, int], ...] = ()
+        self._row_text = ""
+        self._row_digits = 0
+        self._column = 0
+        self._letters: dict[str, int] = {}
+        self._key = 0
+        self._in_row = self._in_cell = self._in_value = False
+        self._depth = 0
+        self._attributes: dict[str, str] = {}
+        self._value: str | None = None
+        self._formula: dict[str, str] | None = None
+        self._formula_text = ""
+        self._inline: InlineText | None = None
+        self._text: list[str] = []
+
+    def install(
+        self, parser: expat.XMLParserType, prefix: str, *, stop_after_rows: bool = False
+    ) -> None:
+        """Makes a parser call the handlers.
+
+        Args:
+            parser: the parser.
+            prefix: the namespace prefix of the worksheet's elements with its colon, or nothing.
+            stop_after_rows: call nothing more after the last wanted row, but note in
+                ``stopped_at`` the offset of the byte where the rest begins.
+        """
+        self._parser = parser
+        self._stop_after_rows = stop_after_rows
+        self._set_prefix(prefix)
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text.append
+
+    def install_tail(self, parser: expat.XMLParserType, prefix: str) -> None:
+        """Makes a parser call the handlers of what follows the rows."""
+        self._set_prefix(prefix)
+        self._in_row = self._in_cell = False
+        parser.StartElementHandler = self._start_other
+        parser.EndElementHandler = self._end_other
+
+    def _set_prefix(self, prefix: str) -> None:
+        self._row_tag = f"{prefix}row"
+        self._cell_tag = f"{prefix}c"
+        self._value_tag = f"{prefix}v"
+        self._formula_tag = f"{prefix}f"
+        self._inline_tag = f"{prefix}is"
+        self._data_tag = f"{prefix}sheetData"
+        self._merge_tag = f"{prefix}mergeCell"
+        self._link_tag = f"{prefix}hyperlink"
+        self._prefix_length = len(prefix)
+
+    def check(self, budget: Budget) -> None:
+        """Called between chunks: stops a text or a number of cells beyond its bound.
+
+        Raises:
+            WorkbookError: the text is too long, or there are too many cells.
+        """
+        kept = len(self.cells.values) + len(self.cells.merges) + len(self.cells.links)
+        budget.take_cells(kept - self._kept)
+        self._kept = kept
+        if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
+            raise WorkbookError(
+                f"{self._part} holds a text of more than {self._limits.text_chars:,} characters"
+            )
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == self._cell_tag:
+            self._start_cell(attributes)
+        elif tag == self._value_tag and self._in_cell:
+            if self._in_value:
+                self._malformed("a value within a value")
+            self._in_value = True
+            self._text.clear()
+        elif tag == self._row_tag:
+            self._start_row(attributes)
+        else:
+            self._start_other(tag, attributes)
+
+    def _end(self, tag: str) -> None:
+        if tag == self._cell_tag:
+            self._in_cell = False
+            if self._key:
+                self._finish_cell()
+        elif tag == self._value_tag and self._in_value:
+            self._in_value = False
+            if self._value is None:
+                self._value = "".join(self._text)
+        elif tag == self._row_tag:
+            self._in_row = False
+        else:
+            self._end_other(tag)
+
+    def _start_row(self, attributes: dict[str, str]) -> None:
+        if self._in_row:
+            self._malformed("a row within a row")
+        self._in_row = True
+        number = attributes.get("r")
+        row = self.row + 1 if number is None else self._row_number(number)
+        self.row = row
+        self._column = 0
+        self._text.clear()
+        self._row_text = str(row)
+        self._row_digits = len(self._row_text)
+        self._columns = tuple(
+            (each.min_column, each.max_column)
+            for each in self._windows
+            if each.min_row <= row <= each.max_row
+        )
+        if row > self._last_row:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._stop_after_rows and self.stopped_at is None:
+            self.stopped_at = self._parser.CurrentByteIndex
+            self._parser.StartElementHandler = None
+            self._parser.EndElementHandler = None
+            self._parser.CharacterDataHandler = None
+
+    def _row_number(self, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            pass
+        try:
+            number = float(text)
+        except ValueError:
+            self._malformed(f"{text[:20]!r} as a row number")
+        if not number.is_integer():
+            self._malformed(f"{text[:20]!r} as a row number")
+        return int(number)
+
+    def _start_cell(self, attributes: dict[str, str]) -> None:
+        if self._in_cell:
+            self._malformed("a cell within a cell")
+        self._in_cell = True
+        self._text.clear()
+        self._key = 0
+        reference = attributes.get("r")
+        if not reference:
+            column = self._column + 1
+        else:
+            known = self._letters.get(reference[: -self._row_digits])
+            if known is None or not reference.endswith(self._row_text):
+                self._start_unusual_cell(reference, attributes)
+                return
+            column = known
+        self._column = column
+        for first, last in self._columns:
+            if first <= column <= last:
+                self._open_cell(self.row << COLUMN_BITS | column, attributes)
+                return
+
+    def _start_unusual_cell(self, reference: str, attributes: dict[str, str]) -> None:
+        """The first cell of a column, or one whose address is not that of its row."""
+        place = parse_cell(reference)
+        if place is None:
+            self._malformed(f"a cell at {reference[:20]!r}")
+        row, column = place
+        self._column = column
+        if row == self.row and reference.endswith(self._row_text):
+            self._letters[reference[: -self._row_digits]] = column
+        if any(each.holds(row, column) for each in self._windows):
+            self._open_cell(row << COLUMN_BITS | column, attributes)
+
+    def _open_cell(self, key: int, attributes: dict[str, str]) -> None:
+        self._key = key
+        self._attributes = attributes
+        self._value = None
+        self._formula = None
+        self._inline = None
+
+    def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > self._limits.depth:
+            self._malformed(f"more than {self._limits.depth} elements within each other")
+        if self._in_cell:
+            if self._inline is not None:
+                self._inline.start(tag[self._prefix_length :])
+            elif tag == self._formula_tag and self._formula is None:
+                self._formula = attributes
+            elif tag == self._inline_tag:
+                self._inline = InlineText()
+            self._text.clear()
+        elif tag == self._merge_tag:
+            self.cells.merges.append(self._window(attributes.get("ref", "")))
+        elif tag == self._link_tag:
+            self._add_link(attributes)
+
+    def _end_other(self, tag: str) -> None:
+        self._depth -= 1
+        if self._in_cell:
+            if self._inline is not None and tag != self._inline_tag:
+                self._inline.end(tag[self._prefix_length :], self._text)
+            elif tag == self._formula_tag:
+                self._formula_text = "".join(self._text)
+            self._text.clear()
+        elif tag == self._data_tag:
+            self._stop()
+
+    def _window(self, reference: str) -> Window:
+        window = parse_window(reference.replace("$", ""))
+        if window is None:
+            self._malformed(f"the range {reference[:30]!r}")
+        return window
+
+    def _add_link(self, attributes: dict[str, str]) -> None:
+        identifier = next((text for name, text in attributes.items() if name.endswith(":id")), None)
+        window = self._window(attributes.get("ref", ""))
+        self.cells.links.append((window, identifier, attributes.get("location")))
+
+    def _malformed(self, what: str) -> NoReturn:
+        raise WorkbookError(f"{self._part} holds {what} (near row {self.row})")
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def _finish_cell(self) -> None:
+        key = self._key
+        self._key = 0
+        attributes = self._attributes
+        style = 0
+        if "s" in attributes:
+            style = self._integer(attributes["s"] or "0")
+            if style:
+                self.cells.styles[key] = style
+        text = self._value
+        if self._formula is not None:
+            self._keep_formula(key, self._formula, text)
+        kind = attributes.get("t", "n")
+        if kind == "n":
+            self.cells.values[key] = self._number(text, style) if text else None
+        elif kind == "s" and text:
+            self.cells.strings[key] = self._integer(text)
+            self.cells.values[key] = None
+        else:
+            self.cells.values[key] = self._typed(kind, text)
+
+    def _number(self, text: str, style: int) -> CellValue:
+        try:
+            number = float(text) if "." in text or "E" in text or "e" in text else int(text)
+        except ValueError:
+            self._malformed(f"the number {text[:30]!r}")
+        if style in self._dates:
+            try:
+                return from_serial(
+                    number, date_1904=self._date_1904, elapsed=style in self._elapsed
+                )
+            except (OverflowError, ValueError):
+                return _DATE_OUT_OF_RANGE
+        return number
+
+    def _typed(self, kind: str, text: str | None) -> CellValue:
+        if kind == "inlineStr":
+            return None if self._inline is None else self._inline.content
+        if not text:
+            return None
+        if kind == "b":
+            return bool(self._integer(text))
+        if kind == "e":
+            return ErrorValue(text)
+        if kind == "d":
+            try:
+                return from_iso8601(text)
+            except ValueError:
+                self._malformed(f"the date {text[:30]!r}")
+        return text
+
+    def _integer(self, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            self._malformed(f"{text[:30]!r} where a whole number belongs")
+
+    def _keep_formula(self, key: int, attributes: dict[str, str], value: str | None) -> None:
+        # A formula whose result is the empty text has an empty value of type "str"; without the
+        # type an empty value is none at all, which is how openpyxl writes formulas.
+        cached = value is not None and (
+            bool(value) or self._attributes.get("t") in {"str", "inlineStr"}
+        )
+        self.cells.formulas[key] = RawFormula(
+            text=self._formula_text,
+            kind=attributes.get("t", "normal"),
+            reference=attributes.get("ref"),
+            shared=attributes.get("si"),
+            cached=cached or self._inline is not None,
+        )
+        self._formula_text = ""
+
+
+class InlineText:
+    """Text made of a plain part and of formatted runs, without its phonetic hints."""
+
+    __slots__ = ("_depth", "_phonetic", "_plain", "_runs")
+
+    def __init__(self) -> None:
+        self._plain = ""
+        self._runs: list[str] = []
+        self._depth = 0
+        self._phonetic = False
+
+    def start(self, tag: str) -> None:
+        """Called for each element within."""
+        self._depth += 1
+        if tag == "rPh":
+            self._phonetic = True
+
+    def end(self, tag: str, text: list[str]) -> None:
+        """Called at the end of each element within, with the text since it began."""
+        self._depth -= 1
+        if tag == "rPh":
+            self._phonetic = False
+        elif tag == "t" and not self._phonetic:
+            if self._depth == 0:
+                self._plain = "".join(text)
+            else:
+                self._runs.append("".join(text))
+
+    @property
+    def content(self) -> str:
+        """The text without formatting."""
+        return self._plain + "".join(self._runs) if self._runs else self._plain
