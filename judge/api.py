@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from judge import __version__
 from judge.batch import FinishedOutput, Outcome, Settings, grade, grade_outputs
@@ -63,7 +64,7 @@ class ScoreOptions:
     sandbox: str = "auto"
     profile: str = "standard"
     style: tuple[str, ...] = ()
-    recalc: str = "auto"
+    recalc: Literal["auto", "never", "always"] = "auto"
     engine: str = "auto"
     limits: Limits = field(default_factory=Limits)
 

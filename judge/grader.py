@@ -10,7 +10,7 @@ import hashlib
 import json
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from judge.compare.checker import Plan, check, prepare
@@ -18,7 +18,7 @@ from judge.compare.comparison import Comparison
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.render import comparison_to_json, first_difference
-from judge.errors import JudgeError, PositionError, RecalcError, WorkbookError
+from judge.errors import JudgeError, PositionError, WorkbookError
 from judge.limits import Limits
 from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import (
@@ -277,34 +277,27 @@ def judge_output(
     started = time.perf_counter()
     try:
         gold = open_workbook(gold_data)
-        gold_only = prepare(
-            task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
-            gold=gold,
-            output=None,
-        )
-        for cell_range in gold_only.gold_ranges:
-            gold.cells(cell_range)
+        _prepare(task, gold, None)
     except (WorkbookError, PositionError) as error:
         return Judgement(Verdict.BT, f"gold: {error.message}")
     try:
         output = open_workbook(output_data)
-        plan = prepare(
-            task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
-            gold=gold,
-            output=output,
-        )
-        for cell_range in plan.output_ranges:
-            if cell_range is not None:
-                output.cells(cell_range)
+        plan = _prepare(task, gold, output)
     except WorkbookError as error:
         return Judgement(
             Verdict.IW, error.message, timings_s={"comparison": time.perf_counter() - started}
         )
     return _compare(plan, gold, output, recalculator, rules, origin, started)
+
+
+def _prepare(task: Task, gold: Workbook, output: Workbook | None) -> Plan:
+    return prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=gold,
+        output=output,
+    )
 
 
 def _compare(
@@ -387,23 +380,3 @@ def case_result(
         comparison=comparison,
         timings_s=timings_s,
     )
-
-
-KeepWorkbook = Callable[[bytes], str]
-"""Stores an output workbook and returns the hash of its content."""
-
-__all__ = [
-    "GRADER_VERSION",
-    "GradingRules",
-    "Judgement",
-    "KeepWorkbook",
-    "RecalcError",
-    "RunFacts",
-    "case_result",
-    "comparison_key",
-    "judge_output",
-    "run_case",
-    "run_key",
-    "verdict_of_comparison",
-    "verdict_of_run",
-]

@@ -152,8 +152,13 @@ def verify_suite(
     """
     pairs = [(task, case) for task in tasks for case in task.cases]
     checks: list[CaseCheck] = []
+
+    def check_pair(pair: tuple[Task, TestCase]) -> CaseCheck:
+        task, case = pair
+        return verify_case(task, case, recalculator, rules)
+
     with ThreadPoolExecutor(jobs) as pool:
-        for check in pool.map(lambda pair: verify_case(*pair, recalculator, rules), pairs):
+        for check in pool.map(check_pair, pairs):
             checks.append(check)
             on_case(check, len(pairs))
     return checks
