@@ -1,0 +1,78 @@
+"""``judge sandbox``: build what solutions run in, and say what there is."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from judge.cli.options import sandbox_option
+
+
+@click.group()
+def sandbox() -> None:
+    """Build and inspect the sandbox."""
+
+
+@sandbox.command()
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "docker", "bubblewrap", "all"]),
+    default="auto",
+    show_default=True,
+    help="What to build for; auto: bubblewrap, and Docker where a daemon answers.",
+)
+@click.option(
+    "--office/--no-office",
+    default=None,
+    help="With LibreOffice, or without; by default where mmdebstrap is there to make it.",
+)
+@click.option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON on stdout.")
+def build(backend: str, office: bool | None, base: str | None, as_json: bool) -> None:
+    """Build what solutions run in: a root for bubblewrap, images for Docker.
+
+    What is there already is left as it is.
+    """
+    from judge.sandbox.build import build_all  # noqa: PLC0415  `--help` needs none of it
+
+    built = build_all(
+        backend, with_office=office, base=base, report=lambda line: click.echo(line, err=True)
+    )
+    if as_json:
+        click.echo(json.dumps(built, ensure_ascii=False))
+
+
+@sandbox.command()
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON on stdout.")
+def info(sandbox: str, as_json: bool) -> None:
+    """Say which sandbox would be used, and what is in it."""
+    from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
+
+    opened = open_sandbox(sandbox)
+    try:
+        facts = opened.info
+        services = [root for root in ("python", "office") if opened.has_root(root)]
+    finally:
+        opened.close()
+    if as_json:
+        document = {
+            "backend": facts.backend,
+            "image": facts.image,
+            "python": facts.python,
+            "runtime": facts.runtime,
+            "packages": dict(facts.packages),
+            "isolation": dict(facts.isolation),
+            "services": services,
+        }
+        click.echo(json.dumps(document, ensure_ascii=False))
+        return
+    click.echo(f"{facts.backend}: {facts.image}")
+    click.echo(f"  runtime: {facts.runtime}")
+    click.echo(f"  python: {facts.python}")
+    click.echo(f"  services: {', '.join(services)}")
+    for title, entries in (("packages", facts.packages), ("isolation", facts.isolation)):
+        click.echo(f"  {title}:")
+        for name, value in sorted(entries.items()):
+            click.echo(f"    {name}: {value}")

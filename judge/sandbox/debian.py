@@ -1,0 +1,123 @@
+"""Filesystems made of Debian packages, where no container registry answers, and for LibreOffice.
+
+``mmdebstrap --variant=extract`` unpacks packages without running anything of theirs: quick, and it
+needs no chroot. What their scripts would have set up and is needed is done in hooks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from judge.errors import SandboxError
+from judge.limits import GIB
+
+_MIRROR = "http://deb.debian.org/debian"
+_HOOKS = "/usr/share/mmdebstrap/hooks/merged-usr"
+_FOLDERS = "proc sys dev run home opt mnt tmp data etc"
+_WANTED_MEMORY_BYTES = 3 * GIB
+
+# LibreOffice does not start for a user without an entry.
+_ACCOUNTS = (
+    "printf 'root:x:0:0::/:/bin/sh\\nsolution:x:1000:1000::/home/solution:/bin/sh\\n"
+    'nobody:x:65534:65534::/:/bin/sh\\n\' > "$1"/etc/passwd'
+    " && printf 'root:x:0:\\nsolution:x:1000:\\nnogroup:x:65534:\\n' > \"$1\"/etc/group"
+)
+_SHELL = 'ln -sf dash "$1"/usr/bin/sh'
+_REGISTRY = (
+    # share/registry/main.xcd points there; the package's own script would have copied it
+    'mkdir -p "$1"/etc/libreoffice/registry && '
+    'cp -n "$1"/usr/lib/libreoffice/share/.registry/*.xcd "$1"/etc/libreoffice/registry/'
+)
+_SLIM = (
+    'rm -rf "$1"/usr/share/doc "$1"/usr/share/man "$1"/usr/share/locale "$1"/var/cache/apt'
+    ' "$1"/var/lib/apt/lists "$1"/var/lib/dpkg/info'
+)
+
+PYTHON_PACKAGES = (
+    "base-files", "coreutils", "dash", "libc-bin", "libstdc++6", "python3-minimal",
+    "libpython3.11-stdlib", "python3.11-minimal",
+)  # fmt: skip
+OFFICE_PACKAGES = (
+    "base-files", "base-passwd", "coreutils", "dash", "fontconfig-config", "fonts-liberation",
+    "grep", "libc-bin", "libreoffice-calc-nogui", "python3-uno", "sed",
+)  # fmt: skip
+OFFICE_BACKPORTS = "trixie-backports"
+
+
+def _mirror() -> str:
+    return os.environ.get("JUDGE_DEBIAN_MIRROR", _MIRROR)
+
+
+def _scratch() -> str | None:
+    """Memory rather than disk, where there is room: the package manager syncs at every step."""
+    shared = Path("/dev/shm")  # noqa: S108 - a folder made there is private
+    if shared.is_dir() and shutil.disk_usage(shared).free > _WANTED_MEMORY_BYTES:
+        return str(shared)
+    return None
+
+
+@contextmanager
+def python_tarball() -> Iterator[Path]:
+    """A small Debian 12 with Python 3.11 as a tar file, gone at the end."""
+    hooks = (_ACCOUNTS, _SHELL, _SLIM)
+    with _tarball("bookworm", PYTHON_PACKAGES, hooks, backports=None) as tarball:
+        yield tarball
+
+
+@contextmanager
+def office_tarball() -> Iterator[Path]:
+    """A Debian 13 with LibreOffice from its backports and the UNO bridge, as a tar file."""
+    hooks = (_ACCOUNTS, _SHELL, _REGISTRY, _SLIM)
+    with _tarball("trixie", OFFICE_PACKAGES, hooks, backports=OFFICE_BACKPORTS) as tarball:
+        yield tarball
+
+
+@contextmanager
+def _tarball(
+    suite: str, packages: tuple[str, ...], hooks: tuple[str, ...], *, backports: str | None
+) -> Iterator[Path]:
+    if shutil.which("mmdebstrap") is None:
+        raise SandboxError(
+            "mmdebstrap is not installed; it makes this part of the sandbox from Debian packages",
+            hint="run: apt-get install mmdebstrap",
+        )
+    with tempfile.TemporaryDirectory(prefix="judge-", dir=_scratch()) as folder:
+        target = Path(folder, "root.tar")
+        command = _command(suite, packages, hooks, target, backports=backports)
+        environment = {**os.environ, "TMPDIR": folder}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = "\n".join(done.stderr.strip().splitlines()[-6:])
+            raise SandboxError(
+                f"mmdebstrap failed:\n{said}",
+                hint=f"check that {_mirror()} answers, or set JUDGE_DEBIAN_MIRROR",
+            )
+        yield target
+
+
+def _command(
+    suite: str,
+    packages: tuple[str, ...],
+    hooks: tuple[str, ...],
+    target: Path,
+    *,
+    backports: str | None,
+) -> list[str]:
+    mode = "root" if os.geteuid() == 0 else "unshare"
+    folders = " ".join(f'"$1"/{name}' for name in _FOLDERS.split())
+    command = ["mmdebstrap", "--variant=extract", f"--mode={mode}", "--quiet"]
+    command += [f"--hook-dir={_HOOKS}", f"--extract-hook=mkdir -p {folders}"]
+    command += [f"--extract-hook={hook}" for hook in hooks]  # this variant runs no later ones
+    command += [f"--include={','.join(packages)}"]
+    if backports is not None:
+        command.append(f'--aptopt=APT::Default-Release "{backports}"')
+    command += [suite, str(target), f"deb {_mirror()} {suite} main"]
+    if backports is not None:
+        command.append(f"deb {_mirror()} {backports} main")
+    return command

@@ -1,0 +1,192 @@
+"""The Docker images: solutions and engines, and LibreOffice.
+
+Needs a daemon, no registry: where the base image cannot be pulled it is made of Debian packages.
+The packages are installed by pip on the host, so the host's own index and settings hold, and the
+build itself has no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from judge.errors import SandboxError
+from judge.sandbox import debian, docker, office, roots
+from judge.sandbox.roots import Report
+
+DEFAULT_BASE = "python:3.11-slim-bookworm"
+_DEBIAN_BASE = "judge-base"
+_DEBIAN_PYTHON = "3.11"
+_PLATFORMS = {
+    "x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"
+}  # fmt: skip
+_MANYLINUX = (
+    "manylinux_2_28",
+    "manylinux_2_27",
+    "manylinux_2_24",
+    "manylinux_2_17",
+    "manylinux2014",
+)
+
+
+def python_tag() -> str:
+    """Name of the image for solutions, by all that goes into it."""
+    digest = hashlib.sha256()
+    for name in ("Dockerfile", "solutions.lock", "engines.lock"):
+        digest.update(_image_file(name).encode() + b"\0")
+    return f"{docker.PYTHON_IMAGE}:{digest.hexdigest()[:16]}"
+
+
+def office_tag() -> str:
+    """Name of the image with LibreOffice."""
+    return f"{docker.OFFICE_IMAGE}:{office.office_digest()}"
+
+
+def _image_file(name: str) -> str:
+    return resources.files("judge.sandbox.image").joinpath(name).read_text("utf-8")
+
+
+def build_python_image(report: Report, *, base: str | None = None) -> str:
+    """Builds the image for solutions where it is not there yet.
+
+    Args:
+        report: told of each step.
+        base: image to start from; by default the Dockerfile's, or a small Debian where that one
+            can neither be found nor pulled.
+
+    Returns:
+        The image's tag.
+
+    Raises:
+        SandboxError: no daemon, or a step failed.
+    """
+    client = docker.connect()
+    tag = python_tag()
+    if docker.image_id(client, tag) is not None:
+        report(f"docker: {tag} is there")
+        return tag
+    with docker.translated("the image could not be built"):
+        start = _find_base(client, base, report)
+        version = _python_of(client, start)
+        with tempfile.TemporaryDirectory(prefix="judge-") as folder:
+            for name, present in (("solutions", set()), ("engines", set(roots.pins()))):
+                report(f"docker: installing {name} from the package index")
+                target = Path(folder, "site" if name == "solutions" else name)
+                options = _foreign(version, client.info()["Architecture"])
+                roots.install(roots.lock_without(name, present), target, options)
+            report(f"docker: building {tag} on {start}")
+            _build(client, Path(folder), tag, {"BASE": start, "PYTHON_VERSION": version})
+    report(f"docker: built {tag}")
+    return tag
+
+
+def build_office_image(tarball: Callable[[], Path], report: Report) -> str:
+    """Imports the tarball with LibreOffice where it is not there yet.
+
+    Args:
+        tarball: gives the tar file, made when it is asked for.
+        report: told of each step.
+
+    Raises:
+        SandboxError: no daemon, or the import failed.
+    """
+    client = docker.connect()
+    tag = office_tag()
+    if docker.image_id(client, tag) is not None:
+        report(f"docker: {tag} is there")
+        return tag
+    report(f"docker: importing {tag}")
+    with docker.translated("the image could not be imported"):
+        _import(client, tarball(), tag)
+    return tag
+
+
+def _find_base(client: Any, base: str | None, report: Report) -> str:
+    wanted = base or DEFAULT_BASE
+    if docker.image_id(client, wanted) is not None:
+        return wanted
+    report(f"docker: pulling {wanted}")
+    why = docker.pull(client, wanted)
+    if why is None:
+        return wanted
+    if base is not None:
+        raise SandboxError(f"{wanted} is not here and cannot be pulled: {why}")
+    report("docker: no registry answers; making a base from Debian packages")
+    recipe = "\0".join(debian.PYTHON_PACKAGES)
+    tag = f"{_DEBIAN_BASE}:{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+    if docker.image_id(client, tag) is None:
+        with debian.python_tarball() as tarball:
+            _import(client, tarball, tag)
+    return tag
+
+
+def _import(client: Any, tarball: Path, tag: str) -> None:
+    repository, _, version = tag.partition(":")
+    with tarball.open("rb") as file:
+        client.import_image_from_data(file, repository=repository, tag=version)
+    if docker.image_id(client, tag) is None:
+        raise SandboxError(f"{tag} is not there after its import")
+
+
+def _python_of(client: Any, image: str) -> str:
+    """Version of the interpreter in an image, asked of it."""
+    said = docker.run_plain(
+        client, image, ["python3", "-c", "import platform; print(platform.python_version())"]
+    )
+    version = said.strip()
+    if not version or tuple(int(part) for part in version.split(".")[:2]) < (3, 11):
+        raise SandboxError(f"{image} has no Python 3.11 or newer: it says {said!r}")
+    return version
+
+
+def _foreign(version: str, architecture: str) -> list[str]:
+    """pip's options for packages of another interpreter than the one that runs pip."""
+    machine = _PLATFORMS.get(architecture)
+    if machine is None:
+        raise SandboxError(f"no packages for a Docker daemon on {architecture}")
+    options = ["--python-version", version, "--implementation", "cp"]
+    for name in _MANYLINUX:
+        options += ["--platform", f"{name}_{machine}"]
+    return options
+
+
+def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> None:
+    with _context(folder) as context:
+        steps = client.build(
+            fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True, pull=False,
+            network_mode="none", buildargs=arguments, decode=True,
+        )  # fmt: skip
+        said = []
+        for step in steps:
+            if "error" in step:
+                raise SandboxError(f"the image could not be built: {step['error'].strip()}")
+            said.append(str(step.get("stream", "")))
+    if docker.image_id(client, tag) is None:
+        raise SandboxError(f"the image could not be built: {''.join(said)[-500:]}")
+
+
+@contextmanager
+def _context(folder: Path) -> Iterator[io.BufferedRandom]:
+    """The build context as a tar file."""
+    with tempfile.TemporaryFile() as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            text = _image_file("Dockerfile").encode()
+            entry = tarfile.TarInfo("Dockerfile")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+            archive.add(folder, ".", filter=_as_root)
+        file.seek(0)
+        yield file  # type: ignore[misc]  # a temporary file is one, whatever the stubs call it
+
+
+def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry

@@ -1,0 +1,57 @@
+"""Run as a program of its own: joins control groups, makes a user namespace, becomes bubblewrap.
+
+    python -I -S launcher.py '{"groups": […], "maps": {"uid_map": …, "gid_map": …}, "command": […]}'
+
+Standard library only. A user namespace with more than one user in it takes a privileged process
+outside it to write its map, so a helper is forked before the namespace is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+
+_CLONE_NEWUSER = 0x10000000
+
+
+def _enter_namespace(maps: dict[str, str]) -> None:
+    outer = os.getpid()
+    made_read, made_write = os.pipe()
+    helper = os.fork()
+    if helper == 0:
+        os.close(made_write)
+        if os.read(made_read, 1) != b".":
+            os._exit(1)
+        for name, text in maps.items():
+            with open(f"/proc/{outer}/{name}", "w") as file:  # noqa: PTH123 - no imports to spare
+                file.write(text)
+        os._exit(0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWUSER) < 0:
+        raise OSError(ctypes.get_errno(), "no user namespace can be made")
+    os.write(made_write, b".")
+    os.close(made_read)
+    os.close(made_write)
+    _, status = os.waitpid(helper, 0)
+    if status != 0:
+        raise OSError("the map of the user namespace was refused")
+    os.setgroups([])
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+
+
+def main() -> None:
+    """Does what the argument says."""
+    plan = json.loads(sys.argv[1])
+    for group in plan["groups"]:
+        with open(group, "w") as file:  # noqa: PTH123 - no imports to spare
+            file.write("0")
+    if plan["maps"]:
+        _enter_namespace(plan["maps"])
+    os.execv(plan["command"][0], plan["command"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What every sandbox looks like from inside, whichever backend makes it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from judge.errors import SandboxError
+from judge.limits import MIB, Limits
+from judge.sandbox.contract import RunRequest
+
+HOME = "/home/solution"
+SITE = "/opt/judge/site"
+"""Packages that solutions can import."""
+ENGINES = "/opt/judge/engines"
+"""Calculation engines; only services have this folder on their import path."""
+INTERPRETER = "/usr/bin/python3"
+PYTHON_FLAGS = ("-s", "-P")
+INODES = 16384
+WARM_MODULES = ("openpyxl", "numpy")
+"""Imported before any solution comes. What else a program names, see :func:`modules_to_warm`."""
+_HEAVY_MODULES = ("pandas",)
+_SPARE_DISK_BYTES = 128 * MIB
+_SYSTEM = frozenset(
+    {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin"}
+) | {"sys", "usr", "var"}
+
+ENVIRONMENT = MappingProxyType(
+    {
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "LOGNAME": "solution",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": "/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": SITE,
+        "TZ": "UTC",
+        "USER": "solution",
+    }
+)
+"""The whole environment of a solution. A fixed hash seed makes runs repeatable."""
+
+
+def disk_bytes(limits: Limits) -> int:
+    """How much a run may have on disk at one time: twice its output, and something to work with."""
+    return 2 * limits.output_bytes + _SPARE_DISK_BYTES
+
+
+def modules_to_warm(program: str) -> list[str]:
+    """Heavy modules that a program's text names, so importing them ahead pays."""
+    return [name for name in _HEAVY_MODULES if name in program]
+
+
+def folders_of(request: RunRequest) -> set[str]:
+    """The top folders in which a run reads and writes.
+
+    Raises:
+        SandboxError: a path is not absolute, or lies where the system's own files are.
+    """
+    paths: Iterable[str] = [*request.files, request.program_name]
+    if request.collect is not None:
+        paths = [*paths, request.collect]
+    tops = set()
+    for path in paths:
+        if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
+            raise SandboxError(
+                f"{path!r} is not a plain absolute path",
+                hint="tell the solution paths such as /mnt/data/input/1_7_input.xlsx",
+            )
+        top, _, below = path[1:].partition("/")
+        if not below or top in _SYSTEM:
+            raise SandboxError(
+                f"nothing can be placed at {path!r} inside a sandbox",
+                hint="tell the solution a path below a folder such as /mnt, /data or /tmp",
+            )
+        tops.add("/" + top)
+    return tops

@@ -1,0 +1,225 @@
+"""The judge's side of the protocol with a warden, over any stream of bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, fields
+from typing import Any, Protocol
+
+from judge.errors import SandboxError
+from judge.sandbox import layout
+from judge.sandbox.bundle import boot_frame
+from judge.sandbox.classify import RunFacts, classify
+from judge.sandbox.contract import OutputStatus, RunRequest, RunResult
+from judge.sandbox.warden import frames
+
+_BOOT_S = 120.0
+_GRACE_S = 30.0
+_LENGTH = struct.Struct(">I")
+_FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
+
+
+class StreamEndedError(Exception):
+    """The other side is gone."""
+
+
+class ByteStream(Protocol):
+    """A two-way stream to a program inside; deadlines are of ``time.monotonic``."""
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Sends everything, or raises StreamEndedError or TimeoutError."""
+        ...
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        """Receives exactly ``size`` bytes, or raises StreamEndedError or TimeoutError."""
+        ...
+
+    def complaint(self) -> str:
+        """The end of what the program inside wrote to its standard error."""
+        ...
+
+
+def receive_frame(stream: ByteStream, deadline: float) -> bytes:
+    """One frame's payload."""
+    return stream.receive(frames.frame_length(stream.receive(_LENGTH.size, deadline)), deadline)
+
+
+class SandboxGoneError(SandboxError):
+    """The program inside ended, or the way to it did."""
+
+
+class WardenLink:
+    """Speaks to one zygote.
+
+    Args:
+        stream: to its standard input and output.
+        config: see ``judge.sandbox.warden.zygote.main``.
+    """
+
+    def __init__(self, stream: ByteStream, config: dict[str, Any]) -> None:
+        self._stream = stream
+        self._config = config
+        self._warm = set(layout.WARM_MODULES) | set(config["warm"])
+        self.python = ""
+
+    def boot(self) -> None:
+        """Sends the trusted programs in."""
+        self._send(boot_frame("zygote", self._config), _after(_BOOT_S))
+
+    def await_hello(self) -> None:
+        """Waits until the interpreter is warm."""
+        header, _ = self._receive(_after(_BOOT_S))
+        try:
+            self.python = str(header["hello"]["python"])
+        except (KeyError, TypeError) as error:
+            raise SandboxError(f"the warden did not introduce itself: {header}") from error
+
+    def run(self, request: RunRequest, roots: tuple[str, ...]) -> RunResult:
+        """Runs one program.
+
+        Args:
+            request: the run.
+            roots: writable mounts, looked at for being full.
+
+        Raises:
+            SandboxError: the warden failed; the link is unusable.
+        """
+        self._warm_up(request.program)
+        limits = request.limits
+        header = {
+            "files": list(request.files),
+            "program_name": request.program_name,
+            "folder": request.program_name.rpartition("/")[0],
+            "collect": request.collect,
+            "limits": asdict(limits),
+            "home": layout.HOME,
+            "environment": dict(layout.ENVIRONMENT),
+            "writable": list(roots),
+            "disk_bytes": layout.disk_bytes(limits)
+            + sum(len(content) for content in request.files.values()),
+            "inodes": layout.INODES,
+        }
+        blobs = [request.program.encode("utf-8", "surrogatepass"), *request.files.values()]
+        deadline = _after(limits.wall_s + _GRACE_S)
+        try:
+            message = frames.pack(header, blobs)
+        except frames.ProtocolError as error:
+            raise SandboxError(f"the run cannot be sent: {error}") from error
+        self._send(b"R" + message, deadline)
+        return _result(*self._receive(deadline), request)
+
+    def _warm_up(self, program: str) -> None:
+        wanted = [name for name in layout.modules_to_warm(program) if name not in self._warm]
+        if wanted:
+            self._warm.update(wanted)
+            message = b"W" + frames.pack({"modules": wanted})
+            self._send(message, _after(_BOOT_S))
+
+    def _receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
+        with self._speaking():
+            header, blobs = frames.unpack(receive_frame(self._stream, deadline))
+        if "failed" in header:
+            raise SandboxError(f"the warden failed: {header['failed']}{self._complaint()}")
+        return header, blobs
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        with self._speaking():
+            self._stream.send(data, deadline)
+
+    @contextlib.contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Turns what goes wrong with the stream into the judge's own error."""
+        try:
+            yield
+        except StreamEndedError as error:
+            raise SandboxGoneError(f"the sandbox went away{self._complaint()}") from error
+        except TimeoutError as error:
+            raise SandboxError(f"the sandbox does not answer{self._complaint()}") from error
+        except frames.ProtocolError as error:
+            raise SandboxError(f"the warden sent nonsense: {error}") from error
+
+    def _complaint(self) -> str:
+        text = self._stream.complaint().strip()
+        return f"\n{text}" if text else ""
+
+
+def _result(header: dict[str, Any], blobs: list[bytes], request: RunRequest) -> RunResult:
+    """The facts of a run out of the warden's reply."""
+    try:
+        facts = RunFacts(**{k: v for k, v in header["facts"].items() if k in _FACT_NAMES})
+        output_status = OutputStatus(header["output"]["status"])
+        stdout, stderr, output = blobs
+        status, detail = classify(facts, request.limits)
+        return RunResult(
+            status=status,
+            output_status=output_status,
+            exit_code=facts.exit_code,
+            signal=facts.signal,
+            cpu_s=facts.cpu_s,
+            wall_s=facts.wall_s,
+            peak_memory_bytes=facts.peak_memory_bytes,
+            stdout=stdout,
+            stderr=stderr,
+            stdout_bytes=header["stdout_bytes"],
+            stderr_bytes=header["stderr_bytes"],
+            output=output if output_status is OutputStatus.COLLECTED else None,
+            output_bytes=header["output"]["size"],
+            survivors=facts.survivors,
+            detail=detail,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SandboxError(f"the warden sent a reply that is none: {error!r}") from error
+
+
+def _after(seconds: float) -> float:
+    return time.monotonic() + seconds
+
+
+class FrameChannel:
+    """A running service; see ``judge.sandbox.contract.ServiceChannel``.
+
+    Args:
+        stream: to its standard input and output.
+        end: ends the service and everything that it started; may be called twice.
+    """
+
+    def __init__(self, stream: ByteStream, end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._end = end
+        self._usable = True
+
+    def call(self, payload: bytes, timeout_s: float) -> bytes:
+        """Sends one frame and waits for one frame."""
+        if not self._usable:
+            raise SandboxError("this service has ended")
+        deadline = _after(timeout_s)
+        try:
+            self._stream.send(_LENGTH.pack(len(payload)) + payload, deadline)
+            return receive_frame(self._stream, deadline)
+        except TimeoutError:
+            self.close()
+            raise TimeoutError(f"no answer from the service in {timeout_s:g} s") from None
+        except (StreamEndedError, frames.ProtocolError) as error:
+            complaint = self._stream.complaint().strip()
+            self.close()
+            raise SandboxError(f"the service ended: {error} {complaint}".strip()) from error
+
+    def close(self) -> None:
+        """Ends the service."""
+        self._usable = False
+        self._end()
+
+
+def start_service(stream: ByteStream, config: dict[str, Any]) -> None:
+    """Sends a service program in; see ``judge.sandbox.warden.service.main`` for the config.
+
+    Raises:
+        SandboxError: it went away at once.
+    """
+    try:
+        stream.send(boot_frame("service", config), _after(_BOOT_S))
+    except (StreamEndedError, TimeoutError) as error:
+        raise SandboxError(f"the service did not start: {stream.complaint().strip()}") from error

@@ -1,0 +1,65 @@
+"""The root with LibreOffice: one tarball of Debian packages, for both backends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from judge.errors import SandboxError
+from judge.sandbox import debian
+from judge.sandbox.roots import COMPLETE, Report, cache_folder, fresh_folder, is_complete
+
+_FORMAT = "2"
+
+
+def office_digest() -> str:
+    """Changes with the recipe of the root."""
+    recipe = "\0".join((_FORMAT, *debian.OFFICE_PACKAGES, debian.OFFICE_BACKPORTS))
+    return hashlib.sha256(recipe.encode()).hexdigest()[:16]
+
+
+def office_root() -> Path:
+    """Where the root with LibreOffice is, or will be, for bubblewrap."""
+    return cache_folder() / "roots" / f"office-{office_digest()}"
+
+
+def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
+    """Unpacks the tarball where it is not there yet.
+
+    Args:
+        tarball: gives the tar file, made when it is asked for.
+        report: told of each step.
+
+    Raises:
+        SandboxError: it cannot be unpacked.
+    """
+    root = office_root()
+    if is_complete(root):
+        report(f"office root: {root} is there")
+        return root
+    report("office root: unpacking")
+    with fresh_folder(root) as work:
+        try:
+            with tarfile.open(tarball()) as archive:
+                members = [member for member in archive if not member.isdev()]
+                archive.extractall(work, members, filter="tar")
+        except tarfile.TarError as error:
+            raise SandboxError(f"the office root cannot be unpacked: {error}") from error
+        (work / COMPLETE).write_text(json.dumps({"libreoffice": version_in(work)}))
+    report(f"office root: made {root}")
+    return root
+
+
+def version_in(root: Path) -> str:
+    """LibreOffice's version in an unpacked root, as its package has it."""
+    package, status = "", root / "var/lib/dpkg/status"
+    for line in status.read_text(errors="replace").splitlines() if status.exists() else ():
+        name, _, value = line.partition(": ")
+        if name == "Package":
+            package = value
+        elif name == "Version" and package.startswith("libreoffice-core"):
+            return value.partition(":")[2] or value
+    return ""

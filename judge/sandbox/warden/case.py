@@ -1,0 +1,256 @@
+"""One case: place, fork, supervise, collect, report.
+
+The warden of a case is a process of its own, forked from the pristine zygote before anything of
+the case was read, so the memory that a solution inherits holds nothing of another case.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.sandbox.warden import files, meters, program
+
+_TICK_S = 0.02
+_PIPE_CHUNK_BYTES = 1 << 16
+_REAP_S = 10.0
+
+
+class CaseError(Exception):
+    """The warden could not do its part; no fact about the solution."""
+
+
+class Bounded:
+    """Keeps the head or the tail of a stream, and counts all of it.
+
+    Args:
+        keep_bytes: how much is kept.
+        tail: keep the end rather than the beginning.
+    """
+
+    def __init__(self, keep_bytes: int, *, tail: bool) -> None:
+        self._keep_bytes = keep_bytes
+        self._tail = tail
+        self._kept = bytearray()
+        self.total_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Takes the next piece."""
+        self.total_bytes += len(chunk)
+        if not self._tail:
+            self._kept += chunk[: max(0, self._keep_bytes - len(self._kept))]
+            return
+        self._kept += chunk
+        if len(self._kept) > 2 * self._keep_bytes + _PIPE_CHUNK_BYTES:
+            del self._kept[: -self._keep_bytes or None]
+
+    def kept(self) -> bytes:
+        """What was kept."""
+        if self._tail and len(self._kept) > self._keep_bytes:
+            return bytes(self._kept[len(self._kept) - self._keep_bytes :])
+        return bytes(self._kept)
+
+
+@dataclass
+class Facts:
+    """What a run did, raw; ``judge.sandbox.classify`` makes a status of it."""
+
+    compiled: bool = True
+    exit_code: int | None = None
+    signal: int | None = None
+    killed_for: str | None = None
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    peak_memory_bytes: int = 0
+    memory_kills: int = 0
+    disk_full: bool = False
+    survivors: int = 0
+    max_resident_bytes: int = field(default=0, repr=False)
+
+
+class Supervisor:
+    """Watches the processes of one case from the fork to the last of them.
+
+    Args:
+        main: process id of the solution.
+        limits: the run's limits.
+        meter: what measures it.
+        own: process ids that are not the case's.
+        hangup: descriptor that becomes readable at its end when the judge went away.
+    """
+
+    def __init__(
+        self,
+        main: int,
+        limits: dict[str, Any],
+        meter: meters.Meter,
+        own: frozenset[int],
+        hangup: int,
+    ) -> None:
+        self._main = main
+        self._limits = limits
+        self._meter = meter
+        self._own = own
+        self._hangup = hangup
+        self._reaped_cpu_s = 0.0
+        self._ended = False
+        self.facts = Facts()
+
+    def watch(
+        self, streams: dict[int, Bounded], wakeup: int, roots: list[str], started: float
+    ) -> None:
+        """Drains the pipes and enforces the limits until the solution has ended."""
+        poller = select.poll()
+        for fd in streams:
+            os.set_blocking(fd, False)
+            poller.register(fd, select.POLLIN)
+        poller.register(wakeup, select.POLLIN)
+        poller.register(self._hangup, select.POLLHUP | select.POLLRDHUP)
+        checked = started
+        while not self._ended:
+            for fd, event in poller.poll(_TICK_S * 1000):
+                if fd == wakeup:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(wakeup, 4096)
+                elif fd == self._hangup:
+                    raise CaseError("the judge went away")
+                elif not _drain(fd, streams[fd]) or event & (select.POLLERR | select.POLLNVAL):
+                    poller.unregister(fd)
+            self._reap()
+            now = time.monotonic()
+            if not self._ended and now - checked >= _TICK_S:
+                checked = now
+                self.facts.disk_full = self.facts.disk_full or files.is_full(roots)
+                self._enforce(now - started)
+        self.facts.wall_s = time.monotonic() - started
+        self._finish(streams, roots)
+
+    def _enforce(self, wall_s: float) -> None:
+        cpu_s, used_bytes = self._meter.sample()
+        limits = self._limits
+        reason = None
+        if used_bytes > limits["memory_bytes"]:
+            reason = "memory"
+        elif max(cpu_s, self._reaped_cpu_s) > limits["cpu_s"]:
+            reason = "cpu"
+        elif wall_s > limits["wall_s"]:
+            reason = "wall"
+        if reason is not None:
+            self.facts.killed_for = reason
+            self._ended = True
+
+    def _reap(self) -> None:
+        """Takes in every child that ended; orphans of the solution are ours as well."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._account(pid, status, usage)
+
+    def _account(self, pid: int, status: int, usage: resource.struct_rusage) -> None:
+        self._reaped_cpu_s += usage.ru_utime + usage.ru_stime
+        facts = self.facts
+        facts.max_resident_bytes = max(facts.max_resident_bytes, usage.ru_maxrss * 1024)
+        if pid == self._main:
+            self._ended = True
+            code = os.waitstatus_to_exitcode(status)
+            if code < 0:
+                facts.signal = -code
+            else:
+                facts.exit_code = code
+
+    def _finish(self, streams: dict[int, Bounded], roots: list[str]) -> None:
+        alive = [pid for pid in meters.processes(self._own) if meters.is_alive(pid)]
+        self.facts.survivors = sum(pid != self._main for pid in alive)
+        self._meter.sample()
+        self._kill_all()
+        for fd, buffer in streams.items():
+            _drain(fd, buffer)
+        cpu_s, _ = self._meter.sample()
+        facts = self.facts
+        facts.cpu_s = max(cpu_s, self._reaped_cpu_s)
+        facts.peak_memory_bytes = max(self._meter.peak_bytes(), facts.max_resident_bytes)
+        facts.memory_kills = self._meter.memory_kills()
+        facts.disk_full = facts.disk_full or files.is_full(roots)
+
+    def _kill_all(self) -> None:
+        """Ends every process of the case; none is left when this returns."""
+        deadline = time.monotonic() + _REAP_S
+        while True:
+            # -1: everything that can be signalled but process 1 and this one, in one go
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+            self._reap()
+            if not meters.processes(self._own):
+                return
+            if time.monotonic() > deadline:
+                raise CaseError("processes of the solution outlived SIGKILL")
+            time.sleep(0.001)
+
+
+def _drain(fd: int, buffer: Bounded) -> bool:
+    """Reads what is there, a bounded amount at a time; False at the end of the stream."""
+    for _ in range(16):
+        try:
+            chunk = os.read(fd, _PIPE_CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        if not chunk:
+            return False
+        buffer.add(chunk)
+    return True
+
+
+def run(
+    request: dict[str, Any],
+    source: bytes,
+    meter: meters.Meter,
+    own: frozenset[int],
+    hangup: int,
+    user: int | None,
+    enter_groups: list[int],
+) -> tuple[Facts, Bounded, Bounded]:
+    """Forks the solution and watches it to its end.
+
+    Raises:
+        CaseError: it could not be started sealed off, or not be ended.
+    """
+    limits = request["limits"]
+    out = Bounded(limits["console_bytes"], tail=False)
+    err = Bounded(limits["console_bytes"], tail=True)
+    wake_read, wake_write = os.pipe()
+    for fd in (wake_read, wake_write):
+        os.set_blocking(fd, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    pairs = [os.pipe() for _ in range(3)]
+    started = time.monotonic()
+    main = os.fork()
+    if main == 0:
+        for fd in enter_groups:
+            os.write(fd, b"0")
+        program.become_solution(request, source, (pairs[0][1], pairs[1][1], pairs[2][1]), user)
+    for _, write_end in pairs:
+        os.close(write_end)
+    report = pairs[2][0]
+    if (word := os.read(report, 1)) != b".":
+        while chunk := os.read(report, 4096):
+            word += chunk
+        os.waitpid(main, 0)
+        raise CaseError(f"the solution could not be sealed off: {word.decode() or 'it died'}")
+    supervisor = Supervisor(main, limits, meter, own, hangup)
+    # What follows on the report is under the limits as well: compiling can take long.
+    compilation = Bounded(1, tail=False)
+    streams = {pairs[0][0]: out, pairs[1][0]: err, report: compilation}
+    supervisor.watch(streams, wake_read, request["writable"], started)
+    supervisor.facts.compiled = not compilation.kept()
+    return supervisor.facts, out, err

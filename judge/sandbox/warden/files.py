@@ -1,0 +1,159 @@
+"""Placing files before a run, collecting one after it, and clearing away what it wrote.
+
+Collecting happens when no process of the solution is left, so nothing can be swapped between a
+check and a read. Still every step opens relative to the folder before it and follows no link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_FOLDER_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_LINK_ERRORS = (errno.ELOOP, errno.EMLINK)
+
+
+def place(path: str, content: bytes) -> None:
+    """Writes a file, making the folders above it."""
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder and those above it."""
+    os.makedirs(path, mode=0o755, exist_ok=True)
+
+
+def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
+    """Brings a file back.
+
+    Returns:
+        Its status (a value of ``OutputStatus``), its size, and its bytes where it was collected.
+    """
+    try:
+        folder = _open_folder(os.path.dirname(path))
+    except OSError as error:
+        # O_DIRECTORY|O_NOFOLLOW says ENOTDIR for a link as well; a link in the way is told apart
+        return ("link" if _has_link(os.path.dirname(path)) else _absence(error)), 0, None
+    try:
+        return _collect_from(folder, os.path.basename(path), limit_bytes)
+    finally:
+        os.close(folder)
+
+
+def _absence(error: OSError) -> str:
+    return "link" if error.errno in _LINK_ERRORS else "missing"
+
+
+def _open_folder(path: str) -> int:
+    fd = os.open("/", _FOLDER_FLAGS)
+    for part in path.split("/"):
+        if not part:
+            continue
+        try:
+            deeper = os.open(part, _FOLDER_FLAGS, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = deeper
+    return fd
+
+
+def _has_link(path: str) -> bool:
+    current = ""
+    for part in path.split("/")[1:]:
+        current += "/" + part
+        if os.path.islink(current):
+            return True
+    return False
+
+
+def _collect_from(folder: int, name: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        return _absence(error), 0, None
+    status = _status_of(found, limit_bytes)
+    if status != "collected":
+        return status, found.st_size if stat.S_ISREG(found.st_mode) else 0, None
+    if not found.st_mode & stat.S_IRUSR:
+        with contextlib.suppress(OSError):
+            os.chmod(name, 0o600, dir_fd=folder)
+    try:
+        fd = os.open(name, _READ_FLAGS, dir_fd=folder)
+    except OSError as error:
+        return _absence(error), 0, None
+    try:
+        opened = os.fstat(fd)
+        status = _status_of(opened, limit_bytes)
+        if status != "collected":
+            return status, opened.st_size, None
+        content = _read_up_to(fd, limit_bytes + 1)
+    finally:
+        os.close(fd)
+    if len(content) > limit_bytes:
+        return "too_large", len(content), None
+    return "collected", len(content), content
+
+
+def _status_of(found: os.stat_result, limit_bytes: int) -> str:
+    if stat.S_ISLNK(found.st_mode):
+        return "link"
+    if stat.S_ISDIR(found.st_mode):
+        return "not_a_file"
+    if not stat.S_ISREG(found.st_mode):
+        return "special"
+    if found.st_nlink != 1:
+        return "link"
+    return "too_large" if found.st_size > limit_bytes else "collected"
+
+
+def _read_up_to(fd: int, size: int) -> bytes:
+    chunks = []
+    while size:
+        chunk = os.read(fd, min(size, 1 << 20))
+        if not chunk:
+            break
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
+
+
+def is_full(roots: list[str]) -> bool:
+    """Whether a filesystem that a solution may write to has no block or no inode left."""
+    for root in roots:
+        with contextlib.suppress(OSError):
+            space = os.statvfs(root)
+            if space.f_bavail == 0 or (space.f_files and space.f_favail == 0):
+                return True
+    return False
+
+
+def clear(root: str) -> None:
+    """Removes everything below a folder, however deep, without recursion.
+
+    Deeper folders are first moved up to the root under short names, so no path grows long.
+    """
+    counter = 0
+    pending = [name for name in os.listdir(root)]
+    while pending:
+        path = f"{root}/{pending.pop()}"
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)
+            continue
+        os.chmod(path, 0o700)
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                    continue
+                os.chmod(entry.path, 0o700)  # renaming a folder needs leave to write in it
+                counter += 1
+                moved = f".clear-{os.getpid()}-{counter}"
+                os.rename(entry.path, f"{root}/{moved}")
+                pending.append(moved)
+        os.rmdir(path)

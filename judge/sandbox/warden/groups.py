@@ -1,0 +1,77 @@
+"""A control group for each case, made by the warden in the part of the tree that is lent to it.
+
+Version 1 has one tree for each controller, version 2 one for all; the judge says in the
+configuration where each is (``{"memory": folder, "pids": folder, "cpu": folder}``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from judge.sandbox.warden import meters
+
+_NAME = "case"
+
+
+class CaseGroup:
+    """The group of one case; folders are kept open, since the case's world does not show them.
+
+    Args:
+        folders: controller -> folder in which the group is made.
+        memory_bytes: memory of all its processes.
+        processes: processes and threads in it at one time.
+    """
+
+    def __init__(self, folders: dict[str, str], memory_bytes: int, processes: int) -> None:
+        homes = {name: Path(folder) / _NAME for name, folder in folders.items()}
+        for home in set(homes.values()):
+            home.mkdir(exist_ok=True)
+        memory = homes["memory"]
+        if (memory / "memory.max").exists():
+            bounds = {"memory.max": memory_bytes, "memory.swap.max": 0, "memory.oom.group": 0}
+        else:
+            bounds = {
+                "memory.limit_in_bytes": memory_bytes,
+                "memory.memsw.limit_in_bytes": memory_bytes,
+            }
+        for name, value in bounds.items():
+            if (memory / name).exists():
+                (memory / name).write_text(str(value))
+        if "pids" in homes:
+            (homes["pids"] / "pids.max").write_text(str(processes))
+        self._fds = {
+            name: os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            for name, home in homes.items()
+        }
+        self.entrances = [
+            os.open(home / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+            for home in set(homes.values())
+        ]
+
+    def meter(self) -> meters.Meter:
+        """Measures the group; works in the case's world too."""
+        memory, cpu = (Path(f"/proc/self/fd/{self._fds[name]}") for name in ("memory", "cpu"))
+        return meters.OwnGroupMeter(meters.GroupFiles(memory, cpu))
+
+
+def remove(folders: dict[str, str]) -> None:
+    """Takes the group of an ended case away."""
+    for folder in set(folders.values()):
+        with contextlib.suppress(FileNotFoundError):
+            (Path(folder) / _NAME).rmdir()
+
+
+def find_container_group() -> meters.GroupFiles | None:
+    """The counters of the container that this process lives in, where they can be seen."""
+    root = Path("/sys/fs/cgroup")
+    choices = ((root / "memory", root / "cpuacct"), (root, root))
+    for memory, cpu in choices:
+        with contextlib.suppress(OSError, ValueError):
+            files = meters.GroupFiles(memory, cpu)
+            files.usage_bytes()
+            files.cpu_s()
+            files.kills()
+            return files
+    return None

@@ -1,0 +1,204 @@
+"""How much processor time and memory a case's processes use.
+
+Two ways: the counters of a control group (exact, and the kernel enforces the bound by itself), or
+adding up what ``/proc`` shows of each process (a sample now and then, enforced by the warden).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Protocol
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_NANOSECONDS = 1_000_000_000
+_MICROSECONDS = 1_000_000
+
+
+class Meter(Protocol):
+    """What the supervisor asks while a case runs."""
+
+    def sample(self) -> tuple[float, int]:
+        """Processor seconds and memory in bytes of the case so far."""
+        ...
+
+    def peak_bytes(self) -> int:
+        """The most memory seen."""
+        ...
+
+    def memory_kills(self) -> int:
+        """How many processes the kernel killed for the bound on memory."""
+        ...
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
+
+
+def _field(path: Path, name: str) -> int | None:
+    """A number out of a file of ``name value`` lines."""
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return int(value)
+    return None
+
+
+class GroupFiles:
+    """The counters of one control group, of either version.
+
+    Args:
+        memory: folder of the group with the memory counters.
+        cpu: folder of the group with the processor counters.
+    """
+
+    def __init__(self, memory: Path, cpu: Path) -> None:
+        self._unified = (memory / "memory.current").exists()
+        self._memory = memory
+        self._cpu = cpu
+
+    def usage_bytes(self) -> int:
+        """Memory charged now, caches that can be given back left out."""
+        if self._unified:
+            idle = _field(self._memory / "memory.stat", "inactive_file") or 0
+            return max(0, _number(self._memory / "memory.current") - idle)
+        idle = _field(self._memory / "memory.stat", "total_inactive_file") or 0
+        return max(0, _number(self._memory / "memory.usage_in_bytes") - idle)
+
+    def highest_bytes(self) -> int | None:
+        """The kernel's own high-water mark, where it keeps one."""
+        name = "memory.peak" if self._unified else "memory.max_usage_in_bytes"
+        path = self._memory / name
+        return _number(path) if path.exists() else None
+
+    def kills(self) -> int:
+        """Processes killed for memory since the group was made."""
+        name = "memory.events" if self._unified else "memory.oom_control"
+        return _field(self._memory / name, "oom_kill") or 0
+
+    def cpu_s(self) -> float:
+        """Processor seconds since the group was made."""
+        if (self._cpu / "cpu.stat").exists():
+            used = _field(self._cpu / "cpu.stat", "usage_usec")
+            if used is not None:
+                return used / _MICROSECONDS
+        return _number(self._cpu / "cpuacct.usage") / _NANOSECONDS
+
+
+class OwnGroupMeter:
+    """A group that holds the processes of one case and nothing else."""
+
+    def __init__(self, files: GroupFiles) -> None:
+        self._files = files
+
+    def sample(self) -> tuple[float, int]:
+        """The memory bound is the kernel's business here, so only time is read."""
+        return self._files.cpu_s(), 0
+
+    def peak_bytes(self) -> int:
+        """The kernel's high-water mark."""
+        return self._files.highest_bytes() or 0
+
+    def memory_kills(self) -> int:
+        """The kernel's count."""
+        return self._files.kills()
+
+
+class SharedGroupMeter:
+    """A group (a container's) in which the warden lives too: differences to the start count."""
+
+    def __init__(self, files: GroupFiles) -> None:
+        self._files = files
+        self._cpu_s = files.cpu_s()
+        self._warden_cpu_s = time.process_time()
+        self._bytes = files.usage_bytes()
+        self._kills = files.kills()
+        self._peak = 0
+
+    def sample(self) -> tuple[float, int]:
+        """What was added since the start; the warden's own time is taken off."""
+        warden = time.process_time() - self._warden_cpu_s
+        used = max(0, self._files.usage_bytes() - self._bytes)
+        self._peak = max(self._peak, used)
+        return max(0.0, self._files.cpu_s() - self._cpu_s - warden), used
+
+    def peak_bytes(self) -> int:
+        """The most of all samples."""
+        return self._peak
+
+    def memory_kills(self) -> int:
+        """Kills since the start."""
+        return self._files.kills() - self._kills
+
+
+class ProcessMeter:
+    """Adds up what ``/proc`` shows of every process but the warden's.
+
+    Args:
+        own: process ids that are not the case's.
+    """
+
+    def __init__(self, own: frozenset[int], limit_bytes: int) -> None:
+        self._own = own
+        self._limit_bytes = limit_bytes
+        self._cpu_s: dict[tuple[int, str], float] = {}
+        self._peak = 0
+
+    def sample(self) -> tuple[float, int]:
+        """Processor seconds of all processes ever seen, memory of those alive."""
+        resident = 0
+        alive = []
+        for pid in processes(self._own):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = _stat(pid)
+                used = (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+                self._cpu_s[pid, fields[19]] = used
+                resident += int(fields[21]) * _PAGE_BYTES
+                alive.append(pid)
+        # forked processes share pages; only where the plain sum says too much is it worth asking
+        used_bytes = resident
+        if resident > self._limit_bytes and len(alive) > 1:
+            used_bytes = sum(_proportional_bytes(pid) for pid in alive)
+        self._peak = max(self._peak, used_bytes)
+        return sum(self._cpu_s.values()), used_bytes
+
+    def peak_bytes(self) -> int:
+        """The most of all samples."""
+        return self._peak
+
+    def memory_kills(self) -> int:
+        """Nobody counts here; the warden knows what it killed itself."""
+        return 0
+
+
+def processes(own: frozenset[int]) -> list[int]:
+    """Ids of every process that can be seen, but for those in ``own``."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of ``/proc/<pid>/stat`` from the state on (field 3 of the manual is 0 here)."""
+    text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    return text.rpartition(")")[2].split()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and more than a zombie."""
+    try:
+        return _stat(pid)[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
+
+
+def _proportional_bytes(pid: int) -> int:
+    """Memory of a process, each shared page divided among those that share it."""
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+        return int(_stat(pid)[21]) * _PAGE_BYTES
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,193 @@
+"""The main program of a place for solutions: imports once, then forks a warden for each case.
+
+It never reads a request itself (the forked warden does), so every case starts from the same
+pristine memory, whatever ran before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import os
+import platform
+from dataclasses import asdict
+from typing import Any
+
+from judge.sandbox.warden import case, files, frames, groups, kernel, meters, world
+
+_RUN, _WARM = b"R", b"W"
+_FIRST_DESCRIPTOR = 100
+_USERS = 100
+
+
+def main(config: dict[str, Any]) -> None:
+    """Serves the judge until it hangs up.
+
+    Args:
+        config: ``mode`` (``namespaces``: a world for each case; ``users``: another user for each
+            case), ``user`` (first id for solutions, or None to keep this one), ``own_network``,
+            ``groups`` (controller -> folder, or None), ``spare_processes``, ``warm`` (modules),
+            ``open_folders`` (mounted folders that every user may write to).
+    """
+    requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+    replies = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+    nothing = os.open("/dev/null", os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    kernel.forbid_inspection()
+    _Zygote(config, requests, replies).serve()
+
+
+class _Zygote:
+    def __init__(self, config: dict[str, Any], requests: int, replies: int) -> None:
+        self._config = config
+        self._requests = requests
+        self._replies = replies
+        self._cases = 0
+        self._home: int | None = None
+        if config["mode"] == "namespaces":
+            self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def serve(self) -> None:
+        """Says hello, then takes one request after the other."""
+        for folder in self._config["open_folders"]:
+            os.chmod(folder, 0o1777)  # some runtimes give a mount the mode of what it covers
+        self._warm(self._config["warm"])
+        self._send({"hello": {"python": platform.python_version(), "pid": os.getpid()}})
+        while True:
+            kind = os.read(self._requests, 1)
+            if kind == _WARM:
+                header, _ = frames.unpack(frames.read_frame(self._requests))
+                self._warm(header["modules"])
+            elif kind == _RUN:
+                self._fork_case()
+            else:
+                return
+
+    def _warm(self, modules: list[str]) -> None:
+        for name in modules:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()  # what is warm is never looked at again, so its pages stay shared
+
+    def _fork_case(self) -> None:
+        self._cases += 1
+        user = self._config["user"]
+        if user is not None and self._config["mode"] == "users":
+            user += self._cases % _USERS
+        if self._home is not None:
+            kernel.unshare(kernel.CLONE_NEWPID)
+        warden = os.fork()
+        if warden == 0:
+            code = 1
+            try:
+                _serve_case(self._config, user, self._requests, self._replies)
+                code = 0
+            finally:
+                os._exit(code)
+        if self._home is not None:
+            kernel.set_namespace(self._home, kernel.CLONE_NEWPID)
+        _, status = os.waitpid(warden, 0)
+        if self._config["groups"]:
+            groups.remove(self._config["groups"])
+        if status != 0:
+            code = os.waitstatus_to_exitcode(status)
+            self._send({"failed": f"the warden of the case ended with {code}"})
+
+    def _send(self, header: dict[str, Any]) -> None:
+        frames.write_all(self._replies, frames.pack(header))
+
+
+def _serve_case(config: dict[str, Any], user: int | None, requests: int, replies: int) -> None:
+    """Reads one request, runs it, and sends the reply."""
+    request, blobs = frames.unpack(frames.read_frame(requests))
+    try:
+        reply, parts = _run_case(config, user, request, blobs, requests)
+    except (case.CaseError, OSError, ValueError, KeyError) as error:
+        reply, parts = {"failed": f"{type(error).__name__}: {error}"}, []
+    frames.write_all(replies, frames.pack(reply, parts))
+
+
+def _run_case(
+    config: dict[str, Any],
+    user: int | None,
+    request: dict[str, Any],
+    blobs: list[bytes],
+    hangup: int,
+) -> tuple[dict[str, Any], list[bytes]]:
+    limits = request["limits"]
+    group: groups.CaseGroup | None = None
+    if config["groups"]:
+        group = groups.CaseGroup(config["groups"], limits["memory_bytes"], limits["processes"])
+    paths = [*request["files"], request["program_name"], request["home"] + "/"]
+    if config["mode"] == "namespaces":
+        world.enter(request["disk_bytes"], request["inodes"], own_network=config["own_network"])
+        for top in sorted({path.split("/")[1] for path in [*paths, request["collect"] or "/tmp/"]}):
+            _make_top_folder("/" + top)
+        own = frozenset({1})
+    else:
+        kernel.adopt_orphans()
+        own = frozenset({1, os.getpid()})
+    source, contents = blobs[0], blobs[1:]
+    with _As(user):
+        for path, content in zip(request["files"], contents, strict=True):
+            files.place(path, content)
+        files.place(request["program_name"], source)
+        files.make_folder(request["home"])
+        if request["collect"]:
+            files.make_folder(os.path.dirname(request["collect"]))
+    request["spare_processes"] = config["spare_processes"]
+    meter = _choose_meter(group, own, limits["memory_bytes"])
+    entrances = group.entrances if group is not None else []
+    facts, out, err = case.run(request, source, meter, own, hangup, user, entrances)
+    status, size, content = "missing", 0, None
+    with _As(user):
+        if request["collect"]:
+            status, size, content = files.collect(request["collect"], limits["output_bytes"])
+        if config["mode"] != "namespaces":
+            for root in request["writable"]:
+                files.clear(root)
+    reply = {
+        "facts": asdict(facts),
+        "stdout_bytes": out.total_bytes,
+        "stderr_bytes": err.total_bytes,
+        "output": {"status": status, "size": size},
+    }
+    return reply, [out.kept(), err.kept(), content or b""]
+
+
+def _make_top_folder(path: str) -> None:
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return
+    os.chmod(path, 0o1777)
+
+
+def _choose_meter(
+    group: groups.CaseGroup | None, own: frozenset[int], limit_bytes: int
+) -> meters.Meter:
+    if group is not None:
+        return group.meter()
+    container = groups.find_container_group()
+    if container is not None:
+        return meters.SharedGroupMeter(container)
+    return meters.ProcessMeter(own, limit_bytes)
+
+
+class _As:
+    """Acts on files as the solution's user, so that nothing is done that it could not do."""
+
+    def __init__(self, user: int | None) -> None:
+        self._user = user
+
+    def __enter__(self) -> None:
+        if self._user is not None:
+            os.setegid(self._user)
+            os.seteuid(self._user)
+
+    def __exit__(self, *_: object) -> None:
+        if self._user is not None:
+            os.seteuid(0)
+            os.setegid(0)
