@@ -1,1 +1,55 @@
 """Recalculation: formulas without a value get one, by an engine that runs sealed off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judge.recalc.library import Recalculation
+
+
+def recalculate(
+    path: Path | str,
+    *,
+    at: str | None = None,
+    output: Path | str | None = None,
+    engine: str = "auto",
+    sandbox: str = "auto",
+    timeout_s: float = 30.0,
+    lenient_names: bool = False,
+) -> Recalculation:
+    """Computes the formulas of a workbook, in an engine that runs sealed off.
+
+    Args:
+        path: the workbook.
+        at: an answer position such as ``Sheet1!A1:B9``; every formula cell where None is given.
+        output: where to write a copy whose formula cells hold the computed values.
+        engine: ``auto`` or the name of one engine.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        timeout_s: seconds that one engine may take.
+        lenient_names: whether newer functions without their prefix are computed.
+
+    Returns:
+        The computed values, and the cells that nothing could compute.
+
+    Raises:
+        WorkbookError: the workbook cannot be read.
+        PositionError: nothing in the workbook fits ``at``.
+        SandboxError: no sandbox is to be had.
+        RecalcError: the engine asked for is not there.
+    """
+    from judge.recalc import library  # noqa: PLC0415 - importing a package does not pay for it
+
+    return library.recalculate(
+        Path(path),
+        at=at,
+        output=None if output is None else Path(output),
+        engine=engine,
+        sandbox_kind=sandbox,
+        timeout_s=timeout_s,
+        lenient_names=lenient_names,
+    )
+
+
+__all__ = ["recalculate"]

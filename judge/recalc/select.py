@@ -106,8 +106,7 @@ def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
     if sandbox.has_root(OFFICE_ROOT):
         found.append(LIBREOFFICE)
     if sandbox.has_root(PYTHON_ROOT):
-        installed = {name.casefold() for name in sandbox.info.packages}
-        found.extend(name for name in EMBEDDED if name in installed)
+        found.extend(EMBEDDED)
     return tuple(found)
 
 

@@ -1,0 +1,126 @@
+"""The golds of a suite as questions to calculation engines: formulas without their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.compare.cell import Cell, CellRange, CellRef, CellValue
+from judge.compare.checker import prepare
+from judge.compare.official import ScriptError, official_agree
+from judge.compare.reader import Workbook, open_workbook
+from judge.dataset.load import load_suite
+from judge.errors import JudgeError
+from judge.recalc.dependency import FormulaIndex, footing
+from judge.recalc.formula import traits
+from judge.recalc.rewrite import without_values
+from judge.recalc.wanted import sheet_formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """One gold workbook with formulas.
+
+    Attributes:
+        name: name of its file.
+        stripped: the workbook without the values of its formula cells.
+        cells: formula cells that Excel left a value in -> the cell.
+        expected: the same cells -> Excel's value, as the reader gives it.
+        volatile: those of them whose value rests on a function that changes by itself.
+        answer: those of them in the answer range.
+        ranges: the used ranges of its sheets.
+        index: all its formulas.
+    """
+
+    name: str
+    stripped: bytes
+    cells: dict[CellRef, Cell]
+    expected: dict[CellRef, CellValue]
+    volatile: frozenset[CellRef]
+    answer: frozenset[CellRef]
+    ranges: tuple[CellRange, ...]
+    index: FormulaIndex
+
+
+def golds(suite: Path, limit: int | None = None) -> Iterator[Gold]:
+    """Every gold of a suite that holds formulas with values.
+
+    Args:
+        suite: the suite's folder.
+        limit: how many golds to look at; all where None is given.
+    """
+    looked_at = 0
+    for task in load_suite(suite).tasks:
+        for case in task.cases:
+            if looked_at == limit:
+                return
+            looked_at += 1
+            workbook = open_workbook(case.gold_path)
+            try:
+                plan = prepare(
+                    task.checker,
+                    answer_position=task.answer_position,
+                    answer_sheet=task.answer_sheet,
+                    gold=workbook,
+                    output=None,
+                )
+                answer = plan.gold_ranges
+            except JudgeError:
+                answer = ()
+            gold = read_gold(case.gold_path.name, workbook, answer)
+            if gold is not None:
+                yield gold
+
+
+def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> Gold | None:
+    """What a gold asks of the engines; None where it holds no formula with a value."""
+    formulas = {sheet: sheet_formulas(workbook, sheet) for sheet in workbook.sheet_names}
+    index = FormulaIndex(workbook.sheet_names, lambda sheet: formulas[sheet])
+    cells = {
+        CellRef(sheet, cell.row, cell.column): cell
+        for sheet, found in formulas.items()
+        for cell in found
+        if cell.has_cached_value and cell.formula != "=TABLE()"
+    }
+    if not cells:
+        return None
+    used = (workbook.used_range(sheet) for sheet in workbook.sheet_names)
+    return Gold(
+        name=name,
+        stripped=without_values(workbook.data),
+        cells=cells,
+        expected={ref: cell.value for ref, cell in cells.items()},
+        volatile=_volatile(cells, index),
+        answer=frozenset(ref for ref in cells if any(_holds(area, ref) for area in answer)),
+        ranges=tuple(area for area in used if area is not None),
+        index=index,
+    )
+
+
+def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[CellRef]:
+    if not any(traits(cell.formula or "").volatile for cell in index.every()):
+        return frozenset()
+    found = set()
+    for ref, cell in cells.items():
+        below = footing([(ref.sheet, cell)], index)
+        # Where a formula reaches cells that its text does not show, any formula may be below it.
+        if below.volatile:
+            found.add(ref)
+    return frozenset(found)
+
+
+def _holds(area: CellRange, ref: CellRef) -> bool:
+    return (
+        area.sheet == ref.sheet
+        and area.min_row <= ref.row <= area.max_row
+        and area.min_column <= ref.column <= area.max_column
+    )
+
+
+def agrees(expected: CellValue, actual: CellValue) -> bool:
+    """Whether a computed value is Excel's, by the published script's value rules."""
+    try:
+        return official_agree(expected, actual)
+    except ScriptError:
+        return False

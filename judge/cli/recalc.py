@@ -1,0 +1,154 @@
+"""``judge recalc`` and ``judge engines``: compute a workbook's formulas; see what computes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import sandbox_option
+from judge.errors import RecalcError
+
+if TYPE_CHECKING:
+    from judge.compare.cell import CellValue
+    from judge.recalc.library import Recalculation
+    from judge.recalc.select import EngineEntry
+
+SHOWN_CELLS = 40
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "libreoffice", "ironcalc", "formualizer", "formulas"]),
+    default="auto",
+    show_default=True,
+    help="What computes; auto takes each engine where it is right.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a copy whose formula cells hold the values.",
+)
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0)
+@click.option(
+    "--lenient-names",
+    is_flag=True,
+    help="Compute newer functions written without their _xlfn. prefix (Excel shows #NAME?).",
+)
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print the values as JSON on stdout.")
+def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
+    """Compute the formulas of the workbook FILE.
+
+    Prints the computed cells, or writes a copy with --output. Exits with 8 where a cell could not
+    be computed.
+    """
+    from judge.recalc import recalculate  # noqa: PLC0415  `judge recalc --help` needs none of it
+
+    result = recalculate(file, sandbox=sandbox, **options)
+    if as_json:
+        click.echo(json.dumps(_as_json(result), ensure_ascii=False))
+    else:
+        _print(result)
+    missing = len(result.computed.not_calculated)
+    if missing:
+        raise RecalcError(
+            f"{file}: {missing} formula cells could not be computed",
+            hint="The reasons stand above; `judge engines` says which engines are here.",
+        )
+
+
+def _as_json(result: Recalculation) -> dict[str, object]:
+    from judge.recalc.cascade import address  # noqa: PLC0415
+
+    computed = result.computed
+    return {
+        "values": {address(ref): _plain(value) for ref, value in sorted(computed.values.items())},
+        "not_calculated": {
+            address(ref): why for ref, why in sorted(computed.not_calculated.items())
+        },
+        "engines": list(computed.engines),
+        "notes": [*result.position_notes, *computed.notes],
+        "seconds": round(computed.seconds, 4),
+        "written": None if result.written is None else str(result.written),
+    }
+
+
+def _plain(value: CellValue) -> object:
+    """A value for JSON: dates and times as ISO texts, errors and durations named."""
+    from judge.compare.cell import ErrorValue  # noqa: PLC0415
+
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, ErrorValue):
+        return {"error": value.code}
+    if hasattr(value, "isoformat"):
+        return {"date": value.isoformat()}
+    return {"days": value.total_seconds() / 86_400}
+
+
+def _print(result: Recalculation) -> None:
+    from judge.compare.cell import ErrorValue  # noqa: PLC0415
+    from judge.recalc.cascade import address  # noqa: PLC0415
+
+    computed = result.computed
+    shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
+    for ref, value in shown:
+        said = value.code if isinstance(value, ErrorValue) else value
+        click.echo(f"{address(ref)}\t{said}")
+    if shown and len(computed.values) > len(shown):
+        click.echo(f"… and {len(computed.values) - len(shown)} more (all with --json)")
+    for ref, why in sorted(computed.not_calculated.items())[:SHOWN_CELLS]:
+        click.echo(f"{address(ref)}\tnot calculated: {why}", err=True)
+    for note in (*result.position_notes, *computed.notes):
+        click.echo(f"note: {note}", err=True)
+    engines = ", ".join(computed.engines) or "no engine"
+    click.echo(
+        f"{len(computed.values)} cells computed by {engines} in {computed.seconds * 1000:.0f} ms",
+        err=True,
+    )
+    if result.written is not None:
+        click.echo(f"written: {result.written}", err=True)
+
+
+@click.command()
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+def engines(sandbox: str, as_json: bool) -> None:
+    """Show the calculation engines: which are here, their versions, what they are trusted with.
+
+    Trusted: right in at least nine of ten cells that call the function, as `benchmarks/recalc.py`
+    measured it.
+    """
+    import contextlib  # noqa: PLC0415
+
+    from judge.recalc.select import engine_report, report_as_json  # noqa: PLC0415
+    from judge.sandbox import open_sandbox  # noqa: PLC0415
+
+    with contextlib.closing(open_sandbox(sandbox)) as opened:
+        entries = engine_report(opened)
+    if as_json:
+        click.echo(json.dumps(report_as_json(entries), ensure_ascii=False))
+        return
+    _print_engines(entries)
+
+
+def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
+    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table()
+    for heading in ("engine", "version", "functions trusted", "how to get it"):
+        table.add_column(heading)
+    for entry in entries:
+        coverage = entry.coverage
+        trusted = f"{coverage['trusted']} of {coverage['measured']}" if coverage else ""
+        version = entry.version or "[yellow]not here[/]"
+        table.add_row(entry.name, version, trusted, entry.hint)
+    Console().print(table)
