@@ -1,0 +1,336 @@
+"""Replies of different shapes, each with the program that must come out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOLVE = """\
+import openpyxl
+
+wb = openpyxl.load_workbook("/mnt/data/input/1_7_input.xlsx")
+ws = wb["Sheet1"]
+ws["B2"] = "=SUM(A1:A9)"
+wb.save("/mnt/data/output/1_7_output.xlsx")
+"""
+LOOK = """\
+import pandas as pd
+
+df = pd.read_excel("/mnt/data/input/1_7_input.xlsx")
+print(df.head())
+"""
+FUNCTION = """\
+from openpyxl import load_workbook
+
+def main():
+    wb = load_workbook("/mnt/data/input/1_7_input.xlsx")
+    ws = wb.active
+    for row in range(2, ws.max_row + 1):
+        ws.cell(row=row, column=3).value = ws.cell(row=row, column=1).value
+    wb.save("/mnt/data/output/1_7_output.xlsx")
+
+if __name__ == "__main__":
+    main()
+"""
+WITH_FENCE = '''\
+import openpyxl
+
+TEXT = """
+a fence inside a string:
+```
+not the end
+```
+"""
+wb = openpyxl.load_workbook("/mnt/data/input/1_7_input.xlsx")
+wb.active["A1"] = TEXT
+wb.save("/mnt/data/output/1_7_output.xlsx")
+'''
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply of the corpus."""
+
+    name: str
+    text: str
+    code: str | None
+    form: str
+    truncated: bool = False
+
+
+def _indent(code: str, by: str) -> str:
+    return "".join(f"{by}{line}\n" if line else "\n" for line in code.splitlines())
+
+
+def _escaped(code: str) -> str:
+    return code.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+_HALF = SOLVE[: SOLVE.index("=SUM")]
+
+FENCED = [
+    Reply("plain", f"```python\n{SOLVE}```", SOLVE, "fence"),
+    Reply("prose_around", f"Here is it:\n\n```python\n{SOLVE}```\n\nIt sums up.", SOLVE, "fence"),
+    Reply("no_tag", f"Sure.\n```\n{SOLVE}```\n", SOLVE, "fence"),
+    Reply("tag_py", f"```py\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_python3", f"```python3\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_capitals", f"```Python\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_behind_blank", f"``` python\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_braces", f"```{{.python .numberLines}}\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_with_title", f'```python title="solve.py"\n{SOLVE}```', SOLVE, "fence"),
+    Reply("tag_tool_code", f"```tool_code\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_unknown", f"```spreadsheet-script\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tilde_fence", f"~~~python\n{SOLVE}~~~\nDone.", SOLVE, "fence"),
+    Reply("four_backticks", f"````python\n{SOLVE}````", SOLVE, "fence"),
+    Reply("long_closing_fence", f"```python\n{SOLVE}`````", SOLVE, "fence"),
+    Reply(
+        "crlf", f"```python\r\n{SOLVE.replace(chr(10), chr(13) + chr(10))}```\r\n", SOLVE, "fence"
+    ),
+    Reply("blank_lines_inside", f"```python\n\n\n{SOLVE}\n\n```", SOLVE, "fence"),
+    Reply(
+        "in_list",
+        f"1. Run this:\n\n    ```python\n{_indent(SOLVE, '    ')}    ```\n",
+        SOLVE,
+        "fence",
+    ),
+    Reply("list_item_fence", f"- ```python\n{_indent(SOLVE, '  ')}  ```\n", SOLVE, "fence"),
+    Reply("in_quote", "> ```python\n" + _indent(SOLVE, "> ") + "> ```\n", SOLVE, "fence"),
+    Reply("tabbed_list", f"*\t```python\n{_indent(SOLVE, '    ')}    ```\n", SOLVE, "fence"),
+    Reply("glued_end", f"```python\n{SOLVE.rstrip()}```", SOLVE, "fence"),
+    Reply("fence_behind_prose", f"The program is: ```python\n{SOLVE}```", SOLVE, "fence"),
+    Reply("word_python_inside", f"```\npython\n{SOLVE}```", SOLVE, "fence"),
+    Reply("in_markdown_fence", f"````markdown\nSo:\n```python\n{SOLVE}```\n````", SOLVE, "fence"),
+    Reply(
+        "in_markdown_same_fence", f"```markdown\nSo:\n```python\n{SOLVE}```\n```", SOLVE, "fence"
+    ),
+    Reply("fence_in_string", f"```python\n{WITH_FENCE}```\nDone.", WITH_FENCE, "fence"),
+    Reply(
+        "nbsp_indent", f"```python\n{FUNCTION.replace('    ', chr(160) * 4)}```", FUNCTION, "fence"
+    ),
+    Reply("special_token_at_end", f"```python\n{SOLVE}```<|im_end|>", SOLVE, "fence"),
+    Reply(
+        "magic_inside",
+        f"```python\n!pip install openpyxl\n%matplotlib inline\n{SOLVE}```",
+        f"# !pip install openpyxl\n# %matplotlib inline\n{SOLVE}",
+        "fence",
+    ),
+    Reply(
+        "console_prompts",
+        "```python\n>>> import openpyxl\n>>> for x in [1]:\n...     print(x)\n1\n```",
+        "import openpyxl\nfor x in [1]:\n    print(x)\n",
+        "fence",
+    ),
+]
+
+SEVERAL = [
+    Reply(
+        "last_of_two",
+        f"```python\n{LOOK}```\nNow the answer:\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "shell_before", f"```bash\npip install openpyxl\n```\n```python\n{SOLVE}```", SOLVE, "fence"
+    ),
+    Reply(
+        "shell_after", f"```python\n{SOLVE}```\nRun:\n```bash\npython solve.py\n```", SOLVE, "fence"
+    ),
+    Reply(
+        "output_after", f"```python\n{SOLVE}```\nprints\n```\n   A  B\n0  1  2\n```", SOLVE, "fence"
+    ),
+    Reply(
+        "formula_after", f"```python\n{SOLVE}```\nor\n```excel\n=SUM(A1:A9)\n```", SOLVE, "fence"
+    ),
+    Reply(
+        "vba_before",
+        f'```vba\nSub A()\nRange("A1") = 1\nEnd Sub\n```\n```python\n{SOLVE}```',
+        SOLVE,
+        "fence",
+    ),
+    Reply("json_before", f'```json\n{{"a": 1}}\n```\n```python\n{SOLVE}```', SOLVE, "fence"),
+    Reply(
+        "joined_in_steps",
+        "Step 1:\n```python\nimport openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n```\n"
+        "Step 2:\n```python\nws = wb.active\nws['A1'] = 1\n```\n"
+        "Step 3:\n```python\nwb.save('/o.xlsx')\n```",
+        "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n\n"
+        "ws = wb.active\nws['A1'] = 1\n\nwb.save('/o.xlsx')\n",
+        "joined",
+    ),
+    Reply(
+        "joined_over_a_gap",
+        "```python\nimport openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n```\n"
+        "```text\nan aside\n```\n```python\nwb.save('/o.xlsx')\n```",
+        "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n\nwb.save('/o.xlsx')\n",
+        "joined",
+    ),
+    Reply(
+        "definition_then_call",
+        "```python\ndef solve(path):\n    print(path)\n```\nUse it:\n"
+        "```python\nsolve('/i.xlsx')\n```",
+        "def solve(path):\n    print(path)\n\nsolve('/i.xlsx')\n",
+        "joined",
+    ),
+    Reply(
+        "unrelated_first_left_out",
+        "```python\nx = 1\nprint(x)\n```\n```python\nimport openpyxl\n"
+        "wb = openpyxl.load_workbook('/i.xlsx')\n```\n```python\nwb.save('/o.xlsx')\n```",
+        "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n\nwb.save('/o.xlsx')\n",
+        "joined",
+    ),
+    Reply(
+        "untagged_table_before", f"```\nA | B\n--|--\n1 | 2\n```\n```\n{SOLVE}```", SOLVE, "fence"
+    ),
+    Reply("unclosed_then_another", f"```python\n{LOOK}\n```python\n{SOLVE}```", SOLVE, "fence"),
+]
+
+CUT_OFF = [
+    Reply("unclosed_whole", f"```python\n{SOLVE}", SOLVE, "unclosed", truncated=True),
+    Reply("unclosed_half", f"```python\n{_HALF}", f"{_HALF}\n", "unclosed", truncated=True),
+    Reply(
+        "whole_then_half",
+        f"```python\n{SOLVE}```\nBetter:\n```python\n{_HALF}",
+        SOLVE,
+        "fence",
+        truncated=True,
+    ),
+    Reply(
+        "look_then_whole_unclosed", f"```python\n{LOOK}```\n```python\n{SOLVE}", SOLVE, "unclosed"
+    ),
+    Reply(
+        "bare_half", f"{SOLVE}ws.append([1,\n", f"{SOLVE}ws.append([1,\n", "bare", truncated=True
+    ),
+    Reply(
+        "wrapper_half",
+        f"<execute>\n{SOLVE}ws.append([1,",
+        f"{SOLVE}ws.append([1,\n",
+        "wrapper",
+        truncated=True,
+    ),
+]
+
+WRAPPED = [
+    Reply("execute_tag", f"<execute>\n{SOLVE}</execute>", SOLVE, "wrapper"),
+    Reply(
+        "execute_python_tag",
+        f"I look.\n<execute_python>\n{SOLVE}</execute_python>",
+        SOLVE,
+        "wrapper",
+    ),
+    Reply("code_tag", f"<code>\n{SOLVE}</code>", SOLVE, "wrapper"),
+    Reply("code_tag_with_language", f'<code language="python">\n{SOLVE}</code>', SOLVE, "wrapper"),
+    Reply("cdata", f"<code><![CDATA[\n{SOLVE}]]></code>", SOLVE, "wrapper"),
+    Reply("fence_in_tag", f"<solution>\n```python\n{SOLVE}```\n</solution>", SOLVE, "wrapper"),
+    Reply("answer_tag_with_code", f"<answer>\n{SOLVE}</answer>", SOLVE, "wrapper"),
+    Reply(
+        "invoke_parameter",
+        f'<function_calls><invoke name="python"><parameter name="code">{SOLVE}</parameter></invoke>'
+        "</function_calls>",
+        SOLVE,
+        "wrapper",
+    ),
+    Reply(
+        "function_equals",
+        f"<tool_call>\n<function=run>\n<parameter=code>\n{SOLVE}</parameter>\n</function>\n</tool_call>",
+        SOLVE,
+        "wrapper",
+    ),
+    Reply(
+        "tool_call_json",
+        f'<tool_call>\n{{"name": "python", "arguments": {{"code": "{_escaped(SOLVE)}"}}}}\n'
+        "</tool_call>",
+        SOLVE,
+        "wrapper",
+    ),
+    Reply(
+        "tool_calls_token",
+        f'[TOOL_CALLS] [{{"name": "python", "arguments": {{"code": "{_escaped(SOLVE)}"}}}}]',
+        SOLVE,
+        "wrapper",
+    ),
+    Reply("python_tag_token", f"<|python_tag|>{SOLVE}<|eom_id|>", SOLVE, "wrapper"),
+    Reply(
+        "arg_key_value",
+        f"<tool_call>run\n<arg_key>code</arg_key>\n<arg_value>{SOLVE}</arg_value></tool_call>",
+        SOLVE,
+        "wrapper",
+    ),
+    Reply("json_reply", f'{{"thought": "sum", "code": "{_escaped(SOLVE)}"}}', SOLVE, "wrapper"),
+    Reply("json_in_fence", f'```json\n{{"code": "{_escaped(SOLVE)}"}}\n```', SOLVE, "wrapper"),
+    Reply(
+        "entities",
+        "<code>\nfor i in range(3):\n    if i &lt; 2 and i &gt; 0:\n        print(i)\n</code>",
+        "for i in range(3):\n    if i < 2 and i > 0:\n        print(i)\n",
+        "wrapper",
+    ),
+    Reply(
+        "prose_answer_beside_fence", f"```python\n{SOLVE}```\n<answer>done</answer>", SOLVE, "fence"
+    ),
+    Reply(
+        "tag_inside_program",
+        f"```python\nx = '<code>1</code>'\n{SOLVE}```",
+        f"x = '<code>1</code>'\n{SOLVE}",
+        "fence",
+    ),
+]
+
+REASONED = [
+    Reply(
+        "think",
+        f"<think>\nmaybe\n```python\n{LOOK}```\n</think>\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "think_end_only",
+        f"so I would\n```python\n{LOOK}```\n</think>\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply("think_never_ends", f"<think>\nlet me see\n```python\n{LOOK}```\nhm", None, "none"),
+    Reply("reasoning_tag", f"<reasoning>import nothing</reasoning>\n{SOLVE}", SOLVE, "bare"),
+    Reply(
+        "begin_of_thought",
+        f"<|begin_of_thought|>x = 1<|end_of_thought|><|begin_of_solution|>"
+        f"\n```python\n{SOLVE}```<|end_of_solution|>",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "bracket_think", f"[THINK]```python\n{LOOK}```[/THINK]```python\n{SOLVE}```", SOLVE, "fence"
+    ),
+    Reply(
+        "channels",
+        f"<|channel|>analysis<|message|>x = 1 maybe"
+        f"<|channel|>final<|message|>\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply("only_reasoning_has_code", f"<think>easy</think>{SOLVE}", SOLVE, "bare"),
+]
+
+BARE = [
+    Reply("nothing_but_code", SOLVE, SOLVE, "bare"),
+    Reply("function_program", FUNCTION, FUNCTION, "bare"),
+    Reply("prose_before", f"Here is the program that you asked for:\n\n{SOLVE}", SOLVE, "bare"),
+    Reply(
+        "prose_after",
+        f"{SOLVE}\nThis code opens the workbook and writes a sum into it.",
+        SOLVE,
+        "bare",
+    ),
+    Reply("comment_first", f"# sums up column A\n{SOLVE}", f"# sums up column A\n{SOLVE}", "bare"),
+    Reply("one_escaped_line", f'{{"solution": "{_escaped(SOLVE)}"}}', SOLVE, "wrapper"),
+    Reply("notebook_cell", f"In [1]: {SOLVE}", SOLVE, "bare"),
+    Reply("inline_backticks", "Use `ws['A1'] = 1`, then save.", None, "none"),
+    Reply(
+        "prose_only", "I am sorry, I cannot open workbooks. Please give me the data.", None, "none"
+    ),
+    Reply("empty", "", None, "none"),
+    Reply("blank", "  \n\n ", None, "none"),
+    Reply("formula_only", "Put this into B2:\n\n=SUM(A1:A9)", None, "none"),
+    Reply("only_shell", "```bash\npip install openpyxl\n```", None, "none"),
+    Reply("only_vba", '```vba\nSub A()\nRange("A1") = 1\nEnd Sub\n```', None, "none"),
+    Reply("empty_fence", "```python\n```", None, "none"),
+]
+
+CORPUS = [*FENCED, *SEVERAL, *CUT_OFF, *WRAPPED, *REASONED, *BARE]

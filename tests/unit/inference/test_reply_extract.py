@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from judge.inference.extract import MAX_REPLY_CHARS, Extraction, extract
+from judge.inference.scan import defined_names, free_names, scan
+from tests.unit.inference.extraction_corpus import CORPUS, SOLVE, Reply
+
+
+@pytest.mark.parametrize("reply", CORPUS, ids=lambda reply: reply.name)
+def test_corpus(reply: Reply) -> None:
+    found = extract(reply.text)
+    assert found.code == reply.code
+    assert (found.form, found.truncated) == (reply.form, reply.truncated)
+
+
+def test_corpus_is_large_and_its_names_are_distinct() -> None:
+    assert len(CORPUS) >= 60
+    assert len({reply.name for reply in CORPUS}) == len(CORPUS)
+    assert len({reply.text for reply in CORPUS}) == len(CORPUS)
+
+
+@pytest.mark.parametrize(
+    "reply", [each for each in CORPUS if each.code], ids=lambda each: each.name
+)
+def test_what_was_extracted_is_stable(reply: Reply) -> None:
+    assert reply.code is not None
+    assert extract(reply.code).code == reply.code
+
+
+@pytest.mark.data
+def test_real_programs_survive_every_wrapping(judge_data: Path) -> None:
+    path = judge_data / "model_solutions" / "single_claude_dev100.jsonl"
+    programs = [json.loads(line)["solution"] for line in path.read_text("utf-8").splitlines()]
+    assert len(programs) == 100
+    for program in programs:
+        expected = program.strip("\n").rstrip() + "\n"
+        for wrapped in (
+            f"Of course:\n\n```python\n{program}\n```\n\nThis writes the values.",
+            f"<think>hm</think>\n~~~\n{program}\n~~~",
+            f"<execute>\n{program}\n</execute>",
+            json.dumps({"code": program}),
+            f"```python\n{program}",
+        ):
+            assert extract(wrapped).code == expected
+        assert extract(program).code == expected
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<think>\n" * 50_000,
+        "```python\n" * 40_000,
+        "```\n" * 90_000,
+        "(" * MAX_REPLY_CHARS,
+        '```python\n"""\n' + "```\n" * 90_000,
+        "x = '" * 80_000,
+        "a" * MAX_REPLY_CHARS,
+        "a = " * 100_000,
+        "import a\n" + "Word word word word word\n" * 16_000,
+        "import a\n" + "x = (\n" * 60_000,
+        "<code>" * 60_000,
+        '{"code": ' * 40_000,
+        "```python\nx = 1\n```\n" * 15_000,
+        "```python\nx = y\n```\n" * 15_000,
+        "\n" * MAX_REPLY_CHARS,
+        "lambda " * 50_000,
+        "import " + "a, " * 100_000,
+        "> " * 100_000,
+        " " * MAX_REPLY_CHARS + "```python",
+        "|" * 200_000 + "\n=1",
+    ],
+    ids=lambda text: repr(text[:14]),
+)
+def test_hostile_replies_take_no_time(hostile: str) -> None:
+    started = time.monotonic()
+    extract(hostile)
+    assert time.monotonic() - started < 5
+
+
+def test_blocks_are_counted() -> None:
+    assert extract(f"```python\n{SOLVE}```\n```python\n{SOLVE}```").blocks == 2
+    assert extract("no") == Extraction(None, "none")
+
+
+def test_scan_tells_strings_from_brackets() -> None:
+    assert scan("x = '(' # (\n").closed
+    assert not scan("x = (1, '\\')'").closed
+    assert scan('x = """(\n"""').closed
+    assert scan('x = """(\n').in_string
+    assert not scan("x = )").closed
+
+
+def test_names() -> None:
+    code = "import pandas as pd\nfor row in rows:\n    total = pd.f(row, key=other.x)\n"
+    assert free_names(code) == {"rows", "other"}
+    assert {"pd", "row", "total"} <= defined_names(code)
+    assert free_names("def f(a, b=1):\n    return a + b\nf(1)\n") == set()
