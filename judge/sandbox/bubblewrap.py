@@ -14,8 +14,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import resources, util
@@ -164,6 +162,7 @@ class BubblewrapSandbox:
 
     Args:
         jobs: how many sessions are open at one time; as many are kept ready.
+        control_groups: bound runs by control groups where the host lets us make them.
         reuse: lend a warden to one submission after the other. Each case has a world of its own
             either way; see docs/security.md.
 
@@ -171,7 +170,9 @@ class BubblewrapSandbox:
         SandboxError: no bubblewrap, or the python root is not built.
     """
 
-    def __init__(self, *, jobs: int = 1, reuse: bool = False) -> None:
+    def __init__(
+        self, *, jobs: int = 1, reuse: bool = False, control_groups: bool = True
+    ) -> None:
         bwrap = find_bwrap()
         if bwrap is None:
             raise SandboxError(
@@ -185,7 +186,7 @@ class BubblewrapSandbox:
                 "the embedded sandbox has no Python to run solutions with",
                 hint=roots.BUILD_HINT,
             )
-        self._groups: GroupTree | None = find_groups()
+        self._groups: GroupTree | None = find_groups() if control_groups else None
         if self._groups is not None:
             self._groups.reap()
         self._reuse = reuse
@@ -331,7 +332,7 @@ class BubblewrapSandbox:
         command = [self._bwrap, *_seal(capabilities, own_user=not self._maps)]
         for entry in sorted(root.iterdir()):
             if entry.is_symlink():
-                command += ["--symlink", os.readlink(entry), f"/{entry.name}"]
+                command += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
             elif entry.is_dir() and entry.name not in _FRESH:
                 command += ["--ro-bind", str(entry), f"/{entry.name}"]
         command += ["--proc", "/proc", *_devices(), *extra, "--chdir", "/", "--clearenv"]

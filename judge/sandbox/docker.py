@@ -480,10 +480,9 @@ class DockerSandbox:
             "mem_limit": memory_bytes,
             "memswap_limit": memory_bytes,
             "pids_limit": shape.processes + _WARDEN_PROCESSES,
-            "tmpfs": {
-                root: f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
-                for root in shape.roots
-            },
+            "tmpfs": dict.fromkeys(
+                shape.roots, f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
+            ),
         }
         container = self._start(self._images["python"], options, "0:0", layout.ENVIRONMENT)
         container.shape = shape
@@ -608,7 +607,7 @@ class Owner:
         return cls(
             host=_read("/etc/machine-id") or socket.gethostname(),
             boot=_read("/proc/sys/kernel/random/boot_id"),
-            space=os.readlink("/proc/self/ns/pid"),
+            space=str(Path("/proc/self/ns/pid").readlink()),
             pid=pid,
             started=_start_of(pid),
         )

@@ -147,7 +147,7 @@ def _python_of(client: Any, image: str) -> str:
 
 
 def _foreign(version: str, architecture: str) -> list[str]:
-    """pip's options for packages of another interpreter than the one that runs pip."""
+    """Pip's options for packages of another interpreter than the one that runs pip."""
     machine = _PLATFORMS.get(architecture)
     if machine is None:
         raise SandboxError(f"no packages for a Docker daemon on {architecture}")
@@ -183,7 +183,7 @@ def _context(folder: Path) -> Iterator[io.BufferedRandom]:
             archive.addfile(entry, io.BytesIO(text))
             archive.add(folder, ".", filter=_as_root)
         file.seek(0)
-        yield file  # type: ignore[misc]  # a temporary file is one, whatever the stubs call it
+        yield file
 
 
 def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -50,7 +50,7 @@ def main() -> None:
             file.write("0")
     if plan["maps"]:
         _enter_namespace(plan["maps"])
-    os.execv(plan["command"][0], plan["command"])
+    os.execv(plan["command"][0], plan["command"])  # noqa: S606 - this is what it is for
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What the sandbox's image is made from: the Dockerfile and the pinned packages."""

@@ -139,7 +139,7 @@ def clear(root: str) -> None:
     Deeper folders are first moved up to the root under short names, so no path grows long.
     """
     counter = 0
-    pending = [name for name in os.listdir(root)]
+    pending = list(os.listdir(root))
     while pending:
         path = f"{root}/{pending.pop()}"
         if not stat.S_ISDIR(os.lstat(path).st_mode):

@@ -142,7 +142,7 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(instructions: bytes) -> None:
-    """Installs an assembled seccomp filter (8 bytes an instruction) for this process and its own."""
+    """Installs an assembled seccomp filter (8 bytes an instruction) for good."""
     program = _Program(len(instructions) // 8, instructions)
     address = ctypes.addressof(program)
     _check(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, address), "prctl(PR_SET_SECCOMP)")
@@ -151,7 +151,7 @@ def install_filter(instructions: bytes) -> None:
 def privileges_left() -> str:
     """What this process could still do that a solution may not; empty where nothing is left."""
     facts = {}
-    with open("/proc/self/status") as status:  # noqa: PTH123 - no pathlib in the hot path of a fork
+    with open("/proc/self/status") as status:
         for line in status:
             name, _, value = line.partition(":")
             facts[name] = value.strip()

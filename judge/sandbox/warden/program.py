@@ -1,4 +1,4 @@
-"""What happens in the process of a solution: privileges go, then the program runs as ``__main__``."""
+"""In the process of a solution: privileges go, then the program runs as ``__main__``."""
 
 from __future__ import annotations
 
@@ -85,9 +85,8 @@ def _bound(limits: dict[str, Any], spare_processes: int | None) -> None:
         bounds.append((resource.RLIMIT_NPROC, processes, processes))
     for kind, soft, hard in bounds:
         ceiling = resource.getrlimit(kind)[1]
-        if ceiling != resource.RLIM_INFINITY:
-            soft, hard = min(soft, ceiling), min(hard, ceiling)
-        resource.setrlimit(kind, (soft, hard))
+        most = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
+        resource.setrlimit(kind, (min(soft, most), most))
 
 
 def _give_up_privileges(user: int | None) -> None:
@@ -126,7 +125,7 @@ def _set_environment(request: dict[str, Any]) -> None:
 
 
 def _text(fd: int, mode: str, errors: str) -> io.TextIOWrapper:
-    stream = open(fd, mode, encoding="utf-8", errors=errors, closefd=False)
+    stream = open(fd, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 - to stay
     assert isinstance(stream, io.TextIOWrapper)
     return stream
 

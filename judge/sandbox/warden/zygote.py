@@ -52,7 +52,8 @@ class _Zygote:
     def serve(self) -> None:
         """Says hello, then takes one request after the other."""
         for folder in self._config["open_folders"]:
-            os.chmod(folder, 0o1777)  # some runtimes give a mount the mode of what it covers
+            # some runtimes give a mount the mode of what it covers
+            os.chmod(folder, 0o1777)  # noqa: S103 - every case is another user
         self._warm(self._config["warm"])
         self._send({"hello": {"python": platform.python_version(), "pid": os.getpid()}})
         while True:
@@ -120,32 +121,19 @@ def _run_case(
     group: groups.CaseGroup | None = None
     if config["groups"]:
         group = groups.CaseGroup(config["groups"], limits["memory_bytes"], limits["processes"])
-    paths = [*request["files"], request["program_name"], request["home"] + "/"]
-    if config["mode"] == "namespaces":
-        world.enter(request["disk_bytes"], request["inodes"], own_network=config["own_network"])
-        for top in sorted({path.split("/")[1] for path in [*paths, request["collect"] or "/tmp/"]}):
-            _make_top_folder("/" + top)
-        own = frozenset({1})
-    else:
-        kernel.adopt_orphans()
-        own = frozenset({1, os.getpid()})
-    source, contents = blobs[0], blobs[1:]
+    own = _settle(config, request)
     with _As(user):
-        for path, content in zip(request["files"], contents, strict=True):
-            files.place(path, content)
-        files.place(request["program_name"], source)
-        files.make_folder(request["home"])
-        if request["collect"]:
-            files.make_folder(os.path.dirname(request["collect"]))
+        _place_all(request, blobs)
     request["spare_processes"] = config["spare_processes"]
     meter = _choose_meter(group, own, limits["memory_bytes"])
     entrances = group.entrances if group is not None else []
-    facts, out, err = case.run(request, source, meter, own, hangup, user, entrances)
-    status, size, content = "missing", 0, None
+    facts, out, err = case.run(request, blobs[0], meter, own, hangup, user, entrances)
+    status, size = "missing", 0
+    content: bytes | None = None
     with _As(user):
         if request["collect"]:
             status, size, content = files.collect(request["collect"], limits["output_bytes"])
-        if config["mode"] != "namespaces":
+        if config["mode"] == "users":
             for root in request["writable"]:
                 files.clear(root)
     reply = {
@@ -157,12 +145,36 @@ def _run_case(
     return reply, [out.kept(), err.kept(), content or b""]
 
 
+def _settle(config: dict[str, Any], request: dict[str, Any]) -> frozenset[int]:
+    """Makes this process the case's warden; gives the process ids that are not the case's."""
+    if config["mode"] == "users":
+        kernel.adopt_orphans()
+        return frozenset({1, os.getpid()})
+    world.enter(request["disk_bytes"], request["inodes"], own_network=config["own_network"])
+    paths = [*request["files"], request["program_name"]]
+    if request["collect"]:
+        paths.append(request["collect"])
+    for top in {path.split("/")[1] for path in paths}:
+        _make_top_folder(f"/{top}")
+    return frozenset({1})
+
+
+def _place_all(request: dict[str, Any], blobs: list[bytes]) -> None:
+    source, *contents = blobs
+    for path, content in zip(request["files"], contents, strict=True):
+        files.place(path, content)
+    files.place(request["program_name"], source)
+    files.make_folder(request["home"])
+    if request["collect"]:
+        files.make_folder(os.path.dirname(request["collect"]))
+
+
 def _make_top_folder(path: str) -> None:
     try:
         os.mkdir(path)
     except FileExistsError:
         return
-    os.chmod(path, 0o1777)
+    os.chmod(path, 0o1777)  # noqa: S103 - a world for one case alone
 
 
 def _choose_meter(

@@ -1,0 +1,42 @@
+"""The backends that must conform. A new one is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from judge.errors import SandboxError
+from judge.sandbox import open_sandbox
+from judge.sandbox.bubblewrap import BubblewrapSandbox
+from judge.sandbox.contract import Sandbox, SandboxSession
+
+JOBS = 2
+
+BACKENDS: dict[str, Callable[[], Sandbox]] = {
+    "docker": lambda: open_sandbox("docker", jobs=JOBS),
+    "bubblewrap": lambda: BubblewrapSandbox(jobs=JOBS),
+    "bubblewrap-reused": lambda: BubblewrapSandbox(jobs=JOBS, reuse=True),
+    "bubblewrap-sampled": lambda: BubblewrapSandbox(jobs=JOBS, control_groups=False),
+}
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(name, marks=getattr(pytest.mark, name.partition("-")[0])) for name in BACKENDS
+    ],
+)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    try:
+        opened = BACKENDS[request.param]()
+    except SandboxError as error:
+        pytest.skip(f"{request.param}: {error.message} ({error.hint})")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def session(sandbox: Sandbox) -> Iterator[SandboxSession]:
+    with sandbox.session() as opened:
+        yield opened
