@@ -323,7 +323,12 @@ class Opened:
             sandbox = self._open_sandbox(needs_sandbox)
             recalculator = self._stack.enter_context(
                 contextlib.closing(
-                    open_recalculator(sandbox, mode=options.recalc, engine=options.engine)
+                    open_recalculator(
+                        sandbox,
+                        mode=options.recalc,
+                        engine=options.engine,
+                        workers=max(1, options.jobs),
+                    )
                 )
             )
             self._settings = Settings(
