@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from judge.compare.address import cell_name
@@ -118,16 +119,19 @@ class _Inquiry:
         self._disagreements = 0
 
     def run(self) -> Outcome:
-        pair = [name for name in PAIR_ENGINES if name in self._engines]
         office = LIBREOFFICE in self._engines
-        quick_s = min(FAST_TIMEOUT_S, self._question.timeout_s)
-        for name in pair:
-            self._ask(name, quick_s if office else self._question.timeout_s)
-        left = set(self._question.formulas)
-        if self._pair_can_be_sure():
-            left -= self._take_agreed(left)
-        if left and office:
-            self._ask(LIBREOFFICE, self._question.timeout_s)
+        if office and not self._on_sure_ground():
+            # LibreOffice will be asked whatever the others say: so it starts with them.
+            with ThreadPoolExecutor(max_workers=1) as beside:
+                asked = beside.submit(self._ask, LIBREOFFICE, self._question.timeout_s)
+                self._ask_pair(patience=FAST_TIMEOUT_S)
+                asked.result()
+            left = set(self._question.formulas)
+        else:
+            self._ask_pair(patience=FAST_TIMEOUT_S if office else None)
+            left = self._take_agreed(set(self._question.formulas))
+            if left and office:
+                self._ask(LIBREOFFICE, self._question.timeout_s)
         left = {cell for cell in left if not self._decide(cell)}
         if left and FORMULAS in self._engines:
             self._ask(FORMULAS, self._question.timeout_s)
@@ -138,6 +142,12 @@ class _Inquiry:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
         return self._outcome
+
+    def _ask_pair(self, patience: float | None) -> None:
+        limit_s = self._question.timeout_s
+        for name in PAIR_ENGINES:
+            if name in self._engines:
+                self._ask(name, limit_s if patience is None else min(limit_s, patience))
 
     def _ask(self, name: str, timeout_s: float) -> None:
         question = self._question
@@ -151,10 +161,11 @@ class _Inquiry:
             self._outcome.complete = False
             self._silent[name] = error.message
 
-    def _pair_can_be_sure(self) -> bool:
+    def _on_sure_ground(self) -> bool:
+        """Whether an agreement of the pair would be taken without asking LibreOffice."""
         footing = self._question.footing
         return (
-            all(name in self._answers for name in PAIR_ENGINES)
+            all(name in self._engines for name in PAIR_ENGINES)
             and footing.complete
             and not (footing.array_sensitive or footing.opaque)
             and not (footing.unprefixed or footing.unknown or footing.volatile)
@@ -162,16 +173,22 @@ class _Inquiry:
         )
 
     def _take_agreed(self, cells: set[CellRef]) -> set[CellRef]:
-        taken = set()
+        """Takes the cells in which the pair agrees, where that can be relied on.
+
+        Returns:
+            The cells that are left.
+        """
+        if not self._on_sure_ground():
+            return cells
+        left = set()
         for cell in cells:
             first, second = (self._word(name, cell) for name in PAIR_ENGINES)
-            if first is None or second is None or not same_value(first, second):
-                continue
-            if isinstance(first, ErrorValue) and first.code not in SURE_ERRORS:
-                continue
-            self._take(cell, first, *PAIR_ENGINES)
-            taken.add(cell)
-        return taken
+            agreed = first is not None and second is not None and same_value(first, second)
+            if agreed and not _is_doubtful(first):
+                self._take(cell, first, *PAIR_ENGINES)
+            else:
+                left.add(cell)
+        return left
 
     def _word(self, name: str, cell: CellRef) -> CellValue:
         """The value that an engine has for a cell; None where it has none worth the name."""

@@ -27,10 +27,19 @@ import struct
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 Request = dict[str, "object"]
 Answer = dict[str, "object"]
+
+
+class Readable(Protocol):
+    """A stream of bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        ...
+
 
 UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
 """Most bytes that the parts of a workbook may claim together; real ones stay far below."""
@@ -59,7 +68,7 @@ class CannotComputeError(Exception):
     """Why there is no value for anything in the workbook, in words for people."""
 
 
-def read_frame(stream: BinaryIO) -> bytes | None:
+def read_frame(stream: Readable) -> bytes | None:
     """The next frame's payload, or None at the end of the stream."""
     head = _read_exactly(stream, 4)
     if head is None:
@@ -67,7 +76,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
     return _read_exactly(stream, struct.unpack(">I", head)[0])
 
 
-def _read_exactly(stream: BinaryIO, count: int) -> bytes | None:
+def _read_exactly(stream: Readable, count: int) -> bytes | None:
     chunks = []
     while count:
         chunk = stream.read(min(count, 1 << 20))
@@ -91,10 +100,16 @@ def split_request(payload: bytes) -> tuple[Request, bytes]:
     return json.loads(payload[4 : 4 + length]), payload[4 + length :]
 
 
-def serve(handle: Callable[[Request, bytes], Answer]) -> None:
+def serve(
+    handle: Callable[[Request, bytes], Answer], *, after: Callable[[], None] | None = None
+) -> None:
     """Answers requests until standard input ends.
 
     Standard output belongs to the frames alone: whatever an engine prints goes to standard error.
+
+    Args:
+        handle: makes the answer to a request.
+        after: called when an answer is on its way, to make ready for the next request.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -110,6 +125,8 @@ def serve(handle: Callable[[Request, bytes], Answer]) -> None:
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is an answer
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         write_frame(answers, json.dumps(answer).encode())
+        if after is not None:
+            after()
 
 
 def encode(value: object) -> object:
