@@ -3,17 +3,18 @@
     .venv/bin/python benchmarks/pipeline.py SOLUTIONS.jsonl SUITE [--limit N] [--jobs 2]
 
 Ours: ``judge.api.score`` with both sandbox and recalculation as they come. Plain: for each case a
-fresh ``python`` with nothing imported, one ``soffice --convert-to`` for the output, then openpyxl on
-gold and converted output. The plain way runs unisolated and one case after the other, as the
-published scripts do; ``--plain-jobs 2`` gives it as many workers as ours. Both grade the same cases,
-task by task in turns, so that a machine that slows down slows both.
+fresh ``python`` with nothing imported, one ``soffice --convert-to`` for the output, then openpyxl
+on gold and converted output. The plain way runs unisolated and one case after the other, as the
+published scripts do; ``--plain-jobs 2`` gives it as many workers as ours. Both grade the same
+cases, some tasks each in turns, so that a machine that slows down slows both.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import os
+import queue
 import statistics
 import subprocess
 import sys
@@ -32,9 +33,12 @@ from judge.compare.checker import prepare
 from judge.compare.reader import open_workbook
 from judge.dataset import Suite, load_suite
 from judge.dataset.submissions import load_submissions
-from judge.sandbox.roots import office_command, solution_python
+from judge.sandbox.bubblewrap import find_bwrap
+from judge.sandbox.office import office_root
+from judge.sandbox.roots import is_complete, python_root
 from judge.submission import Submission
 from judge.task import Task, TestCase
+from judge.verdict import CaseResult
 
 
 @dataclass
@@ -47,8 +51,50 @@ class PlainTimes:
     accepted: int = 0
 
 
+@dataclass(frozen=True)
+class PlainTools:
+    """A plain Python with the solutions' packages, and LibreOffice, both as commands."""
+
+    python: list[str]
+    environment: dict[str, str]
+    office: list[str]
+
+    @classmethod
+    def find(cls) -> PlainTools:
+        """Takes the packages and LibreOffice of the bubblewrap roots, so both ways have the same.
+
+        LibreOffice is started through ``bwrap`` only because that root is the one place where it
+        is; nothing is sealed off, and the start of ``bwrap`` itself takes milliseconds.
+        """
+        packages = python_root() / "opt" / "judge" / "site"
+        if not packages.is_dir() or not is_complete(office_root()):
+            sys.exit("run `judge sandbox build --backend bubblewrap --office` first")
+        bwrap = find_bwrap()
+        assert bwrap is not None
+        return cls(
+            python=[sys.executable],
+            environment={**os.environ, "PYTHONPATH": str(packages)},
+            office=[
+                *(bwrap, "--ro-bind", str(office_root()), "/", "--proc", "/proc", "--dev", "/dev"),
+                *("--tmpfs", "/tmp", "--setenv", "PATH", "/usr/bin:/bin"),
+            ],
+        )
+
+    def convert(self, output: Path, home: Path) -> Path:
+        """Converts a workbook with a LibreOffice process of its own; its profile stays in home."""
+        folder = output.parent
+        command = [
+            *self.office,
+            *("--bind", str(folder), "/mnt", "--bind", str(home), "/home", "--setenv", "HOME"),
+            *("/home", "/usr/lib/libreoffice/program/soffice", "--headless", "--convert-to"),
+            *("xlsx", "--outdir", "/mnt/converted", f"/mnt/{output.name}"),
+        ]
+        subprocess.run(command, capture_output=True, check=False, timeout=300)
+        return folder / "converted" / output.name
+
+
 def plain_case(
-    task: Task, submission: Submission, case: TestCase, python: list[str], folder: Path
+    task: Task, submission: Submission, case: TestCase, tools: PlainTools, folder: Path, home: Path
 ) -> tuple[float, float, float, bool]:
     """Grades one case the plain way; returns seconds of the three phases, and the outcome."""
     output = folder / "output.xlsx"
@@ -56,20 +102,20 @@ def plain_case(
     program = folder / "solution.py"
     program.write_text(code.replace(submission.output_path, str(output)), encoding="utf-8")
     started = time.perf_counter()
-    subprocess.run([*python, str(program)], capture_output=True, check=False, timeout=90, cwd=folder)
+    subprocess.run(
+        [*tools.python, str(program)],
+        capture_output=True,
+        check=False,
+        timeout=90,
+        cwd=folder,
+        env=tools.environment,
+    )
     ran = time.perf_counter()
     if not output.exists():
         return ran - started, 0.0, 0.0, False
-    converted = folder / "converted"
-    with office_command(read=[folder], write=[folder]) as office:
-        subprocess.run(
-            [*office, "--headless", "--convert-to", "xlsx", "--outdir", str(converted), str(output)],
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
+    converted = tools.convert(output, home)
     recalculated = time.perf_counter()
-    accepted = plain_comparison(task, case, converted / "output.xlsx")
+    accepted = plain_comparison(task, case, converted)
     return ran - started, recalculated - ran, time.perf_counter() - recalculated, accepted
 
 
@@ -118,7 +164,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures here")
     arguments = parser.parse_args()
     suite = load_suite(arguments.suite)
-    pairs = [(suite.task(each.task_id), each) for each in load_submissions(arguments.solutions, suite)]
+    pairs = [
+        (suite.task(each.task_id), each) for each in load_submissions(arguments.solutions, suite)
+    ]
     pairs = pairs[: arguments.limit]
     figures = measure(suite, pairs, arguments)
     print(json.dumps(figures, indent=2))
@@ -133,11 +181,12 @@ def measure(
     ours_s, plain_s, ratios = 0.0, 0.0, []
     ours_phases: dict[str, float] = {}
     plain = PlainTimes()
+    tools = PlainTools.find()
     ours_accepted = cases = 0
     for batch in _batches(pairs, arguments.batch):
         batch_cases = sum(len(task.cases) for task, _ in batch)
         seconds, results = measure_ours(batch, arguments)
-        plain_seconds = measure_plain(batch, arguments.plain_jobs, plain)
+        plain_seconds = measure_plain(batch, arguments.plain_jobs, tools, plain)
         ours_s += seconds
         plain_s += plain_seconds
         ratios.append(plain_seconds / seconds)
@@ -182,7 +231,7 @@ def measure(
 
 def measure_ours(
     batch: list[tuple[Task, Submission]], arguments: argparse.Namespace
-) -> tuple[float, list[api.CaseResult]]:
+) -> tuple[float, list[CaseResult]]:
     """Seconds that ours takes for a batch, opening sandbox and engines included."""
     with tempfile.TemporaryDirectory() as folder:
         options = api.ScoreOptions(
@@ -197,26 +246,34 @@ def measure_ours(
         return time.perf_counter() - started, list(run.results)
 
 
-def measure_plain(batch: list[tuple[Task, Submission]], jobs: int, times: PlainTimes) -> float:
+def measure_plain(
+    batch: list[tuple[Task, Submission]], jobs: int, tools: PlainTools, times: PlainTimes
+) -> float:
     """Seconds that the plain way takes for a batch."""
-    python = solution_python()
+    homes: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    with tempfile.TemporaryDirectory() as place:
+        for number in range(jobs):
+            home = Path(place) / f"home-{number}"
+            home.mkdir()
+            homes.put(home)
 
-    def one(item: tuple[Task, Submission, TestCase]) -> tuple[float, float, float, bool]:
-        folder = Path(tempfile.mkdtemp())
-        try:
-            return plain_case(*item, python, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        def one(item: tuple[Task, Submission, TestCase]) -> tuple[float, float, float, bool]:
+            home = homes.get()
+            try:
+                with tempfile.TemporaryDirectory(dir=place) as folder:
+                    return plain_case(*item, tools, Path(folder), home)
+            finally:
+                homes.put(home)
 
-    started = time.perf_counter()
-    items = [(task, submission, case) for task, submission in batch for case in task.cases]
-    with ThreadPoolExecutor(jobs) as pool:
-        for run, recalculation, comparison, accepted in pool.map(one, items):
-            times.run += run
-            times.recalculation += recalculation
-            times.comparison += comparison
-            times.accepted += accepted
-    return time.perf_counter() - started
+        started = time.perf_counter()
+        items = [(task, submission, case) for task, submission in batch for case in task.cases]
+        with ThreadPoolExecutor(jobs) as pool:
+            for run, recalculation, comparison, accepted in pool.map(one, items):
+                times.run += run
+                times.recalculation += recalculation
+                times.comparison += comparison
+                times.accepted += accepted
+        return time.perf_counter() - started
 
 
 def _batches(

@@ -70,7 +70,9 @@ class FakeSandbox:
 
 def workbook(value: object) -> bytes:
     book = openpyxl.Workbook()
-    book.active["A1"] = value  # type: ignore[index]
+    sheet = book.active
+    assert sheet is not None
+    sheet["A1"] = value  # type: ignore[assignment]
     stream = io.BytesIO()
     book.save(stream)
     return stream.getvalue()
