@@ -640,7 +640,7 @@ while True:
     if payload == b"engines":
         import formualizer, formulas, ironcalc, openpyxl
     if payload == b"files":
-        payload = repr((os.listdir("/home"), os.path.exists("/etc/shadow"))).encode()
+        payload = repr([path for path in ("/root/.ssh", "/etc/shadow") if os.path.exists(path)]).encode()
     sys.stdout.buffer.write(struct.pack(">I", len(payload)) + payload)
     sys.stdout.buffer.flush()
 """
@@ -653,7 +653,7 @@ def test_service_answers_frames(sandbox: Sandbox) -> None:
             assert channel.call(payload, 30) == payload
         assert channel.call(b"privileges", 10) == b"0000000000000000 1True"
         assert channel.call(b"engines", 60) == b"engines"
-        assert b"False" in channel.call(b"files", 10)
+        assert channel.call(b"files", 10) == b"[]"
     finally:
         channel.close()
         channel.close()
