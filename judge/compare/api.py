@@ -21,6 +21,7 @@ def compare_workbooks(
     answer_sheet: str | None = None,
     profile: str | Profile = "standard",
     style: Sequence[str] = (),
+    before: bytes | str | Path | None = None,
     options: Mapping[str, object] | None = None,
     max_differences: int = 200,
     limits: ReadLimits = DEFAULT_LIMITS,
@@ -36,6 +37,7 @@ def compare_workbooks(
         answer_sheet: the sheet that the suite names beside the position, if any.
         profile: what "equal" means, by name or as rules.
         style: names of style attributes to compare beside the values.
+        before: the input workbook, for the option ``untouched`` and for the groups of cells.
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
@@ -61,6 +63,7 @@ def compare_workbooks(
         output_book,
         profile=rules,
         style=style,
+        before=None if before is None else open_workbook(_source(before), limits=limits),
         max_differences=max_differences,
     )
 

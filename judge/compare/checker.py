@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.compare.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.compare.comparison import Comparison
+from judge.compare.comparison import CellGroup, Comparison
 from judge.compare.differences import Differences
 from judge.compare.official_check import check_officially, officially_equal
 from judge.compare.options import CheckOptions
@@ -19,6 +19,7 @@ from judge.compare.profiles import Profile
 from judge.compare.range_check import RangeSide, compare_range
 from judge.compare.reader import Workbook
 from judge.compare.resolve import SheetIndex, resolve_position
+from judge.compare.untouched import find_touched, group_cells
 from judge.errors import UsageError
 from judge.task import CheckerSpec
 
@@ -103,6 +104,7 @@ def check(
     style: Sequence[str] = (),
     gold_computed: ComputedValues = NOTHING_COMPUTED,
     output_computed: ComputedValues = NOTHING_COMPUTED,
+    before: Workbook | None = None,
     max_differences: int = 200,
     ask_official: bool = True,
 ) -> Comparison:
@@ -116,11 +118,13 @@ def check(
         style: names of style attributes to compare beside the values.
         gold_computed: computed values of the gold, which take the place of those in the file.
         output_computed: the same for the output.
+        before: the input workbook, for the groups of cells and for the option ``untouched``.
         max_differences: how many differences are kept; all are counted.
         ask_official: also say what the published script makes of the two files.
 
     Raises:
-        WorkbookError: cells that only the published script looks at cannot be read.
+        WorkbookError: cells that only the published script, a style or the check of untouched
+            cells look at cannot be read.
         UsageError: there is no such style attribute.
     """
     if profile.published:
@@ -132,39 +136,51 @@ def check(
             output_computed=output_computed,
             max_differences=max_differences,
         )
-    if style or plan.options.style:
-        raise UsageError(f"there is no style attribute {(*style, *plan.options.style)[0]!r}")
     rules = plan.options.apply_to(profile)
     found = Differences(max_differences)
-    notes = [*plan.notes]
-    cells = 0
+    differing: list[set[int] | None] = []
     for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
-        cells += gold_range.size
         if output_range is None:
             found.add_missing_sheet(gold_range, output.sheet_names)
+            differing.append(None)
             continue
-        compare_range(
-            RangeSide(gold, gold_range, gold_computed),
-            RangeSide(output, output_range, output_computed),
-            rules,
-            plan.options,
-            found=found,
+        differing.append(
+            compare_range(
+                RangeSide(gold, gold_range, gold_computed),
+                RangeSide(output, output_range, output_computed),
+                rules,
+                plan.options,
+                style=tuple(style) or plan.options.style,
+                found=found,
+            )
         )
-    notes += _computed_notes(gold_computed, output_computed)
+    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed)]
+    touched: int | None = None
+    groups: tuple[CellGroup, ...] = ()
+    if before is not None:
+        groups = group_cells(before, gold, plan.gold_ranges, differing, rules, gold_computed)
+        if plan.options.untouched:
+            answer = [each for each in plan.output_ranges if each is not None]
+            touched = find_touched(before, output, answer, found)
+    elif plan.options.untouched:
+        notes.append("cells outside the answer range were not checked: that takes the input")
+    official = None
+    if ask_official:
+        official = officially_equal(
+            plan.answer_position, gold, output, gold_computed, output_computed
+        )
     return Comparison(
-        equal=not found.cells,
+        equal=not found.cells and not touched,
         profile=profile.name,
         ranges=plan.gold_ranges,
-        cells=cells,
+        cells=sum(each.size for each in plan.gold_ranges),
         differing_cells=found.cells,
         difference_counts=found.counts,
         differences=found.kept,
         notes=tuple(dict.fromkeys(notes)),
-        official_equal=(
-            officially_equal(plan.answer_position, gold, output, gold_computed, output_computed)
-            if ask_official
-            else None
-        ),
+        official_equal=official,
+        touched_cells=touched,
+        groups=groups,
     )
 
 

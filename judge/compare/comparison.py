@@ -28,6 +28,8 @@ class DifferenceClass(enum.StrEnum):
     MISSING_SHEET = "missing_sheet"
     STYLE = "style"
     """The values agree, an asked-for style (fill, font colour …) does not."""
+    TOUCHED = "touched"
+    """A cell outside the answer range that the solution changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,22 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class CellGroup:
+    """How one kind of cells of the answer range came out.
+
+    Attributes:
+        name: ``modification`` for cells in which the gold differs from the input, ``regression``
+            for those that should have stayed as they were.
+        cells: how many there are.
+        differing_cells: how many of them differ from the gold.
+    """
+
+    name: str
+    cells: int
+    differing_cells: int
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """How an output compares with its gold under one profile.
 
@@ -68,6 +86,9 @@ class Comparison:
         difference_counts: class -> count, in full.
         differences: the first of them, in reading order, at most as many as were asked for.
         notes: liberties taken with the position, engines that disagree, caches not trusted.
+        touched_cells: cells outside the answer range that the solution changed; None where that
+            was not asked. They are counted here and not among the differing cells.
+        groups: the answer range by kind of cell, where the input was given.
         official_equal: what the published script says of the same two files, where it was asked;
             ``None`` where it was not.
     """
@@ -81,6 +102,8 @@ class Comparison:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
     official_equal: bool | None = None
+    touched_cells: int | None = None
+    groups: tuple[CellGroup, ...] = ()
 
     @property
     def cell_accuracy(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from judge.compare.cell import CellRange
+from judge.compare.cell import CellRange, CellValue
 from judge.compare.comparison import Difference, DifferenceClass
 
 
@@ -58,4 +58,32 @@ class Differences:
             detail = f"the output has no sheet {gold_range.sheet!r}; it has {listed}"
             self._kept.append(
                 Difference(DifferenceClass.MISSING_SHEET, gold_range.sheet, "", detail=detail)
+            )
+
+    def note_touched(
+        self,
+        sheet: str,
+        cell: str,
+        detail: str,
+        *,
+        expected: CellValue = None,
+        actual: CellValue = None,
+        expected_formula: str | None = None,
+        actual_formula: str | None = None,
+    ) -> None:
+        """Keeps a cell outside the answer range, which counts by itself."""
+        kind = DifferenceClass.TOUCHED
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        if not self.is_full:
+            self._kept.append(
+                Difference(
+                    kind=kind,
+                    sheet=sheet,
+                    cell=cell,
+                    expected=expected,
+                    actual=actual,
+                    expected_formula=expected_formula,
+                    actual_formula=actual_formula,
+                    detail=detail,
+                )
             )

@@ -158,7 +158,7 @@ def _values(side: RangeSide) -> Mapping[int, CellValue]:
 
 def _linked_keys(linked: CellRange, side: RangeSide) -> list[int]:
     """Cells of a side's rectangle that get a link's target, were they blank."""
-    merges = side.sheet.merges()
+    merges = side.sheet.tail.merges
     window = side.window
     if (linked.min_row, linked.min_column) == (linked.max_row, linked.max_column):
         row, column = linked.min_row, linked.min_column

@@ -22,6 +22,7 @@ class CheckOptions:
         ignore_extra: whether values where the gold is blank are let pass.
         ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
         style: style attributes to compare beside the values.
+        untouched: whether cells outside the answer range must be as they were in the input.
     """
 
     tolerance: float | None = None
@@ -32,6 +33,7 @@ class CheckOptions:
     ignore_extra: bool | None = None
     ignore: tuple[str, ...] = ()
     style: tuple[str, ...] = ()
+    untouched: bool = False
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:

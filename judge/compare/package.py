@@ -280,10 +280,18 @@ def feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool = 
         raise WorkbookError(f"{name} cannot be decoded: {error}") from error
 
 
-def scan_part(package: Package, name: str, start: StartHandler) -> None:
+def scan_part(
+    package: Package, name: str, start: StartHandler, end: Callable[[], object] | None = None
+) -> None:
     """Calls a function for every element of a part, with its local name and attributes.
 
     For small parts of which only attributes matter. Attribute names keep their prefix.
+
+    Args:
+        package: the workbook.
+        name: name of the part.
+        start: called where an element begins.
+        end: called where an element ends.
 
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
@@ -302,6 +310,8 @@ def scan_part(package: Package, name: str, start: StartHandler) -> None:
     def on_end(_: str) -> None:
         nonlocal depth
         depth -= 1
+        if end is not None:
+            end()
 
     parser.StartElementHandler = on_start
     parser.EndElementHandler = on_end

@@ -55,6 +55,10 @@ class Profile:
         ignore_whitespace: whether runs of white space are one space, and none at the ends.
         unordered_rows: whether the rows of a range may stand in any order.
         ignore_extra: whether values where the gold is blank are let pass.
+        near_zero: a number this close to zero agrees with zero.
+        blank_is_zero: whether a blank cell is the number zero.
+        not_meaningful: whether "n/a", "NM", a dash, #N/A and #DIV/0! mean the same.
+        formula_fallback: whether cells that show an error are compared by their formulas.
     """
 
     name: str
@@ -73,6 +77,10 @@ class Profile:
     ignore_whitespace: bool = False
     unordered_rows: bool = False
     ignore_extra: bool = False
+    near_zero: float = 0.0
+    blank_is_zero: bool = False
+    not_meaningful: bool = False
+    formula_fallback: bool = False
 
     @property
     def identity(self) -> str:
@@ -96,6 +104,16 @@ PROFILES: dict[str, Profile] = {
         dates=Dates.TO_THE_SECOND,
         times=Times.TO_THE_SECOND,
         errors_are_text=False,
+    ),
+    # The rules of SpreadsheetBench 2.
+    "ssb2": Profile(
+        "ssb2",
+        decimals=None,
+        relative_tolerance=0.01,
+        near_zero=0.01,
+        blank_is_zero=True,
+        not_meaningful=True,
+        formula_fallback=True,
     ),
 }
 """All profiles by name."""

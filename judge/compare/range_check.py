@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
-from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues
+from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
 from judge.compare.comparison import Difference, DifferenceClass
 from judge.compare.differences import Differences
 from judge.compare.options import CheckOptions
 from judge.compare.position import parse_position
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook
+from judge.compare.row_order import match_rows
 from judge.compare.sheet import Sheet
+from judge.compare.style_check import StyleChecker
 from judge.compare.value import Agree, classify, comparator
 
 
@@ -76,8 +78,9 @@ def compare_range(
     profile: Profile,
     options: CheckOptions,
     *,
+    style: tuple[str, ...],
     found: Differences,
-) -> None:
+) -> set[int]:
     """Compares one rectangle and adds what differs to what was found.
 
     Args:
@@ -85,43 +88,130 @@ def compare_range(
         output: the output's side.
         profile: the rules.
         options: options of the task's checker.
+        style: style attributes to compare beside the values.
         found: where differences go.
+
+    Returns:
+        Keys of the gold's cells that differ.
     """
-    expected, actual = gold.values(), output.values()
-    unknown = output.uncomputed()
-    if unknown:
-        gold_unknown = gold.uncomputed()
-        for key in [key for key in unknown if key in gold_unknown]:
-            # Nobody knows the value of either, but the same formula gives the same value.
-            if gold.sheet.formula(key) == output.sheet.formula(key):
-                del unknown[key]
-    ignored = _ignored(options.ignore, gold.cell_range)
-    differing = differing_keys(expected, actual, comparator(profile), profile.ignore_extra)
-    keys = set(differing) | {key for key in unknown if gold.window.holds(*_place(key))}
-    for key in sorted(keys):
-        if any(window.holds(*_place(key)) for window in ignored):
-            continue
-        why = unknown.get(key)
-        kind = (
-            DifferenceClass.NOT_CALCULATED
-            if why is not None
-            else classify(expected.get(key), actual.get(key))
+    comparison = _RangeComparison(gold, output, profile)
+    differing = comparison.differing()
+    styles: dict[int, str] = {}
+    if style:
+        checker = StyleChecker(gold.workbook, output.workbook, style)
+        styles = checker.details(
+            gold.cell_range, output.cell_range, comparison.output_key, skip=differing.keys()
         )
+    ignored = _ignored(options.ignore, gold.cell_range)
+    keys = sorted(
+        key
+        for key in differing.keys() | styles.keys()
+        if not any(window.holds(*_place(key)) for window in ignored)
+    )
+    for key in keys:
+        kind = differing.get(key, DifferenceClass.STYLE)
         if found.is_full:
             found.count(kind)
-            continue
-        found.add(
-            Difference(
-                kind=kind,
-                sheet=gold.cell_range.sheet,
-                cell=cell_name(*_place(key)),
-                expected=expected.get(key),
-                actual=None if why is not None else actual.get(key),
-                expected_formula=gold.sheet.formula(key),
-                actual_formula=output.sheet.formula(key),
-                detail=why or "",
-            )
+        else:
+            found.add(comparison.difference(key, kind, styles.get(key, "")))
+    return set(keys)
+
+
+class _RangeComparison:
+    """The values of one rectangle side by side."""
+
+    def __init__(self, gold: RangeSide, output: RangeSide, profile: Profile) -> None:
+        self._gold = gold
+        self._output = output
+        self._profile = profile
+        self._agree: Agree = comparator(profile)
+        self._expected = gold.values()
+        self._actual = output.values()
+        self._unknown = output.uncomputed()
+        self._rows: Mapping[int, int] = {}
+        if profile.unordered_rows:
+            self._put_rows_in_order()
+        if self._unknown:
+            self._forget_common_formulas()
+
+    def _put_rows_in_order(self) -> None:
+        """Moves the output's rows to where the gold has them."""
+        self._rows = match_rows(self._expected, self._actual, self._gold.window, self._agree)
+        back = {output_row: gold_row for gold_row, output_row in self._rows.items()}
+
+        def moved(key: int) -> int:
+            row, column = _place(key)
+            return cell_key(back.get(row, row), column)
+
+        self._actual = {moved(key): value for key, value in self._actual.items()}
+        self._unknown = {moved(key): why for key, why in self._unknown.items()}
+
+    def output_key(self, key: int) -> int:
+        """Where the output has what belongs into a cell of the gold."""
+        if not self._rows:
+            return key
+        row, column = _place(key)
+        return cell_key(self._rows.get(row, row), column)
+
+    def _forget_common_formulas(self) -> None:
+        # Nobody knows the value of either, but the same formula gives the same value.
+        gold_unknown = self._gold.uncomputed()
+        for key in [key for key in self._unknown if key in gold_unknown]:
+            if self._gold.sheet.formula(key) == self._output.sheet.formula(self.output_key(key)):
+                del self._unknown[key]
+
+    def differing(self) -> dict[int, DifferenceClass]:
+        """Keys of the gold's cells whose values differ -> how."""
+        keys = set(
+            differing_keys(self._expected, self._actual, self._agree, self._profile.ignore_extra)
         )
+        if self._profile.formula_fallback:
+            keys = self._by_formulas(keys)
+        kinds = {key: classify(self._expected.get(key), self._actual.get(key)) for key in keys}
+        return kinds | dict.fromkeys(self._unknown, DifferenceClass.NOT_CALCULATED)
+
+    def _by_formulas(self, keys: set[int]) -> set[int]:
+        """Lets the formulas decide where one of the two cells shows an error."""
+        shown = [
+            key
+            for side in (self._expected, self._actual)
+            for key, value in side.items()
+            if isinstance(value, ErrorValue)
+        ]
+        for key in shown:
+            first = self._gold.sheet.formula(key)
+            second = self._output.sheet.formula(self.output_key(key))
+            if first is None and second is None:
+                continue
+            if first is not None and second is not None and _plain(first) == _plain(second):
+                keys.discard(key)
+            else:
+                keys.add(key)
+        return keys
+
+    def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
+        """What is to be told of a cell."""
+        output_key = self.output_key(key)
+        why = self._unknown.get(key, detail)
+        if output_key != key:
+            why = f"{why}; " if why else ""
+            why += f"the output has it in {cell_name(*_place(output_key))}"
+        return Difference(
+            kind=kind,
+            sheet=self._gold.cell_range.sheet,
+            cell=cell_name(*_place(key)),
+            expected=self._expected.get(key),
+            actual=None if key in self._unknown else self._actual.get(key),
+            expected_formula=self._gold.sheet.formula(key),
+            actual_formula=self._output.sheet.formula(output_key),
+            detail=why,
+        )
+
+
+def _plain(formula: str) -> str:
+    """A formula without what does not change its meaning in its own cell."""
+    plain = formula.replace("$", "").upper()
+    return f"={plain[2:]}" if plain.startswith("=+") else plain
 
 
 def differing_keys(

@@ -18,6 +18,8 @@ from judge.compare.number_formats import NumberFormats
 from judge.compare.package import DEFAULT_LIMITS, Package, ReadLimits, Relationship, relationships
 from judge.compare.shared_strings import SharedStrings
 from judge.compare.sheet import Sheet
+from judge.compare.style import CellStyle
+from judge.compare.style_sheet import StyleSheet, read_style_sheet
 from judge.compare.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
 from judge.errors import WorkbookError
 
@@ -153,20 +155,18 @@ class Workbook:
     def hyperlinks(self, sheet: str) -> list[tuple[CellRange, str]]:
         """Hyperlinks of a sheet as (range, address or place in the workbook).
 
-        Known once some cell of the sheet was read.
-
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
         target = self.sheet(sheet)
         links: Mapping[str, Relationship] = (
-            relationships(self._package, target.part) if target.links() else {}
+            relationships(self._package, target.part) if target.tail.links else {}
         )
         found = []
-        for window, identifier, location in target.links():
-            relationship = links.get(identifier) if identifier else None
-            address = (relationship.target if relationship else "") or location or ""
-            found.append((CellRange(sheet, *_bounds(window)), address))
+        for link in target.tail.links:
+            relationship = links.get(link.relationship) if link.relationship else None
+            address = (relationship.target if relationship else "") or link.location or ""
+            found.append((CellRange(sheet, *_bounds(link.window)), address))
         return found
 
     def sheet(self, name: str) -> Sheet:
@@ -191,6 +191,21 @@ class Workbook:
             )
             self._sheets[name] = known
         return known
+
+    @cached_property
+    def style_sheet(self) -> StyleSheet:
+        """The looks that the workbook defines, read when they are first asked for."""
+        return read_style_sheet(
+            self._package, self._part.styles, self._part.theme, self.number_formats
+        )
+
+    def style(self, index: int) -> CellStyle:
+        """The look of a cell format.
+
+        Raises:
+            WorkbookError: the style sheet is broken or over a limit.
+        """
+        return self.style_sheet.cell(index)
 
     @cached_property
     def number_formats(self) -> NumberFormats:

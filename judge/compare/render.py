@@ -23,6 +23,7 @@ _WORDS = {
     DifferenceClass.NOT_CALCULATED: "not calculated",
     DifferenceClass.MISSING_SHEET: "sheet is missing",
     DifferenceClass.STYLE: "style differs",
+    DifferenceClass.TOUCHED: "changed",
 }
 
 
@@ -74,6 +75,11 @@ def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
         "ranges": [range_name(each) for each in comparison.ranges],
         "cells": comparison.cells,
         "differing_cells": comparison.differing_cells,
+        "touched_cells": comparison.touched_cells,
+        "groups": {
+            each.name: {"cells": each.cells, "differing_cells": each.differing_cells}
+            for each in comparison.groups
+        },
         "cell_accuracy": comparison.cell_accuracy,
         "difference_counts": {
             kind.value: count for kind, count in comparison.difference_counts.items()

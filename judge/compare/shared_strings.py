@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from judge.compare.package import Package, check_token, feed, new_parser
-from judge.compare.sheet_cells import InlineText
+from judge.compare.rich_text import InlineText
 from judge.errors import WorkbookError
 
 

@@ -13,6 +13,7 @@ from judge.compare.package import Package
 from judge.compare.shared_strings import SharedStrings
 from judge.compare.sheet_cells import RawFormula, SheetCells
 from judge.compare.sheet_scan import scan_sheet
+from judge.compare.sheet_tail import SheetTail
 from judge.errors import WorkbookError
 
 _Value = TypeVar("_Value")
@@ -69,8 +70,7 @@ class Sheet:
         self._cells.values.update(read.values)
         self._cells.styles.update(read.styles)
         self._cells.formulas.update(read.formulas)
-        self._cells.merges = read.merges
-        self._cells.links = read.links
+        self._cells.tail = read.tail
         self._loaded.extend(wanted)
 
     def _is_loaded(self, window: Window) -> bool:
@@ -105,17 +105,12 @@ class Sheet:
         """The formula of a cell that was read, as the file has it."""
         return self._cells.formulas.get(key)
 
-    def links(self) -> list[tuple[Window, str | None, str | None]]:
-        """Hyperlinks as (rectangle, relationship id or None, location or None)."""
+    @property
+    def tail(self) -> SheetTail:
+        """Merged ranges, hyperlinks and conditional formats."""
         if not self._loaded:
             self.load([Window(1, 1, 1, 1)])
-        return self._cells.links
-
-    def merges(self) -> list[Window]:
-        """Merged rectangles."""
-        if not self._loaded:
-            self.load([Window(1, 1, 1, 1)])
-        return self._cells.merges
+        return self._cells.tail
 
     def used_window(self) -> Window | None:
         """The rectangle around all cells that hold a value or a formula."""
@@ -203,7 +198,7 @@ def _clear_covered(cells: SheetCells, limit: int) -> None:
     """Takes the values out of cells that a merged range covers, all but its first cell."""
     values = cells.values
     work = 0
-    for merge in cells.merges:
+    for merge in cells.tail.merges:
         first = merge.min_row << COLUMN_BITS | merge.min_column
         size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
         work += min(size, len(values))

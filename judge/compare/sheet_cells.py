@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-from judge.compare.address import COLUMN_BITS, Window, parse_cell, parse_window
+from judge.compare.address import COLUMN_BITS, Window, parse_cell
 from judge.compare.cell import CellValue, ErrorValue
 from judge.compare.dates import from_iso8601, from_serial
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Budget, ReadLimits
+from judge.compare.rich_text import InlineText
+from judge.compare.sheet_tail import SheetTail, TailCollector
 from judge.errors import WorkbookError
 
 _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
@@ -45,16 +47,14 @@ class SheetCells:
         styles: index of the cell format of cells that have another than the first, by key.
         formulas: formulas by key.
         strings: cells whose value is still to be found -> index into the shared strings.
-        merges: rectangles whose cells are merged.
-        links: hyperlinks as (rectangle, relationship id or None, location or None).
+        tail: what stands behind the rows.
     """
 
     values: dict[int, CellValue] = field(default_factory=dict)
     styles: dict[int, int] = field(default_factory=dict)
     formulas: dict[int, RawFormula] = field(default_factory=dict)
     strings: dict[int, int] = field(default_factory=dict)
-    merges: list[Window] = field(default_factory=list)
-    links: list[tuple[Window, str | None, str | None]] = field(default_factory=list)
+    tail: SheetTail = field(default_factory=SheetTail)
 
 
 class CellCollector:
@@ -91,6 +91,7 @@ class CellCollector:
         self._date_1904 = date_1904
         self._part = part
         self._limits = limits
+        self._tail = TailCollector(self.cells.tail, part)
         self._columns: tuple[tuple[int, int], ...] = ()
         self._row_text = ""
         self._row_digits = 0
@@ -130,6 +131,7 @@ class CellCollector:
         self._in_row = self._in_cell = False
         parser.StartElementHandler = self._start_other
         parser.EndElementHandler = self._end_other
+        parser.CharacterDataHandler = self._text.append
 
     def _set_prefix(self, prefix: str) -> None:
         self._row_tag = f"{prefix}row"
@@ -138,8 +140,6 @@ class CellCollector:
         self._formula_tag = f"{prefix}f"
         self._inline_tag = f"{prefix}is"
         self._data_tag = f"{prefix}sheetData"
-        self._merge_tag = f"{prefix}mergeCell"
-        self._link_tag = f"{prefix}hyperlink"
         self._prefix_length = len(prefix)
 
     def check(self, budget: Budget) -> None:
@@ -148,7 +148,7 @@ class CellCollector:
         Raises:
             WorkbookError: the text is too long, or there are too many cells.
         """
-        kept = len(self.cells.values) + len(self.cells.merges) + len(self.cells.links)
+        kept = len(self.cells.values) + self.cells.tail.size
         budget.take_cells(kept - self._kept)
         self._kept = kept
         if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
@@ -276,10 +276,9 @@ class CellCollector:
             elif tag == self._inline_tag:
                 self._inline = InlineText()
             self._text.clear()
-        elif tag == self._merge_tag:
-            self.cells.merges.append(self._window(attributes.get("ref", "")))
-        elif tag == self._link_tag:
-            self._add_link(attributes)
+        else:
+            self._text.clear()
+            self._tail.start(tag[self._prefix_length :], attributes)
 
     def _end_other(self, tag: str) -> None:
         self._depth -= 1
@@ -291,17 +290,8 @@ class CellCollector:
             self._text.clear()
         elif tag == self._data_tag:
             self._stop()
-
-    def _window(self, reference: str) -> Window:
-        window = parse_window(reference.replace("$", ""))
-        if window is None:
-            self._malformed(f"the range {reference[:30]!r}")
-        return window
-
-    def _add_link(self, attributes: dict[str, str]) -> None:
-        identifier = next((text for name, text in attributes.items() if name.endswith(":id")), None)
-        window = self._window(attributes.get("ref", ""))
-        self.cells.links.append((window, identifier, attributes.get("location")))
+        else:
+            self._tail.end(tag[self._prefix_length :], self._text)
 
     def _malformed(self, what: str) -> NoReturn:
         raise WorkbookError(f"{self._part} holds {what} (near row {self.row})")
@@ -379,37 +369,3 @@ class CellCollector:
             cached=cached or self._inline is not None,
         )
         self._formula_text = ""
-
-
-class InlineText:
-    """Text made of a plain part and of formatted runs, without its phonetic hints."""
-
-    __slots__ = ("_depth", "_phonetic", "_plain", "_runs")
-
-    def __init__(self) -> None:
-        self._plain = ""
-        self._runs: list[str] = []
-        self._depth = 0
-        self._phonetic = False
-
-    def start(self, tag: str) -> None:
-        """Called for each element within."""
-        self._depth += 1
-        if tag == "rPh":
-            self._phonetic = True
-
-    def end(self, tag: str, text: list[str]) -> None:
-        """Called at the end of each element within, with the text since it began."""
-        self._depth -= 1
-        if tag == "rPh":
-            self._phonetic = False
-        elif tag == "t" and not self._phonetic:
-            if self._depth == 0:
-                self._plain = "".join(text)
-            else:
-                self._runs.append("".join(text))
-
-    @property
-    def content(self) -> str:
-        """The text without formatting."""
-        return self._plain + "".join(self._runs) if self._runs else self._plain

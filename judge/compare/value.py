@@ -17,6 +17,11 @@ Agree = Callable[[CellValue, CellValue], bool]
 
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _SPACES = re.compile(r"\s+")
+_NOT_MEANINGFUL = {
+    *("#DIV/0!", "#N/A", "N/A", "NA", "N.A.", "N/M", "NM", "N.M."),
+    *("NOT MEANINGFUL", "NOT APPLICABLE", "NOT AVAILABLE"),
+    *("-", "--", "---", "\u2013", "\u2014"),
+}
 _NOISE_SHARE = 1e-9
 _SECOND = dt.timedelta(seconds=1)
 _DAY_START = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - any day will do
@@ -30,6 +35,12 @@ def text_as_number(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
+def is_not_meaningful(value: CellValue) -> bool:
+    """Whether a value is one of finance's marks for a number that means nothing."""
+    text = value.code if isinstance(value, ErrorValue) else value
+    return isinstance(text, str) and text.strip().upper() in _NOT_MEANINGFUL
+
+
 def comparator(profile: Profile) -> Agree:
     """The function that decides under a profile's rules whether two values agree.
 
@@ -40,6 +51,8 @@ def comparator(profile: Profile) -> Agree:
     numbers = _numbers(profile)
 
     def agree(expected: CellValue, actual: CellValue) -> bool:
+        if profile.not_meaningful and is_not_meaningful(expected) and is_not_meaningful(actual):
+            return True
         first, second = comparable(expected), comparable(actual)
         if isinstance(first, float) and isinstance(second, float):
             return numbers(first, second)
@@ -68,7 +81,9 @@ def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
         if isinstance(value, str):
             if plain_numbers and (number := text_as_number(value)) is not None:
                 return number
-            return _fold(value, profile) or None
+            value = _fold(value, profile) or None
+        if value is None and profile.blank_is_zero:
+            return 0.0
         if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
             return dt.datetime.combine(value, dt.time())
         return value
@@ -91,7 +106,7 @@ def _fold(text: str, profile: Profile) -> str:
 
 def _numbers(profile: Profile) -> Callable[[float, float], bool]:
     decimals = profile.decimals
-    noise = profile.noise
+    noise, near_zero = profile.noise, profile.near_zero
     relative, absolute = profile.relative_tolerance, profile.absolute_tolerance
 
     def agree(expected: float, actual: float) -> bool:
@@ -103,6 +118,8 @@ def _numbers(profile: Profile) -> Callable[[float, float], bool]:
             return True
         # Rounding alone tells 5279.174999999999 from 5279.175, which are the same sum.
         apart = abs(expected - actual)
+        if apart <= near_zero and 0 in {expected, actual}:
+            return True
         if apart < noise and apart <= _NOISE_SHARE * max(abs(expected), abs(actual)):
             return True
         return apart <= max(absolute, relative * max(abs(expected), abs(actual)))

@@ -1,0 +1,184 @@
+"""Comparing the looks of cells whose values agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.compare.cell import CellRange
+from judge.compare.conditional import CONDITIONAL_ATTRIBUTES, applied_rules, rules_agree
+from judge.compare.reader import Workbook
+from judge.compare.sheet_tail import ConditionalRule
+from judge.compare.style import STYLE_ATTRIBUTES, attribute_agrees
+from judge.errors import UsageError, WorkbookError
+
+_MOST_RULE_CHECKS = 3_000_000
+
+
+class StyleChecker:
+    """Compares style attributes of two workbooks.
+
+    A cell that a file does not store looks like its first cell format. Conditional formats count
+    as rules: see :mod:`judge.compare.conditional`.
+
+    Args:
+        gold: the gold workbook.
+        output: the output workbook.
+        attributes: names of :data:`judge.compare.style.STYLE_ATTRIBUTES`.
+
+    Raises:
+        UsageError: there is no such attribute.
+    """
+
+    def __init__(self, gold: Workbook, output: Workbook, attributes: Sequence[str]) -> None:
+        unknown = [name for name in attributes if name not in STYLE_ATTRIBUTES]
+        if unknown:
+            raise UsageError(
+                f"there is no style attribute {unknown[0]!r}",
+                hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
+            )
+        self._gold = gold
+        self._output = output
+        self._attributes = tuple(dict.fromkeys(attributes))
+        self._known: dict[tuple[int, int], str] = {}
+
+    def details(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        output_key: Callable[[int], int],
+        *,
+        skip: Collection[int],
+    ) -> dict[int, str]:
+        """What differs in the looks of the cells of a rectangle.
+
+        Args:
+            gold_range: the gold's rectangle.
+            output_range: the output's rectangle.
+            output_key: where the output has what belongs into a cell of the gold.
+            skip: cells that are not looked at.
+
+        Returns:
+            Key of the gold's cell -> which attributes differ and how.
+
+        Raises:
+            WorkbookError: a style sheet is broken, or there are too many conditional formats.
+        """
+        window = Window(
+            gold_range.min_row,
+            gold_range.min_column,
+            gold_range.max_row,
+            gold_range.max_column,
+        )
+        found: dict[int, list[str]] = {}
+
+        def note(key: int, what: str) -> None:
+            if what and key not in skip:
+                found.setdefault(key, []).append(what)
+
+        self._compare_formats(gold_range, output_range, window, output_key, note)
+        if any(name in CONDITIONAL_ATTRIBUTES for name in self._attributes):
+            self._compare_rules(gold_range, output_range, window, output_key, note)
+        if "hyperlink" in self._attributes:
+            self._compare_links(gold_range, output_range, window, output_key, note)
+        return {key: "; ".join(what) for key, what in found.items()}
+
+    # -- cell formats ----------------------------------------------------------------------------
+
+    def _compare_formats(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        window: Window,
+        output_key: Callable[[int], int],
+        note: Callable[[int, str], None],
+    ) -> None:
+        gold_sheet = self._gold.sheet(gold_range.sheet)
+        output_sheet = self._output.sheet(output_range.sheet)
+        expected, actual = gold_sheet.styles(window), output_sheet.styles(window)
+        stored = gold_sheet.values(window).keys() | output_sheet.values(window).keys()
+        for key in stored:
+            pair = expected.get(key, 0), actual.get(output_key(key), 0)
+            if pair not in self._known:
+                self._known[pair] = self._compare_pair(*pair)
+            note(key, self._known[pair])
+
+    def _compare_pair(self, gold_index: int, output_index: int) -> str:
+        expected, actual = self._gold.style(gold_index), self._output.style(output_index)
+        return "; ".join(
+            f"{name.replace('_', ' ')}: expected {getattr(expected, name)}, "
+            f"found {getattr(actual, name)}"
+            for name in self._attributes
+            if name != "hyperlink" and not attribute_agrees(name, expected, actual)
+        )
+
+    # -- conditional formats ---------------------------------------------------------------------
+
+    def _compare_rules(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        window: Window,
+        output_key: Callable[[int], int],
+        note: Callable[[int, str], None],
+    ) -> None:
+        expected = self._gold.sheet(gold_range.sheet).tail.rules
+        actual = self._output.sheet(output_range.sheet).tail.rules
+        names = [name for name in self._attributes if name in CONDITIONAL_ATTRIBUTES]
+        for key in set(_covered([*expected, *actual], window)):
+            row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+            other = output_key(key)
+            first = applied_rules(expected, self._gold.style_sheet, row, column)
+            second = applied_rules(
+                actual, self._output.style_sheet, other >> COLUMN_BITS, other & COLUMN_MASK
+            )
+            for name in names:
+                if not rules_agree(name, first, second):
+                    note(key, f"{name.replace('_', ' ')}: other conditional formats")
+
+    # -- hyperlinks ------------------------------------------------------------------------------
+
+    def _compare_links(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        window: Window,
+        output_key: Callable[[int], int],
+        note: Callable[[int, str], None],
+    ) -> None:
+        expected = _links(self._gold, gold_range.sheet, window)
+        actual = _links(self._output, output_range.sheet, window)
+        for key in expected.keys() | actual.keys():
+            first, second = expected.get(key), actual.get(output_key(key))
+            if first != second:
+                note(key, f"hyperlink: expected {first or 'none'}, found {second or 'none'}")
+
+
+def _covered(rules: Sequence[ConditionalRule], window: Window) -> Iterator[int]:
+    """Keys of the cells of a window that some rule speaks for."""
+    checks = 0
+    for rule in rules:
+        for each in rule.windows:
+            rows = range(max(each.min_row, window.min_row), min(each.max_row, window.max_row) + 1)
+            columns = range(
+                max(each.min_column, window.min_column),
+                min(each.max_column, window.max_column) + 1,
+            )
+            checks += len(rows) * len(columns) * len(rules)
+            if checks > _MOST_RULE_CHECKS:
+                raise WorkbookError("the range holds too many conditional formats to compare")
+            yield from (cell_key(row, column) for row in rows for column in columns)
+
+
+def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for linked, target in workbook.hyperlinks(sheet):
+        rows = range(max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1)
+        columns = range(
+            max(linked.min_column, window.min_column),
+            min(linked.max_column, window.max_column) + 1,
+        )
+        found |= dict.fromkeys(
+            (cell_key(row, column) for row in rows for column in columns), target
+        )
+    return found
