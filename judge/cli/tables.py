@@ -104,7 +104,11 @@ def _print_left_out(console: Console, overall: Mapping[str, Any]) -> None:
 def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[str, Any]) -> None:
     if not run.report["overall"]["verdicts"].get("NC"):  # type: ignore[index]
         return
-    engines = identity.get("recalc", {}).get("engines", [])
+    recalc = identity.get("recalc", {})
+    if recalc.get("mode") == "never":
+        console.print("[yellow]NC:[/] formulas without a value were left alone (--recalc never).")
+        return
+    engines = recalc.get("engines", [])
     if not any(str(engine).startswith("libreoffice") for engine in engines):
         console.print(
             "[yellow]NC:[/] some formulas could not be calculated, and LibreOffice is not here. "
