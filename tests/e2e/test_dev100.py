@@ -179,4 +179,9 @@ def test_every_published_gold_is_accepted_as_its_own_answer(
     assert refused == []
     assert (findings["cases"], findings["golds_accepted"]) == (cases, cases)
     assert done.returncode == 0, done.stderr
-    assert findings["tasks_passed_untouched"], "no untouched input passes: too good to be true"
+    if name == "spreadsheetbench_912_dev300":
+        # 13-1 was one of the published script's: it looked at the wrong sheet.
+        assert {"CF_3575", "41801"} <= set(findings["tasks_passed_untouched"])
+        assert "13-1" not in findings["tasks_passed_untouched"]
+    else:
+        assert findings["tasks_passed_untouched"] == []
