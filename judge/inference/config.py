@@ -1,0 +1,233 @@
+"""What people edit: aliases of models, settings of the modes, prompts. YAML becomes dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from judge.errors import InferenceError, UsageError
+from judge.inference.content import FORMS
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+MODES = ("single", "multi", "text")
+FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")
+DEFAULT_FEEDBACK = "row-react-exec"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens.
+
+    Attributes:
+        input: of prompts.
+        output: of replies.
+        source: where the figures come from, with their date.
+    """
+
+    input: float
+    output: float
+    source: str = ""
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """US dollars for so many tokens."""
+        return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A chat model and where it is served.
+
+    Attributes:
+        name: what the user called it; goes into records and folder names.
+        model: the server's name for it; None to take the only one that the server has.
+        base_url: the endpoint.
+        key_env: environment variable that holds the key; None where none is wanted.
+        context_length: tokens of prompt and reply together, where known.
+        price: what tokens cost, where known.
+        params: further request parameters.
+    """
+
+    name: str
+    model: str | None
+    base_url: str = DEFAULT_BASE_URL
+    key_env: str | None = None
+    context_length: int | None = None
+    price: Price | None = None
+    params: Mapping[str, Any] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a mode means.
+
+    Attributes:
+        name: ``single``, ``text`` or ``multi/`` with the feedback.
+        prompt: name of the template.
+        rounds: how often the model may answer.
+        rows: rows of each sheet in the prompt, below the first; 0 for no content.
+        content: form of the content.
+        temperature: sampling temperature.
+        top_p: nucleus sampling.
+        executes: whether programs are run between rounds.
+    """
+
+    name: str
+    prompt: str
+    rounds: int
+    rows: int
+    content: str
+    temperature: float
+    top_p: float
+    executes: bool
+
+
+def inference_folder() -> Path:
+    """The folder that people edit without touching code: ``inference/`` of the checkout.
+
+    In an installed package it is ``judge/data/inference``.
+
+    Raises:
+        InferenceError: neither is there, so the installation is incomplete.
+    """
+    package = Path(str(resources.files("judge")))
+    for candidate in (package / "data" / "inference", package.parent / "inference"):
+        if (candidate / "models.yaml").is_file():
+            return candidate
+    raise InferenceError(
+        "the judge's own prompts and models (inference/) are missing from this installation",
+        hint="install it again: pip install --force-reinstall sheetjudge",
+    )
+
+
+def load_models(path: Path | None = None) -> dict[str, ModelSpec]:
+    """The aliases of a models.yaml, each under all of its names.
+
+    Raises:
+        InferenceError: the file is broken; names the entry and the field.
+    """
+    path = path or inference_folder() / "models.yaml"
+    models: dict[str, ModelSpec] = {}
+    for name, entry in _read_yaml(path).items():
+        if not isinstance(entry, dict):
+            raise InferenceError(f"{path}, {name}: expected fields such as base_url and model")
+        spec = _model_spec(path, str(name), entry)
+        for alias in [str(name), *entry.get("also", [])]:
+            if alias in models:
+                raise InferenceError(f"{path}: the name {alias} stands for two models")
+            models[alias] = spec
+    return models
+
+
+def find_model(
+    name: str, models: Mapping[str, ModelSpec], *, base_url: str | None, key_env: str | None
+) -> ModelSpec:
+    """The model of an alias, or one of that raw name.
+
+    Args:
+        name: an alias, or the server's own name for a model.
+        models: the aliases.
+        base_url: endpoint that the user gave; counts before the alias's own.
+        key_env: environment variable that the user gave for the key; likewise.
+    """
+    known = models.get(name)
+    if known is None:
+        return ModelSpec(
+            name=name,
+            model=name,
+            base_url=base_url or DEFAULT_BASE_URL,
+            key_env=key_env or (None if base_url else "OPENAI_API_KEY"),
+        )
+    # Somebody else's server wants somebody else's key, if any.
+    own_key = known.key_env if base_url in {None, known.base_url} else None
+    return ModelSpec(
+        name=name,
+        model=known.model,
+        base_url=base_url or known.base_url,
+        key_env=key_env or own_key,
+        context_length=known.context_length,
+        price=known.price,
+        params=known.params,
+    )
+
+
+def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> Setting:
+    """The setting of a mode.
+
+    Args:
+        mode: one of :data:`MODES`.
+        feedback: one of :data:`FEEDBACKS` in the mode ``multi``; None for its default.
+        path: another settings.yaml than the judge's own.
+
+    Raises:
+        UsageError: feedback where the mode has none.
+        InferenceError: the file is broken or lacks the setting.
+    """
+    if mode != "multi" and feedback is not None:
+        raise UsageError(f"--feedback belongs to --mode multi, not to {mode}")
+    name = f"multi/{feedback or DEFAULT_FEEDBACK}" if mode == "multi" else mode
+    path = path or inference_folder() / "settings.yaml"
+    entry = _read_yaml(path).get(name)
+    if not isinstance(entry, dict):
+        raise InferenceError(f"{path} lacks the setting {name}")
+    wanted = {each.name for each in fields(Setting)} - {"name"}
+    if entry.keys() != wanted:
+        different = ", ".join(sorted(entry.keys() ^ wanted))
+        raise InferenceError(f"{path}, {name}: unknown or missing fields: {different}")
+    setting = Setting(name=name, **entry)
+    if setting.content not in FORMS:
+        raise InferenceError(
+            f"{path}, {name}: content is {setting.content!r}; known: {', '.join(FORMS)}"
+        )
+    return setting
+
+
+def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
+    known = {"base_url", "model", "key_env", "context_length", "price", "params", "also", "note"}
+    unknown = sorted(entry.keys() - known)
+    if unknown:
+        raise InferenceError(f"{path}, {name}: unknown fields: {', '.join(unknown)}")
+    if not isinstance(entry.get("base_url"), str):
+        raise InferenceError(f"{path}, {name}: base_url is missing")
+    return ModelSpec(
+        name=name,
+        model=entry.get("model"),
+        base_url=entry["base_url"],
+        key_env=entry.get("key_env"),
+        context_length=entry.get("context_length"),
+        price=_price(path, name, entry.get("price")),
+        params=MappingProxyType(dict(entry.get("params") or {})),
+    )
+
+
+def _price(path: Path, name: str, value: Any) -> Price | None:
+    if value is None:
+        return None
+    try:
+        source = f"{value['source']} ({value['date']})"
+        return Price(float(value["input"]), float(value["output"]), source)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InferenceError(
+            f"{path}, {name}: price needs input, output, date and source (found {value!r})"
+        ) from error
+
+
+def _read_yaml(path: Path) -> dict[Any, Any]:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InferenceError(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InferenceError(f"{path}: not YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise InferenceError(f"{path}: expected names with fields below them")
+    return document

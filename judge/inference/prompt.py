@@ -1,0 +1,181 @@
+"""Prompts: templates with the benchmark's fields, filled for one task."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from judge.errors import InferenceError, UsageError
+from judge.inference.config import inference_folder
+from judge.inference.content import ContentLimits, render_content
+from judge.inference.preview import SheetPreview
+from judge.task import TaskQuestion
+
+FIELDS = (
+    "instruction",
+    "spreadsheet_path",
+    "spreadsheet_content",
+    "instruction_type",
+    "answer_position",
+    "output_path",
+)
+"""The benchmark's six fields."""
+
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt with fields in braces; braces around anything else are left as they are.
+
+    Attributes:
+        name: for people: a name in ``inference/prompts/`` or the user's file.
+        text: the template.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, for ``run.json``."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+    def wants(self, field: str) -> bool:
+        """Whether the template has a field."""
+        return f"{{{field}}}" in self.text
+
+    def fill(self, values: Mapping[str, str]) -> str:
+        """The text with the fields filled, in one pass: a value's own braces stay."""
+        return _FIELD.sub(lambda match: values.get(match[1], match[0]), self.text)
+
+
+def load_template(name: str) -> Template:
+    """A template of the judge's own, by its name without ``.txt``."""
+    return _read_template(name, inference_folder() / "prompts" / f"{name}.txt")
+
+
+def load_user_template(path: Path) -> Template:
+    """The user's own template.
+
+    Raises:
+        UsageError: it cannot be read, or lacks what no prompt can do without.
+    """
+    template = _read_template(str(path), path)
+    missing = [field for field in ("instruction",) if not template.wants(field)]
+    if missing:
+        raise UsageError(
+            f"{path}: the prompt has no {{{missing[0]}}}",
+            hint=f"Fields that are filled: {', '.join(FIELDS)}, rounds (or max_turn_num).",
+        )
+    return template
+
+
+def _read_template(name: str, path: Path) -> Template:
+    try:
+        return Template(name, path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: the prompt cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: the prompt is not UTF-8 at byte {error.start}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The words between rounds, by occasion."""
+
+    texts: Mapping[str, str]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all texts."""
+        joined = "\0".join(f"{name}\0{text}" for name, text in sorted(self.texts.items()))
+        return hashlib.sha256(joined.encode("utf-8")).hexdigest()
+
+    def say(self, occasion: str, **values: str) -> str:
+        """The words for an occasion, filled."""
+        return Template(occasion, self.texts[occasion]).fill(values).strip()
+
+
+def load_feedback() -> Feedback:
+    """The judge's own words between rounds.
+
+    Raises:
+        InferenceError: the file is broken.
+    """
+    path = inference_folder() / "prompts" / "feedback.yaml"
+    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    wanted = {"printed", "silent", "solved", "failed", "stopped", "no_code", "cut_off"}
+    wanted |= {"state_fresh", "state_session", "stop_output", "stop_explicit"}
+    if not isinstance(document, dict) or document.keys() != wanted:
+        raise InferenceError(f"{path}: must have exactly the entries {', '.join(sorted(wanted))}")
+    return Feedback({str(name): str(text) for name, text in document.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFields:
+    """What a prompt is filled with beside the task and its workbook.
+
+    Attributes:
+        input_path: where the solution is told to find its input.
+        output_path: where it is told to leave its output.
+        rounds: how often the model may answer.
+        content: form of the content.
+        limits: how much content.
+        state: a sentence on what stays between rounds.
+        stop: a sentence on when the conversation ends.
+    """
+
+    input_path: str
+    output_path: str
+    rounds: int
+    content: str
+    limits: ContentLimits
+    state: str = ""
+    stop: str = ""
+
+
+def build_prompt(
+    template: Template,
+    question: TaskQuestion,
+    sheets: tuple[SheetPreview, ...],
+    told: PromptFields,
+) -> str:
+    """Fills a template for one task.
+
+    Args:
+        template: the template.
+        question: the task, without its golds.
+        sheets: previews of the input workbook that the model is shown.
+        told: everything else.
+    """
+    content = ""
+    if template.wants("spreadsheet_content"):
+        content = render_content(sheets, told.content, told.limits)
+    return template.fill(
+        {
+            "instruction": question.instruction,
+            "spreadsheet_path": told.input_path,
+            "spreadsheet_content": content,
+            "instruction_type": question.instruction_type.value,
+            "answer_position": position_of(question),
+            "output_path": told.output_path,
+            "rounds": str(told.rounds),
+            "max_turn_num": str(told.rounds),
+            "state": told.state,
+            "stop": told.stop,
+        }
+    )
+
+
+def position_of(question: TaskQuestion) -> str:
+    """The answer position as the model is told it: with the sheet, where the suite names one."""
+    position = question.answer_position
+    if question.answer_sheet and "!" not in position:
+        return f"'{question.answer_sheet}'!{position}"
+    return position
