@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from golds import Gold, agrees
-
+from benchmarks.golds import Gold, agrees
 from judge.compare.cell import CellRef, CellValue, ErrorValue
 from judge.recalc.cascade import SURE_ERRORS, same_value
 from judge.recalc.formula import references, traits
@@ -110,9 +109,7 @@ def tally(samples: Iterable[Sample]) -> dict[str, list[int]]:
                 table[function][0] += 1
                 table[function][1] += 1
         elif sample.functions:
-            blamed = max(
-                sorted(sample.functions), key=lambda name: failures[name] / calls[name]
-            )
+            blamed = max(sorted(sample.functions), key=lambda name: failures[name] / calls[name])
             table[blamed][1] += 1
     return dict(table)
 

@@ -45,6 +45,8 @@ class ServicePool:
             RecalcError: the service ended, or did not answer in time; the next call starts
                 another.
         """
+        if self._closed:
+            raise EngineUnavailableError("the calculation service was closed")
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
         channel = self._free.get()
@@ -62,8 +64,6 @@ class ServicePool:
             self._free.put(channel)
 
     def _start(self) -> ServiceChannel:
-        if self._closed:
-            raise EngineUnavailableError("the calculation service was closed")
         try:
             channel = self._open()
         except SandboxError as error:

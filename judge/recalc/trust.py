@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from judge.recalc.engines import FORMUALIZER, IRONCALC
 
@@ -95,7 +96,7 @@ def trust_table() -> TrustTable:
     return read_table(json.loads(text))
 
 
-def read_table(data: Mapping[str, Mapping[str, Mapping[str, list[int]]]]) -> TrustTable:
+def read_table(data: Mapping[str, Any]) -> TrustTable:
     """Makes the table out of its JSON form: function -> engine -> [right, total]."""
     return TrustTable(
         functions={

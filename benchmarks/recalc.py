@@ -1,0 +1,326 @@
+"""How close to Excel the calculation engines come, and how fast: every gold, and the battery.
+
+    python -m benchmarks.recalc ../shared/data/spreadsheetbench_912_dev300 --json out.json
+
+Formula cells of all golds lose their values and are computed again, by each engine alone and by
+the cascade; what comes out is held against Excel's own values by the published script's rules.
+Values that rest on volatile functions, and golds known to be stale (``stale.yaml``), are set apart
+and listed. ``--write-trust`` writes the table that the cascade chooses by.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import yaml
+
+from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
+from benchmarks.conversion import Converter
+from benchmarks.evidence import Sample, gold_samples, pair_word, trust_data
+from benchmarks.golds import Gold, agrees, golds
+from judge.compare.cell import CellRef, CellValue, ErrorValue
+from judge.compare.reader import open_workbook
+from judge.errors import RecalcError
+from judge.recalc.blocks import covering
+from judge.recalc.contract import Engine
+from judge.recalc.policy import Origin, Recalculator, as_read
+from judge.recalc.select import available_engines, make_engines
+from judge.recalc.trust import PAIR, PAIR_ENGINES, read_table
+from judge.sandbox import open_sandbox
+
+CASCADE = "cascade"
+STALE = Path(__file__).with_name("stale.yaml")
+TRUST = Path(__file__).parent.parent / "judge" / "recalc" / "trust.json"
+
+
+@dataclass
+class Standing:
+    """What one engine (or the cascade) achieved."""
+
+    cells: int = 0
+    right: int = 0
+    answer_cells: int = 0
+    answer_right: int = 0
+    files: int = 0
+    files_right: int = 0
+    answer_files: int = 0
+    answer_files_right: int = 0
+    not_opened: int = 0
+    seconds: list[float] = field(default_factory=list)
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, gold: Gold, kept: Iterable[CellRef], values: dict[CellRef, CellValue]) -> None:
+        """Counts one gold."""
+        outcomes = {ref: agrees(gold.expected[ref], values.get(ref)) for ref in kept}
+        if not outcomes:
+            return
+        self.cells += len(outcomes)
+        self.right += sum(outcomes.values())
+        self.files += 1
+        self.files_right += all(outcomes.values())
+        answer = [good for ref, good in outcomes.items() if ref in gold.answer]
+        self.answer_cells += len(answer)
+        self.answer_right += sum(answer)
+        self.answer_files += bool(answer)
+        self.answer_files_right += bool(answer) and all(answer)
+        bad = [ref for ref, good in outcomes.items() if not good]
+        if bad:
+            self.wrong[gold.name] = [
+                f"{ref.sheet}!R{ref.row}C{ref.column} {gold.cells[ref].formula} "
+                f"Excel {_shown(gold.expected[ref])}, here {_shown(values.get(ref))}"
+                for ref in bad[:3]
+            ] + ([f"… {len(bad)} cells in all"] if len(bad) > 3 else [])
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures, shares included."""
+        return {
+            "cells": self.cells,
+            "cells_right": self.right,
+            "cells_share": _share(self.right, self.cells),
+            "files": self.files,
+            "files_right": self.files_right,
+            "files_share": _share(self.files_right, self.files),
+            "answer_cells": self.answer_cells,
+            "answer_cells_share": _share(self.answer_right, self.answer_cells),
+            "answer_files": self.answer_files,
+            "answer_files_share": _share(self.answer_files_right, self.answer_files),
+            "not_opened": self.not_opened,
+            "ms": spread_ms(self.seconds),
+            "wrong": self.wrong,
+        }
+
+
+def spread_ms(seconds: Sequence[float]) -> dict[str, float]:
+    """Median and 95th percentile in milliseconds."""
+    if len(seconds) < 2:
+        return {}
+    return {
+        "median": round(median(seconds) * 1000, 2),
+        "p95": round(quantiles(seconds, n=20)[-1] * 1000, 2),
+        "total": round(sum(seconds) * 1000, 1),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 5) if whole else 0.0
+
+
+def _shown(value: CellValue) -> str:
+    return value.code if isinstance(value, ErrorValue) else repr(value)[:50]
+
+
+def vote(
+    engine: Engine, gold: Gold, timeout_s: float, standing: Standing
+) -> dict[CellRef, CellValue]:
+    """What an engine alone says of a gold's formula cells."""
+    started = time.perf_counter()
+    try:
+        result = engine.compute(gold.stripped, covering(gold.cells), timeout_s=timeout_s)
+    except RecalcError:
+        standing.not_opened += 1
+        return {}
+    finally:
+        standing.seconds.append(time.perf_counter() - started)
+    date_1904 = open_workbook(gold.stripped).facts.date_1904
+    return {
+        ref: as_read(result.values[ref], cell.number_format, date_1904=date_1904)
+        for ref, cell in gold.cells.items()
+        if ref in result.values
+    }
+
+
+def cascade_vote(
+    recalculator: Recalculator, gold: Gold, standing: Standing
+) -> dict[CellRef, CellValue]:
+    """What the cascade says, the whole way from the opened workbook to typed values."""
+    workbook = open_workbook(gold.stripped)
+    workbook.preload(gold.ranges)
+    started = time.perf_counter()
+    computed = recalculator.fill(workbook, gold.ranges, origin=Origin.SOLUTION)
+    standing.seconds.append(time.perf_counter() - started)
+    return dict(computed.values)
+
+
+def stale_golds() -> dict[str, str]:
+    """Golds whose values Excel did not compute from what the file holds -> why."""
+    return {str(k): str(v) for k, v in yaml.safe_load(STALE.read_text(encoding="utf-8")).items()}
+
+
+def measure_golds(
+    known: Sequence[Gold], engines: Sequence[Engine], timeout_s: float
+) -> tuple[dict[str, Standing], dict[str, list[Sample]]]:
+    """Each engine alone over all golds, and what that says of functions."""
+    standings = {engine.name: Standing() for engine in engines}
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    stale = stale_golds()
+    for gold in known:
+        votes = {e.name: vote(e, gold, timeout_s, standings[e.name]) for e in engines}
+        kept = kept_cells(gold, stale)
+        for name, values in votes.items():
+            standings[name].add(gold, kept, values)
+        if gold.name not in stale:
+            for name, found in gold_samples(gold, votes).items():
+                samples[name].extend(found)
+        _progress(f"{gold.name}: {len(gold.cells)} cells")
+    return standings, samples
+
+
+def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
+    """The cells of a gold that count."""
+    return [] if gold.name in stale else [ref for ref in gold.cells if ref not in gold.volatile]
+
+
+def measure_cascade(known: Sequence[Gold], recalculator: Recalculator) -> Standing:
+    """The cascade over all golds."""
+    standing = Standing()
+    stale = stale_golds()
+    for gold in known:
+        standing.add(gold, kept_cells(gold, stale), cascade_vote(recalculator, gold, standing))
+    return standing
+
+
+def measure_battery(
+    engines: Sequence[Engine], timeout_s: float
+) -> tuple[list[tuple[Probe, dict[str, CellValue]]], dict[str, list[Sample]]]:
+    """Each engine alone over the battery."""
+    answers = []
+    samples: dict[str, list[Sample]] = defaultdict(list)
+    for probe in probes():
+        workbook = probe.workbook()
+        said: dict[str, CellValue] = {}
+        for engine in engines:
+            with contextlib.suppress(RecalcError):
+                result = engine.compute(workbook, [PLACE_RANGE], timeout_s=timeout_s)
+                said[engine.name] = result.values.get(PLACE)
+            right = probe.accepts(said.get(engine.name))
+            samples[engine.name].append(Sample(probe.functions, right))
+        agreed = pair_word(*(said.get(name) for name in PAIR_ENGINES))
+        if agreed is not None and not probe.array:
+            samples[PAIR].append(Sample(probe.functions, probe.accepts(agreed)))
+        answers.append((probe, said))
+    return answers, samples
+
+
+def battery_by_cascade(
+    answers: list[tuple[Probe, dict[str, CellValue]]], recalculator: Recalculator
+) -> None:
+    """Adds what the cascade says to the answers of the battery."""
+    for probe, said in answers:
+        workbook = open_workbook(probe.workbook())
+        computed = recalculator.fill(workbook, [PLACE_RANGE], origin=Origin.SOLUTION)
+        value = computed.values.get(PLACE)
+        said[CASCADE] = value
+
+
+def battery_json(answers: list[tuple[Probe, dict[str, CellValue]]]) -> dict[str, Any]:
+    """Every probe with what was said, and the counts."""
+    names = sorted({name for _, said in answers for name in said})
+    rows = [
+        {
+            "page": probe.page,
+            "formula": probe.formula,
+            "documented": _shown(probe.expected),
+            "right": [name for name in names if probe.accepts(said.get(name))],
+            "wrong": {
+                name: _shown(said.get(name)) for name in names if not probe.accepts(said.get(name))
+            },
+        }
+        for probe, said in answers
+    ]
+    counts = {name: sum(name in row["right"] for row in rows) for name in names}
+    return {"probes": len(rows), "right": counts, "rows": rows}
+
+
+def measure_conversion(known: Sequence[Gold], converter: Converter, count: int) -> list[float]:
+    """Seconds that a soffice process of its own takes for some of the golds."""
+    step = max(1, len(known) // count) if count else len(known) + 1
+    return [converter.convert(gold.stripped) for gold in known[::step]] if count else []
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    arguments = _arguments()
+    with contextlib.ExitStack() as stack:
+        sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
+        names = arguments.engines.split(",") if arguments.engines else available_engines(sandbox)
+        engines = make_engines(sandbox, tuple(names))
+        for engine in engines:
+            stack.callback(engine.close)
+        versions = {engine.name: engine.version for engine in engines}
+        known = list(golds(arguments.suite, arguments.limit))
+        standings, samples = measure_golds(known, engines, arguments.timeout)
+        answers, probed = measure_battery(engines, arguments.timeout)
+        for name, found in probed.items():
+            samples[name].extend(found)
+        data = trust_data(samples, versions)
+        if arguments.write_trust:
+            TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        recalculator = Recalculator(engines, trust=read_table(data))
+        cascade = measure_cascade(known, recalculator)
+        standings[CASCADE] = cascade
+        battery_by_cascade(answers, recalculator)
+        converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
+        converting = measure_conversion(known, converter, arguments.convert)
+    report = {
+        "versions": versions,
+        "golds": len(known),
+        "volatile_cells": sum(len(gold.volatile) for gold in known),
+        "volatile_golds": sorted(gold.name for gold in known if gold.volatile),
+        "stale_golds": stale_golds(),
+        "standings": {name: standing.as_json() for name, standing in standings.items()},
+        "conversion_ms": spread_ms(converting),
+        "battery": battery_json(answers),
+    }
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+    print_report(report)
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """The figures as a table."""
+    head = f"{'':12} {'cells':>7} {'right':>8} {'files':>6} {'right':>8}"
+    print(f"{head} {'answer cells':>13} {'answer files':>13} {'ms':>8} {'p95':>8} {'battery':>8}")
+    for name, row in report["standings"].items():
+        ms = row["ms"]
+        print(
+            f"{name:12} {row['cells']:7} {row['cells_share']:8.2%} {row['files']:6} "
+            f"{row['files_share']:8.2%} {row['answer_cells_share']:13.2%} "
+            f"{row['answer_files_share']:13.2%} {ms.get('median', 0):8.1f} {ms.get('p95', 0):8.1f} "
+            f"{report['battery']['right'].get(name, 0):4}/{report['battery']['probes']}"
+        )
+    if report["conversion_ms"]:
+        ms = report["conversion_ms"]
+        print(
+            f"one soffice --convert-to each: median {ms['median']:.0f} ms, p95 {ms['p95']:.0f} ms"
+        )
+    print(f"set apart: {report['volatile_cells']} volatile cells, stale {report['stale_golds']}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--engines", help="only these, with commas between")
+    parser.add_argument("--limit", type=int, help="look at the first N golds only")
+    parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one workbook")
+    parser.add_argument("--convert", type=int, default=60, help="golds to convert one by one")
+    parser.add_argument("--write-trust", action="store_true")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

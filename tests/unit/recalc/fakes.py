@@ -1,0 +1,86 @@
+"""Engines and workbooks that play a script."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openpyxl
+from openpyxl.worksheet.formula import ArrayFormula
+
+from judge.compare.cell import CellRange, CellRef, CellValue
+from judge.compare.reader import Workbook, open_workbook
+from judge.recalc.contract import NO_RENAMING, EngineResult
+
+SHEET = "S"
+ALL = CellRange(SHEET, 1, 1, 20, 10)
+
+
+def ref(row: int, column: int = 1) -> CellRef:
+    return CellRef(SHEET, row, column)
+
+
+class ScriptedEngine:
+    """Gives the same cells whenever it is asked; an exception is raised instead.
+
+    Attributes:
+        asked: for each call the ranges and the names to rewrite.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        values: Mapping[CellRef, CellValue] | BaseException,
+        failed: Mapping[CellRef, str] | None = None,
+    ) -> None:
+        self._name = name
+        self._values = values
+        self._failed = failed or {}
+        self.asked: list[tuple[tuple[CellRange, ...], dict[str, str]]] = []
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def version(self) -> str:
+        return "1"
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        names: Mapping[str, str] = NO_RENAMING,
+    ) -> EngineResult:
+        self.asked.append((tuple(ranges), dict(names)))
+        if isinstance(self._values, BaseException):
+            raise self._values
+        return EngineResult(self._values, self._failed, 0.0)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def workbook(cells: Mapping[str, Any], **formats: str) -> Workbook:
+    """A workbook as openpyxl writes it: formulas have no values."""
+    return open_workbook(package(cells, **formats))
+
+
+def package(cells: Mapping[str, Any], **formats: str) -> bytes:
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.title = SHEET
+    for address, value in cells.items():
+        if isinstance(value, tuple):
+            sheet[address] = ArrayFormula(*value)
+        else:
+            sheet[address] = value
+    for address, code in formats.items():
+        sheet[address].number_format = code
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()

@@ -1,0 +1,203 @@
+"""Whose word is taken for which cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from judge.compare.cell import Cell, CellRef, CellValue, ErrorValue
+from judge.errors import RecalcError
+from judge.recalc.cascade import Cascade, Outcome, Question, same_value
+from judge.recalc.contract import EngineUnavailableError
+from judge.recalc.dependency import FormulaIndex, footing
+from judge.recalc.trust import TrustTable, read_table
+from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
+
+SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
+UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
+OFFICE_WRONG = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [9, 9]}
+NOBODY = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [1, 9]}
+
+TRUST = read_table(
+    {
+        "measured_with": {},
+        "functions": {"SUM": SURE, "TEXT": UNSURE, "DAY": OFFICE_WRONG, "CELL": NOBODY},
+    }
+)
+
+NA = ErrorValue("#N/A")
+NUM = ErrorValue("#NUM!")
+VALUE = ErrorValue("#VALUE!")
+NAME = ErrorValue("#NAME?")
+REF = ErrorValue("#REF!")
+
+
+def ask(
+    formula: str,
+    *,
+    trust: TrustTable = TRUST,
+    failed: Mapping[str, str] | None = None,
+    array_range: str | None = None,
+    **words: CellValue | BaseException,
+) -> tuple[CellValue | str, Outcome, dict[str, ScriptedEngine]]:
+    """One formula in A1, with what each engine says of it."""
+    cell = Cell(1, 1, None, formula=formula, array_range=array_range)
+    index = FormulaIndex([SHEET], lambda _: [cell])
+    engines = {
+        name: ScriptedEngine(name, word if isinstance(word, BaseException) else {ref(1): word})
+        for name, word in words.items()
+    }
+    for name, why in (failed or {}).items():
+        engines[name] = ScriptedEngine(name, {}, {ref(1): why})
+    question = Question(b"", {ref(1): formula}, footing([(SHEET, cell)], index), {}, 30.0)
+    outcome = Cascade(list(engines.values()), trust).compute(question)
+    found = outcome.values.get(ref(1), outcome.failed.get(ref(1), ""))
+    return found, outcome, engines
+
+
+def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
+    value, outcome, engines = ask("=SUM(A2:A3)", libreoffice=9, ironcalc=5, formualizer=5.0)
+    assert value == 5
+    assert outcome.used == {"ironcalc", "formualizer"}
+    assert engines["libreoffice"].asked == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "array_range"),
+    [
+        ("=TEXT(A2,A3)", None),  # the pair was wrong there
+        ("=TRIM(A2)", None),  # never measured
+        ("=SUM(A2:A3*2)", None),
+        ("=SUM(A2:A3)", "A1"),
+        ("=SUM(Rates)", None),
+        ("=SUM(A2,TODAY())", None),
+        ("=SUM(MYMACRO(A2))", None),
+    ],
+)
+def test_elsewhere_libreoffice_is_believed(formula: str, array_range: str | None) -> None:
+    value, outcome, _ = ask(
+        formula, array_range=array_range, libreoffice=9, ironcalc=5, formualizer=5
+    )
+    assert value == 9
+    assert outcome.used == {"libreoffice"}
+    assert "engines disagree in S!A1: libreoffice 9, ironcalc 5, formualizer 5" in outcome.notes[0]
+
+
+def test_a_pair_that_disagrees_asks_libreoffice() -> None:
+    value, _, engines = ask("=SUM(A2:A3)", libreoffice=6, ironcalc=5, formualizer=6)
+    assert value == 6
+    assert len(engines["libreoffice"].asked) == 1
+
+
+def test_an_error_that_may_be_a_gap_of_the_pair_asks_libreoffice() -> None:
+    value, _, _ = ask("=SUM(A2:A3)", libreoffice=6, ironcalc=REF, formualizer=REF)
+    assert value == 6
+    value, _, engines = ask("=SUM(A2:A3)", libreoffice=6, ironcalc=NA, formualizer=NA)
+    assert value == NA
+    assert engines["libreoffice"].asked == []
+
+
+def test_the_table_overrules_libreoffice() -> None:
+    value, outcome, _ = ask("=DAY(A2)", libreoffice=4, ironcalc=4, formualizer=5)
+    assert value == 5
+    assert outcome.notes[0].endswith("took formualizer")
+
+
+def test_a_table_without_a_better_engine_leaves_libreoffice() -> None:
+    value, _, _ = ask("=CELL(A2)", libreoffice=4, ironcalc=5, formualizer=5)
+    assert value == 4
+
+
+def test_libreoffice_has_fewer_errors_than_excel() -> None:
+    value, _, _ = ask("=TEXT(A2,1)", libreoffice=VALUE, ironcalc=NUM, formualizer=NUM)
+    assert value == NUM
+    value, _, _ = ask("=TEXT(A2,1)", libreoffice=VALUE, ironcalc=NUM, formualizer=7)
+    assert value == VALUE
+
+
+def test_true_is_not_lost_to_a_number_format() -> None:
+    value, outcome, _ = ask("=TEXT(A2,1)", libreoffice=1, ironcalc=True, formualizer=True)
+    assert value is True
+    assert outcome.notes == []
+
+
+def test_an_unknown_name_is_a_gap_of_the_engine_unless_excel_does_not_know_it() -> None:
+    value, _, _ = ask("=TEXT(A2,1)", libreoffice=NAME, ironcalc="x", formualizer="x")
+    assert value == "x"
+    value, _, _ = ask("=MYMACRO(A2)", libreoffice=NAME, ironcalc=NAME, formualizer=NAME)
+    assert value == NAME
+    value, _, _ = ask("=Rates+1", libreoffice=NAME, ironcalc=NAME, formualizer=NAME)
+    assert value == NAME
+
+
+def test_a_broken_reference_is_ref() -> None:
+    value, _, _ = ask("=TEXT(#REF!,1)", libreoffice=NAME, ironcalc=NUM, formualizer=VALUE)
+    assert value == REF
+
+
+def test_what_libreoffice_cannot_the_others_may() -> None:
+    value, outcome, _ = ask(
+        "=TEXT(A2,1)", failed={"libreoffice": "Err:509"}, ironcalc="x", formualizer="x"
+    )
+    assert value == "x"
+    assert outcome.used == {"ironcalc", "formualizer"}
+
+
+def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
+    assert ask("=CELL(A2)", ironcalc=1, formualizer=1)[0] == 1
+    assert ask("=DAY(A2)", ironcalc=4, formualizer=5)[0] == 5
+    value, outcome, _ = ask("=CELL(A2)", ironcalc=4, formualizer=5)
+    assert value == "ironcalc says 4; formualizer says 5 (CELL)"
+    assert outcome.values == {}
+
+
+def test_the_slow_engine_is_asked_last_and_only_where_it_is_needed() -> None:
+    value, _, engines = ask("=CELL(A2)", ironcalc=4, formualizer=5, formulas=4)
+    assert value == 4
+    _, _, engines = ask("=SUM(A2)", ironcalc=4, formualizer=4, formulas=9)
+    assert engines["formulas"].asked == []
+
+
+def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
+    value, outcome, _ = ask(
+        "=SUM(A2)", libreoffice=4, ironcalc=RecalcError("ironcalc: boom"), formualizer=4
+    )
+    assert value == 4
+    assert not outcome.complete
+    value, _, _ = ask("=CELL(A2)", ironcalc=RecalcError("ironcalc: boom"))
+    assert value == "ironcalc: boom (CELL)"
+
+
+def test_an_engine_that_cannot_be_started_is_our_fault() -> None:
+    with pytest.raises(EngineUnavailableError):
+        ask("=SUM(A2)", libreoffice=EngineUnavailableError("gone"), ironcalc=1)
+
+
+def test_every_cell_is_accounted_for_and_notes_are_bounded() -> None:
+    cells = [Cell(row, 1, None, formula="=TEXT(B1,1)") for row in range(1, 31)]
+    index = FormulaIndex([SHEET], lambda _: cells)
+    refs: list[CellRef] = [ref(cell.row) for cell in cells]
+    engines = [
+        ScriptedEngine("libreoffice", dict.fromkeys(refs[:20], 1)),
+        ScriptedEngine("ironcalc", dict.fromkeys(refs[:20], 2)),
+    ]
+    question = Question(
+        b"",
+        dict.fromkeys(refs, "=TEXT(B1,1)"),
+        footing([(SHEET, cell) for cell in cells], index),
+        {},
+        30.0,
+    )
+    outcome = Cascade(engines, TRUST).compute(question)
+    assert set(outcome.values) | set(outcome.failed) == set(refs)
+    assert len(outcome.values) == 20
+    assert outcome.notes[-1] == "engines disagree in 15 more cells"
+
+
+def test_values_that_differ_in_the_last_digits_are_the_same() -> None:
+    assert same_value(0.1 + 0.2, 0.3)
+    assert same_value(5, 5.0)
+    assert not same_value(1, True)
+    assert not same_value(1, "1")
+    assert not same_value(NA, "#N/A")

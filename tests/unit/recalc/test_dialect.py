@@ -1,0 +1,117 @@
+"""Formulas in LibreOffice's words."""
+
+import io
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.recalc.services.common import CannotComputeError, edit_formulas, prepare, renaming
+from judge.recalc.services.dialect import (
+    LONGEST,
+    TRIGGER,
+    for_libreoffice,
+    joins_text,
+    split_arguments,
+)
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("_xlfn.SINGLE(INDEX(A1:A3,2))+1", "(INDEX(A1:A3,2))+1"),
+        ('IFERROR(__xludf.DUMMYFUNCTION("SORT(A1,B1)"),"x")', 'IFERROR(JUDGE.UNKNOWN(),"x")'),
+        (
+            "SMALL(A1:A3,2)",
+            "IFERROR(SMALL(A1:A3,2),IF(ISERROR(SUM(A1:A3)),SMALL(A1:A3,2),SQRT(-1)))",
+        ),
+        ("EOMONTH(A1,0)", "EOMONTH(A1,0)"),
+        ("'SMALL(x'!A1", "'SMALL(x'!A1"),
+        ('"SMALL(A1,2)"', '"SMALL(A1,2)"'),
+        ("SMALL(A1", "SMALL(A1"),
+        ("SMALL(A1,2,3)", "SMALL(A1,2,3)"),
+        ("IFERROR(1,2)", "IFERROR(1,2)"),
+    ],
+)
+def test_rewriting(formula: str, expected: str) -> None:
+    assert for_libreoffice(formula) == expected
+
+
+def test_texts_that_are_dates_are_spelt_out() -> None:
+    assert "REGEX(1&B8&$B$3," in for_libreoffice("EOMONTH(1&B8&$B$3,0)")
+    assert for_libreoffice('DATEVALUE("1"&B1)').startswith("DATEVALUE(_xlfn.ORG.LIBREOFFICE.REGEX(")
+
+
+def test_nesting_does_not_grow_without_bound() -> None:
+    formula = "A1:A3"
+    for _ in range(40):
+        formula = f"SMALL({formula},1)"
+    assert len(for_libreoffice(formula)) <= LONGEST
+
+
+def test_arguments_are_split_at_their_own_commas() -> None:
+    text = "{1,2;3,4},\"a,(b\",'x,y'!A1,F(1,2)) rest"
+    arguments, end = split_arguments(text, 0)
+    assert arguments == ["{1,2;3,4}", '"a,(b"', "'x,y'!A1", "F(1,2)"]
+    assert text[end:] == " rest"
+    assert split_arguments("A1,(B1", 0) == (None, 0)
+
+
+def test_joined_texts() -> None:
+    assert joins_text('1&"x"')
+    assert not joins_text('"a&b"')
+    assert not joins_text("F(1&2)")
+
+
+@given(st.text(alphabet="SMALRGE(),\"'{}[]&A1:_xlfn.", max_size=60))
+def test_no_text_is_refused(text: str) -> None:
+    for_libreoffice(text)
+
+
+def test_names_are_rewritten_only_where_they_are_called_without_prefix() -> None:
+    rename = renaming({"XLOOKUP": "JUDGE.UNKNOWN", "FILTER": "_xlfn._xlws.FILTER"})
+    assert rename('XLOOKUP(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)') == (
+        'JUDGE.UNKNOWN(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)'
+    )
+    assert rename("xlookup (1)&FILTER(A1)&MYFILTER(1)&FILTER") == (
+        "JUDGE.UNKNOWN (1)&_xlfn._xlws.FILTER(A1)&MYFILTER(1)&FILTER"
+    )
+
+
+def test_only_formulas_of_a_part_are_edited() -> None:
+    xml = b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;x</f><v>x</v></c><f/><c><f>y</f></c>'
+    edited = edit_formulas(xml, [lambda text: text.replace("x", "<z>")])
+    assert edited == (
+        b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;&lt;z&gt;</f><v>x</v></c>'
+        b"<f/><c><f>y</f></c>"
+    )
+
+
+def _package(**parts: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name.replace("__", "/") + ".xml", content)
+    return stream.getvalue()
+
+
+def test_parts_without_what_is_to_be_changed_stay() -> None:
+    package = _package(xl__a=b"<f>SUM(1)</f>", other=b"<f>SMALL(A1,1)</f>")
+    assert prepare(package, {}, rewrite=for_libreoffice, trigger=TRIGGER) is package
+    changed = prepare(
+        _package(xl__a=b"<f>SMALL(A1,1)</f>"), {}, rewrite=for_libreoffice, trigger=TRIGGER
+    )
+    with zipfile.ZipFile(io.BytesIO(changed)) as archive:
+        assert b"IFERROR" in archive.read("xl/a.xml")
+
+
+def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
+    with pytest.raises(CannotComputeError, match="no package"):
+        prepare(b"not a zip", {})
+    many = io.BytesIO()
+    with zipfile.ZipFile(many, "w") as archive:
+        for number in range(20_001):
+            archive.writestr(f"{number}", b"")
+    with pytest.raises(CannotComputeError, match="20001 parts"):
+        prepare(many.getvalue(), {})

@@ -1,0 +1,246 @@
+"""What is computed, what is trusted, what stays without a value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from judge.compare.cell import (
+    NOTHING_COMPUTED,
+    CellRange,
+    CellValue,
+    ErrorValue,
+    WorkbookFacts,
+)
+from judge.compare.reader import Workbook, open_workbook
+from judge.errors import RecalcError
+from judge.recalc.cache import ResultCache
+from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Origin, Recalculator, as_read, calculates
+from judge.recalc.rewrite import with_values
+from judge.recalc.trust import read_table
+from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
+
+NO_TRUST = read_table({"measured_with": {}, "functions": {}})
+
+
+def recalculator(
+    *engines: ScriptedEngine,
+    mode: Mode = "auto",
+    cache: ResultCache | None = None,
+    lenient_names: bool = False,
+    missing: dict[str, str] | None = None,
+) -> Recalculator:
+    return Recalculator(
+        engines,
+        mode=mode,
+        cache=cache,
+        lenient_names=lenient_names,
+        trust=NO_TRUST,
+        missing=missing or {},
+    )
+
+
+def office(**values: CellValue) -> ScriptedEngine:
+    cells = {ref(int(place[1:]), ord(place[0]) - 64): value for place, value in values.items()}
+    return ScriptedEngine("libreoffice", cells)
+
+
+def as_saved_by(application: str, version: str, data: bytes, *, full: bool = False) -> Workbook:
+    """The same workbook with other facts."""
+    source, target = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "docProps/app.xml":
+                content = (
+                    '<Properties xmlns="http://schemas.openxmlformats.org/officeDocument/2006/'
+                    f'extended-properties"><Application>{application}</Application>'
+                    f"<AppVersion>{version}</AppVersion></Properties>"
+                ).encode()
+            if name == "xl/workbook.xml" and not full:
+                content = content.replace(b' fullCalcOnLoad="1"', b"")
+            copy.writestr(name, content)
+    return open_workbook(target.getvalue())
+
+
+def test_no_formula_in_the_range_starts_nothing() -> None:
+    engine = office()
+    book = workbook({"A1": 1, "B9": "=A1"})
+    computed = recalculator(engine).fill(
+        book, [CellRange(SHEET, 1, 1, 5, 1)], origin=Origin.SOLUTION
+    )
+    assert computed is NOTHING_COMPUTED
+    assert engine.asked == []
+
+
+def test_only_formula_cells_of_the_range_are_computed() -> None:
+    engine = office(A2=5, A3=6, B2=7, A1=99)
+    book = workbook({"A1": 1, "A2": "=A1+4", "A3": "=A2+1", "B2": "=A1"})
+    computed = recalculator(engine).fill(
+        book, [CellRange(SHEET, 1, 1, 9, 1)], origin=Origin.SOLUTION
+    )
+    assert dict(computed.values) == {ref(2): 5, ref(3): 6}
+    assert computed.engines == ("libreoffice 1",)
+
+
+def test_never_computes_nothing() -> None:
+    book = workbook({"A1": "=1"})
+    engine = office(A1=1)
+    computed = recalculator(engine, mode="never").fill(book, [ALL], origin=Origin.SOLUTION)
+    assert computed is NOTHING_COMPUTED
+    assert recalculator(engine, mode="never").identity == ("never",)
+
+
+@pytest.mark.parametrize(
+    ("origin", "application", "version", "full", "mode", "computed"),
+    [
+        (Origin.GOLD, "Microsoft Excel", "16.0300", False, "auto", False),
+        (Origin.FINISHED, "Microsoft Excel", "16.0300", False, "auto", False),
+        (Origin.GOLD, "Microsoft Excel", "16.0300", True, "auto", True),
+        (Origin.GOLD, "Microsoft Excel", "16.0300", False, "always", True),
+        (Origin.GOLD, "Microsoft Excel", "3.1", False, "auto", True),
+        (Origin.GOLD, "Microsoft Excel", "12.0000", True, "auto", True),
+        (Origin.GOLD, "Microsoft Excel", "12.0000", False, "auto", False),
+        (Origin.GOLD, "LibreOffice/26.8$Linux", "15.0000", False, "auto", False),
+        (Origin.GOLD, "SomeLibrary", "1.0", False, "auto", True),
+        (Origin.SOLUTION, "Microsoft Excel", "16.0300", False, "auto", True),
+    ],
+)
+def test_a_cached_value_is_trusted_only_where_it_can_be(
+    origin: Origin, application: str, version: str, full: bool, mode: Mode, computed: bool
+) -> None:
+    cached = with_values(package({"A1": "=1+1"}), {ref(1): 99})
+    book = as_saved_by(application, version, cached, full=full)
+    engine = office(A1=2)
+    result = recalculator(engine, mode=mode).fill(book, [ALL], origin=origin)
+    assert (ref(1) in result.values) is computed
+    assert bool(engine.asked) is computed
+
+
+def test_a_missing_value_of_a_trusted_workbook_is_computed_alone() -> None:
+    cached = with_values(package({"A1": "=1+1", "A2": "=2+2"}), {ref(1): 99})
+    book = as_saved_by("Microsoft Excel", "16.0300", cached)
+    result = recalculator(office(A1=2, A2=4)).fill(book, [ALL], origin=Origin.GOLD)
+    assert dict(result.values) == {ref(2): 4}
+
+
+def test_facts_without_an_application_are_not_trusted() -> None:
+    assert not calculates(WorkbookFacts(None, None, False, False, ()))
+    assert calculates(WorkbookFacts("Microsoft Macintosh Excel", None, False, False, ()))
+
+
+def test_cells_filled_by_an_array_formula_are_computed() -> None:
+    engine = office(B2=1, B3=2, B4=3)
+    book = workbook({"A1": 1, "B2": ("B2:B4", "=A1:A3*2")})
+    result = recalculator(engine).fill(book, [CellRange(SHEET, 3, 2, 9, 2)], origin=Origin.SOLUTION)
+    assert dict(result.values) == {ref(3, 2): 2, ref(4, 2): 3}
+
+
+def test_serials_become_dates_as_the_reader_makes_them() -> None:
+    engine = office(A1=44348, A2=0.5, A3=1.5, A4=44348, A5=-5)
+    book = workbook(
+        {f"A{row}": "=B1" for row in range(1, 6)},
+        A1="yyyy-mm-dd",
+        A2="hh:mm",
+        A3="[h]:mm",
+        A5="yyyy-mm-dd",
+    )
+    result = recalculator(engine).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert [result.values[ref(row)] for row in range(1, 5)] == [
+        dt.datetime(2021, 6, 1),  # noqa: DTZ001 - spreadsheet dates have no zone
+        dt.time(12),
+        dt.timedelta(days=1.5),
+        44348,
+    ]
+
+
+def test_the_1904_system_is_kept() -> None:
+    first = dt.datetime(1905, 1, 1)  # noqa: DTZ001
+    assert as_read(366, "d/m/yy", date_1904=True) == first
+    assert as_read(1e12, "d/m/yy", date_1904=False) == ErrorValue("#VALUE!")
+    assert as_read(True, "d/m/yy", date_1904=False) is True
+
+
+def test_true_and_false_are_kept_apart_from_numbers() -> None:
+    book = workbook({"A1": "=B1>1", "A2": "=B1+1"})
+    result = recalculator(office(A1=1, A2=1)).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert result.values[ref(1)] is True
+    assert result.values[ref(2)] == 1
+    assert result.values[ref(2)] is not True
+
+
+def test_newer_names_without_prefix_are_unknown_to_every_engine() -> None:
+    engine = office(A1=ErrorValue("#NAME?"))
+    book = workbook({"A1": "=XLOOKUP(1,B:B,C:C)"})
+    result = recalculator(engine).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert engine.asked[0][1] == {"XLOOKUP": UNKNOWN_FUNCTION}
+    assert result.values[ref(1)] == ErrorValue("#NAME?")
+    assert "without the _xlfn. prefix, #NAME? in Excel: XLOOKUP" in result.notes[0]
+
+
+def test_lenient_names_compute_them_and_say_so() -> None:
+    engine = office(A1=3)
+    book = workbook({"A1": "=FILTER(B:B,C:C)+SWITCH(1,1,2)"})
+    lenient = recalculator(engine, lenient_names=True)
+    result = lenient.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert engine.asked[0][1] == {"FILTER": "_xlfn._xlws.FILTER", "SWITCH": "_xlfn.SWITCH"}
+    assert "lenient names" in result.notes[0]
+    assert "lenient names" in lenient.identity
+
+
+def test_volatile_functions_are_noted_wherever_they_stand() -> None:
+    book = workbook({"A1": "=B1+1", "B1": "=TODAY()"})
+    result = recalculator(office(A1=3)).fill(
+        book, [CellRange(SHEET, 1, 1, 1, 1)], origin=Origin.SOLUTION
+    )
+    assert result.notes == ("volatile functions, computed for now: TODAY",)
+
+
+def test_what_cannot_be_computed_says_what_is_missing() -> None:
+    book = workbook({"A1": "=CUBEVALUE(1)"})
+    result = recalculator(missing={"libreoffice": "judge sandbox build"}).fill(
+        book, [ALL], origin=Origin.SOLUTION
+    )
+    assert result.values == {}
+    assert result.not_calculated[ref(1)] == (
+        "no calculation engine is there; not installed: libreoffice (`judge sandbox build`)"
+    )
+
+
+def test_the_same_content_is_computed_once(tmp_path: Path) -> None:
+    engine = office(A1=2)
+    data = package({"A1": "=1+1", "A2": "=2"})
+    first = recalculator(engine, cache=ResultCache(tmp_path))
+    first.fill(open_workbook(data), [ALL], origin=Origin.SOLUTION)
+    again = first.fill(open_workbook(data), [ALL], origin=Origin.SOLUTION)
+    assert len(engine.asked) == 1
+    assert again.values[ref(1)] == 2
+    second = office(A1=99)
+    recalculator(second, cache=ResultCache(tmp_path)).fill(
+        open_workbook(data), [ALL], origin=Origin.SOLUTION
+    )
+    assert second.asked == []
+    recalculator(second, cache=ResultCache(tmp_path)).fill(
+        open_workbook(data), [CellRange(SHEET, 1, 1, 1, 1)], origin=Origin.SOLUTION
+    )
+    assert len(second.asked) == 1
+
+
+def test_a_result_without_an_engine_that_fell_over_is_not_kept(tmp_path: Path) -> None:
+    data = package({"A1": "=1+1"})
+    broken = ScriptedEngine("libreoffice", RecalcError("boom"))
+    result = recalculator(broken, cache=ResultCache(tmp_path)).fill(
+        open_workbook(data), [ALL], origin=Origin.SOLUTION
+    )
+    assert "boom" in result.not_calculated[ref(1)]
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_engines_are_closed() -> None:
+    engine = office()
+    recalculator(engine).close()
+    assert engine.closed

@@ -1,0 +1,130 @@
+"""Asking a service that runs sealed off."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from judge.compare.cell import CellRange, CellRef, ErrorValue
+from judge.errors import RecalcError, SandboxError
+from judge.recalc.contract import EngineUnavailableError
+from judge.recalc.engines import ServiceEngine
+from judge.recalc.service import ServicePool, read_answer
+from judge.recalc.services.common import split_request
+
+AREA = CellRange("S", 1, 1, 2, 2)
+Answer = bytes | BaseException
+
+
+class ScriptedChannel:
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers = answers
+        self.payloads: list[bytes] = []
+        self.closed = 0
+
+    def call(self, payload: bytes, timeout_s: float) -> bytes:
+        assert not self.closed
+        self.payloads.append(payload)
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def opener(*channels: ScriptedChannel) -> Callable[[], ScriptedChannel]:
+    waiting = list(channels)
+    return lambda: waiting.pop(0)
+
+
+def said(*values: object) -> bytes:
+    return json.dumps({"values": [list(values)], "seconds": 0.5}).encode()
+
+
+def test_an_answer_becomes_cells() -> None:
+    result = read_answer(
+        {"values": [[1.0, 1.5, True, {"e": "#N/A"}], [{"x": "why"}]], "seconds": 2},
+        [AREA, CellRange("T", 5, 5, 5, 5)],
+        "engine",
+    )
+    assert dict(result.values) == {
+        CellRef("S", 1, 1): 1,
+        CellRef("S", 1, 2): 1.5,
+        CellRef("S", 2, 1): True,
+        CellRef("S", 2, 2): ErrorValue("#N/A"),
+    }
+    assert isinstance(result.values[CellRef("S", 1, 1)], int)
+    assert dict(result.failed) == {CellRef("T", 5, 5): "why"}
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"values": []}, {"values": [[1]]}, {"error": "no"}, {"values": 5}]
+)
+def test_an_answer_that_does_not_fit_is_refused(answer: dict[str, object]) -> None:
+    with pytest.raises(RecalcError):
+        read_answer(answer, [AREA], "engine")
+
+
+def test_a_request_holds_all_that_the_service_needs() -> None:
+    channel = ScriptedChannel([said(1, 2, 3, 4)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(channel)))
+    engine.compute(b"book", [AREA], timeout_s=7, names={"A": "B"})
+    header, workbook = split_request(channel.payloads[0])
+    assert workbook == b"book"
+    assert header["ranges"] == [["S", 1, 1, 2, 2]]
+    assert (header["engine"], header["timeout_s"], header["names"]) == ("ironcalc", 7, {"A": "B"})
+
+
+@pytest.mark.parametrize("fault", [TimeoutError(), SandboxError("ended"), b"no json", b"\xff\xfe"])
+def test_a_service_that_fails_is_replaced(fault: Answer) -> None:
+    broken, fresh = ScriptedChannel([fault]), ScriptedChannel([said(1, 2, 3, 4)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(broken, fresh)))
+    with pytest.raises(RecalcError):
+        engine.compute(b"", [AREA], timeout_s=1)
+    assert broken.closed == 1
+    assert len(engine.compute(b"", [AREA], timeout_s=1).values) == 4
+
+
+def test_a_service_that_does_not_start_is_our_fault() -> None:
+    def refuse() -> ScriptedChannel:
+        raise SandboxError("no daemon", hint="start it")
+
+    with pytest.raises(EngineUnavailableError) as caught:
+        ServicePool(refuse).ask({}, b"", 1)
+    assert caught.value.hint == "start it"
+
+
+def test_a_closed_pool_closes_its_channels_and_stays_closed() -> None:
+    channel = ScriptedChannel([b"{}"])
+    pool = ServicePool(opener(channel))
+    pool.ask({}, b"", 1)
+    pool.close()
+    pool.close()
+    assert channel.closed == 1
+    with pytest.raises(EngineUnavailableError):
+        pool.ask({}, b"", 1)
+
+
+def test_versions_are_asked_once() -> None:
+    answer = json.dumps({"versions": {"ironcalc": "0.9"}}).encode()
+    channel = ScriptedChannel([answer, answer])
+    pool = ServicePool(opener(channel))
+    engine = ServiceEngine("ironcalc", pool)
+    assert (engine.version, engine.version) == ("0.9", "0.9")
+    assert len(channel.payloads) == 1
+    with pytest.raises(RecalcError, match="formulas is not installed") as caught:
+        _ = ServiceEngine("formulas", pool).version
+    assert caught.value.hint
+
+
+def test_frames_carry_the_header_before_the_workbook() -> None:
+    header = json.dumps({"op": "describe"}).encode()
+    assert split_request(struct.pack(">I", len(header)) + header + b"rest") == (
+        {"op": "describe"},
+        b"rest",
+    )
