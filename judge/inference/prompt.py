@@ -163,7 +163,8 @@ def build_prompt(
             "spreadsheet_path": told.input_path,
             "spreadsheet_content": content,
             "instruction_type": question.instruction_type.value,
-            "answer_position": position_of(question),
+            "answer_position": question.answer_position,
+            "answer_sheet": _sheet_of(question),
             "output_path": told.output_path,
             "rounds": str(told.rounds),
             "max_turn_num": str(told.rounds),
@@ -173,9 +174,8 @@ def build_prompt(
     )
 
 
-def position_of(question: TaskQuestion) -> str:
-    """The answer position as the model is told it: with the sheet, where the suite names one."""
-    position = question.answer_position
-    if question.answer_sheet and "!" not in position:
-        return f"'{question.answer_sheet}'!{position}"
-    return position
+def _sheet_of(question: TaskQuestion) -> str:
+    """Where the suite names the sheet beside the position: in words, to stand behind it."""
+    if question.answer_sheet and "!" not in question.answer_position:
+        return f" (sheet {question.answer_sheet!r})"
+    return ""

@@ -1,0 +1,158 @@
+"""What is asked of a chat model and what comes back; nothing here speaks to a network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol
+
+Message = dict[str, str]
+"""``{"role": …, "content": …}``."""
+
+
+class CallError(Exception):
+    """A call that failed for good.
+
+    Args:
+        kind: ``gave-up`` (the retries are used up), ``refused`` (the server will not answer this
+            request), ``context-length`` (the conversation is too long for the model), ``access``
+            (key, model name or address are wrong: no other call will do better).
+        message: what happened, without the key.
+        attempts: requests that were sent.
+        faults: what went wrong with each of them.
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, attempts: int = 0, faults: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.attempts = attempts
+        self.faults = tuple(faults)
+
+
+class BudgetReachedError(Exception):
+    """The budget does not allow another call."""
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request.
+
+    Attributes:
+        model: the server's name for the model.
+        messages: the conversation so far.
+        params: temperature, top_p, seed, max_tokens and what else the server is to be told.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    params: Mapping[str, Any] = field(default_factory=_nothing)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the same request is meant to give the same reply: seed or temperature 0."""
+        return self.params.get("seed") is not None or self.params.get("temperature") == 0
+
+    def digest(self, endpoint: str) -> str:
+        """SHA-256 of everything that could change the reply.
+
+        Args:
+            endpoint: address of the server.
+        """
+        document = [endpoint, self.model, list(self.messages), dict(self.params)]
+        text = json.dumps(document, sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """One reply.
+
+    Attributes:
+        text: the message's text; empty where it has none.
+        finish_reason: why it ended, as the server says (``stop``, ``length`` …).
+        prompt_tokens: as the server counted; None where it did not.
+        completion_tokens: likewise, reasoning included.
+        seconds: from the first attempt to the reply, waiting between attempts included.
+        latency_s: of the attempt that succeeded.
+        attempts: requests that were sent; 0 for a reply from the cache.
+        faults: what went wrong with the attempts before.
+        reasoning: reasoning that the server gave apart from the text.
+        model: the model that the server says answered.
+        cached: whether nothing was asked because the same request had a reply already.
+    """
+
+    text: str
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float = 0.0
+    latency_s: float = 0.0
+    attempts: int = 1
+    faults: tuple[str, ...] = ()
+    reasoning: str | None = None
+    model: str | None = None
+    cached: bool = False
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the server cut the reply off at its length limit."""
+        return self.finish_reason in {"length", "max_tokens", "model_length"}
+
+    def to_json(self) -> dict[str, Any]:
+        """The reply as a JSON object that :func:`reply_of_json` reads back."""
+        return asdict(self) | {"faults": list(self.faults)}
+
+
+def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
+    """A reply that was written down before."""
+    known = {name: document[name] for name in ChatReply.__slots__ if name in document}
+    known["faults"] = tuple(known.get("faults", ()))
+    return ChatReply(**(known | changes))
+
+
+class ChatModel(Protocol):
+    """Something that answers. Used by one event loop."""
+
+    @property
+    def endpoint(self) -> str:
+        """Address of the server, without credentials."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Asks once, retries included.
+
+        Raises:
+            CallError: no reply is to be had.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Closes connections; safe to call twice."""
+        ...
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text has: for pacing, dry runs and budgets, never for records.
+
+    Common tokenizers make one token of about four letters of English prose, of every two or three
+    characters of code and numbers, and of almost every character of other scripts.
+    """
+    ascii_chars = len(text.encode("ascii", "ignore"))
+    letters = sum(map(str.isalpha, text[:4000])) / max(len(text[:4000]), 1)
+    per_token = 4.4 * letters + 2.2 * (1 - letters)
+    return round(ascii_chars / max(per_token, 1) + (len(text) - ascii_chars) * 0.8) + 1
+
+
+def estimate_request_tokens(messages: Sequence[Message]) -> int:
+    """About how many tokens a conversation has, with a few for each message's frame."""
+    return sum(estimate_tokens(message["content"]) + 4 for message in messages)

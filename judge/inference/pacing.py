@@ -1,0 +1,178 @@
+"""How fast to ask: requests and tokens per minute, pauses that the server asked for, budgets.
+
+The limits hold in every window of the period, not only on average: a bucket that is full at the
+start would let through twice the limit in the first minute. So the bucket is a tenth of the limit
+and fills with the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from aiolimiter import AsyncLimiter
+
+from judge.inference.chat import BudgetReachedError
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What the server allows.
+
+    Attributes:
+        requests: requests in each period; None for no limit.
+        tokens: tokens of prompts and replies in each period; None for no limit.
+        period_s: the period.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    period_s: float = 60.0
+
+
+class Pacer:
+    """Lets calls through at the pace that the limits allow. Used by one event loop.
+
+    Args:
+        limits: what the server allows.
+        completion_tokens: what a reply is taken to cost before any has been seen.
+    """
+
+    def __init__(self, limits: RateLimits | None = None, completion_tokens: int = 800) -> None:
+        self._limits = limits or RateLimits()
+        self._requests = _bucket(self._limits.requests, self._limits.period_s)
+        self._tokens = _bucket(self._limits.tokens, self._limits.period_s)
+        self._order = asyncio.Lock()
+        self._paused_until_s = 0.0
+        self._expected = float(completion_tokens)
+        self._seen = 0
+        self._debt = 0.0
+
+    async def admit(self, prompt_tokens: int) -> None:
+        """Waits until a request may be sent.
+
+        Args:
+            prompt_tokens: about how many tokens its prompt has.
+        """
+        if self._requests is None and self._tokens is None:
+            await self._sit_out_pause()
+            return
+        # One at a time: a large request that waits for its tokens is not overtaken for ever.
+        async with self._order:
+            await self._sit_out_pause()
+            if self._tokens is not None:
+                await self._take_tokens(prompt_tokens + self._expected + self._debt)
+            if self._requests is not None:
+                await self._requests.acquire()
+        await self._sit_out_pause()
+
+    def settle(
+        self, estimate: int, prompt_tokens: int | None, completion_tokens: int | None
+    ) -> None:
+        """Learns what a call really cost; what was taken too little is taken from the next.
+
+        Args:
+            estimate: what :meth:`admit` was told.
+            prompt_tokens: as the server counted, where it did.
+            completion_tokens: likewise.
+        """
+        if completion_tokens is None:
+            return
+        over = (prompt_tokens or estimate) + completion_tokens - estimate - self._expected
+        self._debt = max(self._debt + over, 0.0)
+        self._seen += 1
+        self._expected += (completion_tokens - self._expected) / min(self._seen + 1, 50)
+
+    def pause(self, seconds: float) -> None:
+        """Holds every call back: the server asked one of them to wait."""
+        self._paused_until_s = max(self._paused_until_s, time.monotonic() + seconds)
+
+    def note_headers(self, headers: Mapping[str, str]) -> None:
+        """Pauses where the server says that nothing is left until its limits are reset."""
+        for name in ("requests", "tokens"):
+            remaining = headers.get(f"x-ratelimit-remaining-{name}")
+            reset = headers.get(f"x-ratelimit-reset-{name}")
+            if remaining is not None and reset is not None and remaining.strip() == "0":
+                seconds = sum(
+                    float(number) * _SECONDS[unit] for number, unit in _DURATION.findall(reset)
+                )
+                self.pause(min(seconds, 120.0))
+
+    async def _take_tokens(self, amount: float) -> None:
+        assert self._tokens is not None
+        self._debt = 0.0
+        while amount > 0:
+            # A request larger than the bucket takes it in several gulps.
+            gulp = min(amount, self._tokens.max_rate)
+            await self._tokens.acquire(gulp)
+            amount -= gulp
+
+    async def _sit_out_pause(self) -> None:
+        while True:
+            left_s = self._paused_until_s - time.monotonic()
+            if left_s <= 0:
+                return
+            await asyncio.sleep(left_s)  # it may have been prolonged meanwhile
+
+
+def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
+    """A bucket that never lets more than the limit through in any window of the period."""
+    if limit is None:
+        return None
+    burst = max(limit / 10, 1.0)
+    per_second = max(limit - burst, limit / 2) / period_s
+    return AsyncLimiter(burst, burst / per_second)
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a run may spend in all, earlier attempts at it included.
+
+    Attributes:
+        max_cost: US dollars; None for no bound.
+        max_tokens: tokens of prompts and replies; None for no bound.
+        cost: spent so far.
+        tokens: used so far.
+    """
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    cost: float = 0.0
+    tokens: int = 0
+    _reserved_cost: float = 0.0
+    _reserved_tokens: int = 0
+
+    @contextlib.contextmanager
+    def reserve(self, tokens: int, cost: float) -> Iterator[None]:
+        """Holds what a call is expected to take while it is under way.
+
+        Raises:
+            BudgetReachedError: the budget does not allow it.
+        """
+        full_tokens = self.max_tokens is not None and (
+            self.tokens + self._reserved_tokens + tokens > self.max_tokens
+        )
+        full_cost = self.max_cost is not None and (
+            self.cost + self._reserved_cost + cost > self.max_cost
+        )
+        if full_tokens or full_cost:
+            raise BudgetReachedError
+        self._reserved_tokens += tokens
+        self._reserved_cost += cost
+        try:
+            yield
+        finally:
+            self._reserved_tokens -= tokens
+            self._reserved_cost -= cost
+
+    def spend(self, tokens: int, cost: float) -> None:
+        """Notes what a call took."""
+        self.tokens += tokens
+        self.cost += cost
