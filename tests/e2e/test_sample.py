@@ -55,3 +55,16 @@ def test_golds_as_finished_outputs_are_accepted_without_running_anything(
     (outputs / next(outputs.iterdir()).name).write_text("not a workbook")
     again = json.loads(cli("score", tmp_path / "run", "--recalc", "never", "--json").stdout)
     assert again["overall"]["verdicts"]["IW"] == 1
+
+
+def test_a_folder_of_runs_is_scored_run_by_run(cli: Cli, backend: str, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        options = ("--dataset", "sample", "--ids", "1001", "--sandbox", backend, *SHORT)
+        assert cli("score", SUBMISSIONS, "--out", tmp_path / name, *options).returncode == 0
+        (tmp_path / name / "report.json").unlink()
+    done = cli("score", tmp_path, "--sandbox", backend, "--ids", "1001", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    reports = json.loads(done.stdout)
+    assert len(reports) == 2
+    assert reports[0]["tasks"] == reports[1]["tasks"]
+    assert read_report(tmp_path / "first") == reports[0]
