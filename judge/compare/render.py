@@ -144,6 +144,10 @@ def render_text(comparison: Comparison, *, limit: int = 20) -> str:
         )
         lines.append(f"  {counted}")
     lines += [f"  {line}" for line in difference_lines(record, limit)]
+    lines += [
+        f"  {each.name}: {each.cells - each.differing_cells:,} of {each.cells:,} cells agree"
+        for each in comparison.groups
+    ]
     if comparison.official_equal not in {None, comparison.equal}:
         accepts = "accepts" if comparison.official_equal else "does not accept"
         lines.append(f"  note: the published script {accepts} this")
@@ -172,7 +176,12 @@ def _line(difference: Mapping[str, Any]) -> str:
     detail = difference.get("detail")
     if kind is DifferenceClass.MISSING_SHEET:
         return str(detail or f"sheet {difference['sheet']!r} is missing")
-    place = f"{difference['sheet']}!{difference['cell']}"
+    place = f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
+    if kind is DifferenceClass.STYLE:
+        return f"{place}: {words}: {detail}"
+    if kind is DifferenceClass.TOUCHED:
+        was, now = _shown(difference["expected"]), _shown(difference["actual"])
+        return f"{place}: {words}: was {was}, is {now} ({detail})"
     values = f"expected {_shown(difference['expected'])}, found {_shown(difference['actual'])}"
     formula = difference.get("actual_formula")
     if formula:
