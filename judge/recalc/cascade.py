@@ -21,16 +21,24 @@ from judge.recalc.contract import Engine, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import Footing
 from judge.recalc.engines import FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
-from judge.recalc.trust import PAIR, PAIR_ENGINES, RIGHT, TrustTable
+from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 
-FAST_TIMEOUT_S = 2.0
-"""How long the quick engines get where LibreOffice can still be asked."""
+QUICK_S = 1.0
+"""How long the quick engines get where LibreOffice is asked only if they do not settle it."""
+
+BESIDE_S = 0.4
+"""How long they get where LibreOffice is asked anyway, and they are only to be compared."""
 
 SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
 """Errors that the quick engines do not show merely because something is missing in them."""
 
 INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
 """Errors that stand for what an engine cannot do where a formula does not spill by itself."""
+
+COARSE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!"))
+"""Errors that stand for several of Excel's in LibreOffice."""
+
+FINE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!", "#DIV/0!", "#N/A"))
 
 NOTED_DISAGREEMENTS = 5
 
@@ -124,11 +132,11 @@ class _Inquiry:
             # LibreOffice will be asked whatever the others say: so it starts with them.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(self._ask, LIBREOFFICE, self._question.timeout_s)
-                self._ask_pair(patience=FAST_TIMEOUT_S)
+                self._ask_pair(patience=BESIDE_S)
                 asked.result()
             left = set(self._question.formulas)
         else:
-            self._ask_pair(patience=FAST_TIMEOUT_S if office else None)
+            self._ask_pair(patience=QUICK_S if office else None)
             left = self._take_agreed(set(self._question.formulas))
             if left and office:
                 self._ask(LIBREOFFICE, self._question.timeout_s)
@@ -232,15 +240,13 @@ class _Inquiry:
     def _better_than_office(self, cell: CellRef, against: Mapping[str, CellValue]) -> str | None:
         """The engine that is believed instead of LibreOffice, if one is."""
         functions = traits(self._question.formulas[cell]).functions
-        office = self._trust.share(LIBREOFFICE, functions)
-        if office >= RIGHT:
+        weak = self._trust.weak(LIBREOFFICE, functions)
+        if not weak:
             return None
-        shares = {name: self._trust.share(name, functions) for name in against}
-        if len(against) == len(PAIR_ENGINES) and same_value(*against.values()):
-            agreed = self._trust.share(PAIR, functions)
-            shares = {name: max(share, agreed) for name, share in shares.items()}
+        shares = {name: self._trust.share(name, weak) for name in against}
         best = max(shares, key=lambda name: shares[name])
-        return best if shares[best] >= RIGHT and shares[best] > office else None
+        better = shares[best] >= RIGHT and shares[best] > self._trust.share(LIBREOFFICE, weak)
+        return best if better else None
 
     def _decide_without_office(self, cell: CellRef) -> bool:
         """Settles one cell with what the other engines say: two that agree, or one that is good."""
@@ -311,7 +317,7 @@ def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorVa
     first = words[0]
     if not isinstance(first, ErrorValue) or any(word != first for word in words):
         return None
-    return first
+    return first if office.code in COARSE_ERRORS and first.code in FINE_ERRORS else None
 
 
 def _with_logical(office: CellValue, others: Mapping[str, CellValue]) -> CellValue:

@@ -19,13 +19,8 @@ EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
 
 ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
 
-INSTALL_HINTS = {
-    LIBREOFFICE: "judge sandbox build --office",
-    IRONCALC: "judge sandbox build",
-    FORMUALIZER: "judge sandbox build",
-    FORMULAS: "judge sandbox build",
-}
-"""The command that brings an engine into the sandbox."""
+INSTALL_COMMAND = "judge sandbox build"
+"""The command that brings the engines into the sandbox."""
 
 ENGINE_MEMORY_BYTES = 2 * 1024**3
 
@@ -68,7 +63,7 @@ class ServiceEngine:
             if version is None:
                 raise RecalcError(
                     f"{self._name} is not installed in the sandbox",
-                    hint=INSTALL_HINTS[self._name],
+                    hint=f"Run `{INSTALL_COMMAND}`.",
                 )
             self._version = str(version)
         return self._version

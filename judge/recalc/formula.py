@@ -62,7 +62,7 @@ class FormulaTraits:
 
     Attributes:
         functions: names of the functions called, upper case, without prefix; uses at which
-            engines differ count as functions of their own (:data:`MATCH_OF_COMPUTED`).
+            engines differ count as functions of their own (:data:`NEAREST_OF_COMPUTED`).
         unprefixed: newer functions that are called without the prefix that Excel wants.
         unknown: functions called that Excel does not know (macros, add-ins, misspellings).
         volatile: functions called whose value changes by itself.
@@ -123,8 +123,8 @@ def _traits(formula: str) -> FormulaTraits:
     )
 
 
-MATCH_OF_COMPUTED = "MATCH(computed)"
-"""``MATCH`` over values that the formula computes, such as ``MATCH(2,1/(A1:A9="x"))``."""
+NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
+"""``MATCH`` for the nearest of computed values, such as ``MATCH(2,1/(A1:A9="x"))``."""
 
 _OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
 _INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
@@ -139,6 +139,8 @@ class _Frame:
     """Whether an array is computed as one here."""
     argument: int = 0
     """Number of the argument being read, from 0."""
+    computed: bool = False
+    """Whether its second argument is computed from others."""
     bare_range: bool = False
     """Whether the argument being read is a range and nothing else, so far."""
     tokens: int = 0
@@ -262,6 +264,8 @@ class _Reading:
     def _close(self, _: str) -> None:
         frame = self._stack[-1]
         self._end_argument(frame)
+        if frame.function == "MATCH" and frame.computed and frame.argument == 1:
+            self.uses.add(NEAREST_OF_COMPUTED)
         if len(self._stack) > 1:
             self._stack.pop()
 
@@ -293,8 +297,7 @@ class _Reading:
             return
         for frame in reversed(self._stack):
             if frame.function is not None:
-                if frame.function == "MATCH" and frame.argument == 1:
-                    self.uses.add(MATCH_OF_COMPUTED)
+                frame.computed = frame.computed or frame.argument == 1
                 return
 
     def _error(self, code: str) -> None:

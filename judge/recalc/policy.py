@@ -8,7 +8,7 @@ import functools
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
@@ -28,6 +28,7 @@ from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, Outcome, Question
 from judge.recalc.contract import Engine
 from judge.recalc.dependency import Footing, FormulaIndex, footing
+from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.trust import TrustTable, trust_table
@@ -90,7 +91,7 @@ class Recalculator:
         lenient_names: whether newer functions without their prefix are computed (Excel shows
             ``#NAME?``); noted where it happens.
         trust: which engine is right where; the table of the package where None is given.
-        missing: engines that are not there -> the command that installs them, for messages.
+        missing: engines that are not there, for messages.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Recalculator:
         cache: ResultCache | None = None,
         lenient_names: bool = False,
         trust: TrustTable | None = None,
-        missing: Mapping[str, str] = MappingProxyType({}),
+        missing: Sequence[str] = (),
     ) -> None:
         self._engines = tuple(engines)
         self._mode = mode
@@ -241,8 +242,7 @@ class Recalculator:
     def _install_hint(self) -> str:
         if not self._missing:
             return ""
-        parts = [f"{name} (`{command}`)" for name, command in self._missing.items()]
-        return f"; not installed: {', '.join(parts)}"
+        return f"; not installed: {', '.join(self._missing)} (`{INSTALL_COMMAND}`)"
 
     def close(self) -> None:
         """Ends the engines; safe to call twice."""

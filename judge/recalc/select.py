@@ -13,7 +13,7 @@ from judge.recalc.contract import Engine
 from judge.recalc.engines import (
     EMBEDDED,
     ENGINE_NAMES,
-    INSTALL_HINTS,
+    INSTALL_COMMAND,
     LIBREOFFICE,
     ServiceEngine,
 )
@@ -80,15 +80,13 @@ def open_recalculator(
         known = ", ".join(ENGINE_NAMES)
         raise UsageError(f"{engine!r} is no calculation engine; there are auto, {known}")
     engines: list[Engine] = []
-    missing: dict[str, str] = {}
+    missing: list[str] = []
     if sandbox is not None and mode != "never":
         there = available_engines(sandbox)
-        missing = {name: INSTALL_HINTS[name] for name in ENGINE_NAMES if name not in there}
+        missing = [name for name in ENGINE_NAMES if name not in there]
         wanted = there if engine == "auto" else (engine,)
         if engine != "auto" and engine not in there:
-            raise RecalcError(
-                f"{engine} is not in the sandbox", hint=f"Run `{INSTALL_HINTS[engine]}`."
-            )
+            raise RecalcError(f"{engine} is not in the sandbox", hint=f"Run `{INSTALL_COMMAND}`.")
         engines = make_engines(sandbox, wanted, workers=workers)
     return Recalculator(
         engines,
@@ -96,7 +94,7 @@ def open_recalculator(
         timeout_s=timeout_s,
         cache=ResultCache(cache_dir),
         lenient_names=lenient_names,
-        missing=missing if engine == "auto" else {},
+        missing=missing if engine == "auto" else (),
     )
 
 
@@ -151,7 +149,7 @@ def engine_report(sandbox: Sandbox | None) -> tuple[EngineEntry, ...]:
 def _entry(name: str, engine: Engine | None, table: TrustTable) -> EngineEntry:
     coverage = table.coverage(name)
     if engine is None:
-        return EngineEntry(name, False, coverage=coverage, hint=f"`{INSTALL_HINTS[name]}`")
+        return EngineEntry(name, False, coverage=coverage, hint=f"`{INSTALL_COMMAND}`")
     try:
         return EngineEntry(name, True, version=engine.version, coverage=coverage)
     except JudgeError as error:

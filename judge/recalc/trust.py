@@ -62,6 +62,13 @@ class TrustTable:
             for record in (self._record(name, PAIR) for name in functions)
         )
 
+    def weak(self, engine: str, functions: Iterable[str]) -> frozenset[str]:
+        """Those of some functions at which an engine was measured to be wrong too often."""
+        found = ((name, self._record(name, engine)) for name in functions)
+        return frozenset(
+            name for name, record in found if record.total >= 1 and record.share < RIGHT
+        )
+
     def share(self, engine: str, functions: Iterable[str]) -> float:
         """How far an engine can be trusted where these functions are called.
 

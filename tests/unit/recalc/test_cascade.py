@@ -114,6 +114,8 @@ def test_libreoffice_has_fewer_errors_than_excel() -> None:
     assert value == NUM
     value, _, _ = ask("=TEXT(A2,1)", libreoffice=VALUE, ironcalc=NUM, formualizer=7)
     assert value == VALUE
+    value, _, _ = ask("=Rates(A2,1)", libreoffice=NA, ironcalc=NAME, formualizer=NAME)
+    assert value == NA
 
 
 def test_true_is_not_lost_to_a_number_format() -> None:

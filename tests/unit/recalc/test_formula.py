@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.formula import MATCH_OF_COMPUTED, Reference, references, traits
+from judge.recalc.formula import NEAREST_OF_COMPUTED, Reference, references, traits
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,16 @@ def test_volatile_and_broken() -> None:
     [
         ('=MATCH(2,1/(A1:A9="x"))', True),
         ("=MATCH(2,(1/(B7=$B$1:B6)))", True),
+        ("=MATCH(1,(A1:A9=1)*(B1:B9=2),0)", False),
         ("=MATCH(A1+1,B1:B9,0)", False),
+        ("=MATCH(A1+1,B1:B9)", False),
         ("=MATCH(A1,B1:B9,1-1)", False),
     ],
 )
-def test_match_over_computed_values_counts_as_a_function_of_its_own(
+def test_match_for_the_nearest_of_computed_values_counts_as_a_function_of_its_own(
     formula: str, computed: bool
 ) -> None:
-    assert (MATCH_OF_COMPUTED in traits(formula).functions) is computed
+    assert (NEAREST_OF_COMPUTED in traits(formula).functions) is computed
 
 
 def test_references_are_read_with_their_sheets() -> None:

@@ -32,7 +32,7 @@ def recalculator(
     mode: Mode = "auto",
     cache: ResultCache | None = None,
     lenient_names: bool = False,
-    missing: dict[str, str] | None = None,
+    missing: tuple[str, ...] = (),
 ) -> Recalculator:
     return Recalculator(
         engines,
@@ -40,7 +40,7 @@ def recalculator(
         cache=cache,
         lenient_names=lenient_names,
         trust=NO_TRUST,
-        missing=missing or {},
+        missing=missing,
     )
 
 
@@ -202,9 +202,7 @@ def test_volatile_functions_are_noted_wherever_they_stand() -> None:
 
 def test_what_cannot_be_computed_says_what_is_missing() -> None:
     book = workbook({"A1": "=CUBEVALUE(1)"})
-    result = recalculator(missing={"libreoffice": "judge sandbox build"}).fill(
-        book, [ALL], origin=Origin.SOLUTION
-    )
+    result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values == {}
     assert result.not_calculated[ref(1)] == (
         "no calculation engine is there; not installed: libreoffice (`judge sandbox build`)"

@@ -1,0 +1,240 @@
+"""The real engines, sealed off: what they compute, and what they survive."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from judge.compare.cell import CellRange, CellValue, ErrorValue
+from judge.compare.reader import open_workbook
+from judge.errors import RecalcError
+from judge.recalc.engines import ENGINE_NAMES, FORMUALIZER, FORMULAS, IRONCALC, LIBREOFFICE
+from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.select import OFFICE_ROOT, make_engines
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
+from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
+
+ENGINE_PARAMETERS = [
+    pytest.param(LIBREOFFICE, marks=pytest.mark.office),
+    IRONCALC,
+    FORMUALIZER,
+    pytest.param(FORMULAS, marks=pytest.mark.slow),
+]
+
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with contextlib.closing(open_sandbox("bubblewrap")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def engines(sandbox: Sandbox) -> Iterator[dict[str, Any]]:
+    names = tuple(n for n in ENGINE_NAMES if n != LIBREOFFICE or sandbox.has_root(OFFICE_ROOT))
+    made = {engine.name: engine for engine in make_engines(sandbox, names)}
+    yield made
+    for engine in made.values():
+        engine.close()
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, engines: dict[str, Any]) -> Any:
+    if request.param not in engines:
+        pytest.skip(f"the sandbox has no {request.param}: judge sandbox build")
+    return engines[request.param]
+
+
+@pytest.fixture(scope="module")
+def recalculator(engines: dict[str, Any]) -> Recalculator:
+    return Recalculator(list(engines.values()), timeout_s=20)
+
+
+def computed(book: bytes, engine: Any, timeout_s: float = 20) -> dict[tuple[int, int], CellValue]:
+    result = engine.compute(book, [ALL], timeout_s=timeout_s)
+    return {(place.row, place.column): value for place, value in result.values.items()}
+
+
+@pytest.mark.parametrize("engine", ENGINE_PARAMETERS, indirect=True)
+def test_values_come_with_their_types(engine: Any) -> None:
+    book = package(
+        {
+            "A1": "=1+1",
+            "A2": '="a"&"b"',
+            "A3": "=1>0",
+            "A4": "=1/0",
+            "A5": "=SUM(C1:C3)/4",
+            "A6": '=VLOOKUP("b",B1:C3,2,FALSE)',
+            "B1": "a",
+            "B2": "b",
+            "B3": "c",
+            "C1": 1,
+            "C2": 2,
+            "C3": 4,
+        }
+    )
+    found = computed(book, engine)
+    assert found[1, 1] == 2
+    assert found[2, 1] == "ab"
+    assert found[3, 1] is True
+    assert found[4, 1] == ErrorValue("#DIV/0!")
+    assert found[5, 1] == 1.75
+    assert found[6, 1] == 2
+    assert engine.version[0].isdigit()
+
+
+# `formulas` cannot read sheet names with apostrophes; it is asked last, and fails with a reason.
+@pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
+@pytest.mark.parametrize("name", ["It's, here", "Größe (2)", "a b"])
+def test_sheets_are_found_by_any_name(engine: Any, name: str) -> None:
+    book = package({"A1": "=1+1", "A2": 1})
+    source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for part in source.namelist():
+            content = source.read(part)
+            copy.writestr(part, content.replace(b'name="S"', f'name="{name}"'.encode()))
+    area = CellRange(name, 1, 1, 1, 1)
+    result = engine.compute(target.getvalue(), [area], timeout_s=20)
+    assert list(result.values.values()) == [2]
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
+def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
+    book = package(
+        {
+            "A1": '=DATEVALUE("1June2021")',
+            "A2": '=EOMONTH(1&"Feb"&2020,0)',
+            "A3": "=SMALL(C1:C3,1)",
+            "A4": '=IFERROR(__xludf.DUMMYFUNCTION("QUERY(A1)"),"kept")',
+            "A5": "=_xlfn.SINGLE(5)",
+            "A6": '="2011/02/23"+0',
+            "A7": "=XLOOKUP(1,D1:D3,D1:D3)",
+            "A8": "=_xlfn.XLOOKUP(1,D1:D3,D1:D3)",
+            "D1": 1,
+        }
+    )
+    found = computed(book, engine)
+    assert [found[row, 1] for row in range(1, 9)] == [
+        44348,
+        43890,
+        ErrorValue("#NUM!"),
+        "kept",
+        5,
+        40597,
+        ErrorValue("#NAME?"),
+        1,
+    ]
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
+def test_libreoffice_never_keeps_a_cached_value(engine: Any) -> None:
+    book = package({"A1": "=1+1"})
+    forged = book_with_cached(book, b"<v>99</v>")
+    assert computed(forged, engine)[1, 1] == 2
+
+
+def book_with_cached(book: bytes, value: bytes) -> bytes:
+    source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for part in source.namelist():
+            content = source.read(part)
+            if part.endswith("sheet1.xml"):
+                assert b"<v />" in content or b"<v/>" in content
+                content = content.replace(b"<v />", value).replace(b"<v/>", value)
+            copy.writestr(part, content)
+    return target.getvalue()
+
+
+def slow_book() -> bytes:
+    """Array products over large ranges: minutes in some engines."""
+    cells: dict[str, Any] = {f"B{row}": row for row in range(1, 3)}
+    cells |= {
+        f"A{row}": "=SUMPRODUCT((B1:B20000>1)*(C1:C20000<5)*(D1:D20000<>7))"
+        for row in range(1, 1500)
+    }
+    cells["A1500"] = "=" + "+".join(["SUMPRODUCT(--(B1:K20000>0))"] * 120)
+    return package(cells)
+
+
+@pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
+def test_a_formula_bomb_meets_the_time_limit_and_the_next_workbook_is_computed(
+    engine: Any,
+) -> None:
+    bomb = slow_book()
+    started = time.monotonic()
+    with contextlib.suppress(RecalcError):
+        engine.compute(bomb, [ALL], timeout_s=1.0)
+    assert time.monotonic() - started < 20
+    assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+BOMBS = {
+    "a million brackets": {"A1": "=" + "(" * 4000 + "1" + ")" * 4000},
+    "nested calls": {"A1": "=" + "ABS(" * 2000 + "1" + ")" * 2000},
+    "circles": {"A1": "=B1", "B1": "=A1+1"},
+    "a chain": {f"A{row}": f"=A{row + 1}+1" for row in range(1, 3000)},
+    "texts that grow": {f"A{row}": f"=A{row + 1}&A{row + 1}" for row in range(1, 40)}
+    | {"A40": '=REPT("x",30000)'},
+    "an array of the whole sheet": {"A1": "=SUM(_xlfn.SEQUENCE(1048576,1000))"},
+    "no formula at all": {"A1": "=", "A2": "=)(", "A3": "=+*/"},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None:
+    started = time.monotonic()
+    with contextlib.suppress(RecalcError):
+        engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=3.0)
+    assert time.monotonic() - started < 25
+    assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+@pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0" * 100, b"<html>"])
+def test_what_is_no_workbook_is_refused(engine: Any, data: bytes) -> None:
+    with pytest.raises(RecalcError):
+        engine.compute(data, [ALL], timeout_s=5)
+    assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+@pytest.mark.office
+def test_the_cascade_end_to_end(recalculator: Recalculator) -> None:
+    book = workbook(
+        {
+            "A1": "=SUM(B1:B3)",
+            "A2": ("A2:A4", "=B1:B3*2"),
+            "A5": "=TODAY()",
+            "A6": "=IFS(TRUE,1)",
+            "A7": '=CUBEVALUE("x","y")',
+            "B1": 1,
+            "B2": 2,
+            "B3": 3,
+        },
+        A5="yyyy-mm-dd",
+    )
+    result = recalculator.fill(book, [ALL], origin=Origin.SOLUTION)
+    values = {place.row: value for place, value in result.values.items()}
+    assert [values[row] for row in range(1, 5)] == [6, 2, 4, 6]
+    assert str(type(values[5])) == "<class 'datetime.datetime'>"
+    assert values[6] == ErrorValue("#NAME?")
+    assert len(result.notes) >= 2
+
+
+def test_the_embedded_engines_alone_still_serve(engines: dict[str, Any]) -> None:
+    alone = Recalculator([engines[IRONCALC], engines[FORMUALIZER]], timeout_s=10)
+    book = open_workbook(package({"A1": "=SUM(B1:B2)", "A2": "=CUBEVALUE(1,2)", "B1": 4}))
+    result = alone.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert result.values[ref(1)] == 4
+    assert "CUBEVALUE" in result.not_calculated[ref(2)]
+    assert book.sheet_names == (SHEET,)

@@ -1,0 +1,92 @@
+"""Which engines are there."""
+
+import json
+
+import pytest
+
+from judge.errors import RecalcError, UsageError
+from judge.recalc.policy import Origin
+from judge.recalc.select import (
+    available_engines,
+    engine_report,
+    open_recalculator,
+    report_as_json,
+)
+from judge.sandbox.scripted import ScriptedSandbox
+from tests.unit.recalc.fakes import ALL, ref, workbook
+
+BOTH = ("python", "office")
+
+
+def describe(**versions: str) -> bytes:
+    return json.dumps({"versions": versions}).encode()
+
+
+def test_engines_follow_the_roots() -> None:
+    assert available_engines(ScriptedSandbox(roots=BOTH)) == (
+        "libreoffice",
+        "ironcalc",
+        "formualizer",
+        "formulas",
+    )
+    assert available_engines(ScriptedSandbox(roots=["python"]))[0] == "ironcalc"
+    assert available_engines(ScriptedSandbox(roots=[])) == ()
+
+
+def test_nothing_is_started_before_it_is_needed() -> None:
+    sandbox = ScriptedSandbox(roots=BOTH)
+    opened = open_recalculator(sandbox)
+    opened.fill(workbook({"A1": 1}), [ALL], origin=Origin.SOLUTION)
+    opened.close()
+    assert sandbox.calls == []
+
+
+def test_one_engine_alone() -> None:
+    sandbox = ScriptedSandbox(
+        roots=BOTH,
+        answers=[describe(ironcalc="0.9"), json.dumps({"values": [[7]], "seconds": 0}).encode()],
+    )
+    opened = open_recalculator(sandbox, engine="ironcalc")
+    computed = opened.fill(workbook({"A1": "=CUBEVALUE(1)"}), [ALL], origin=Origin.SOLUTION)
+    assert opened.identity == ("ironcalc 0.9",)
+    assert dict(computed.values) == {}
+    assert computed.not_calculated[ref(1)].startswith("ironcalc says 7")
+
+
+def test_without_libreoffice_the_reason_names_the_command() -> None:
+    sandbox = ScriptedSandbox(roots=[])
+    computed = open_recalculator(sandbox).fill(
+        workbook({"A1": "=1"}), [ALL], origin=Origin.SOLUTION
+    )
+    why = computed.not_calculated[ref(1)]
+    assert "not installed: libreoffice, ironcalc" in why
+    assert "(`judge sandbox build`)" in why
+
+
+def test_wrong_use() -> None:
+    with pytest.raises(UsageError, match="auto, never or always"):
+        open_recalculator(None, mode="sometimes")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no calculation engine"):
+        open_recalculator(None, engine="lotus")
+    with pytest.raises(RecalcError, match="libreoffice is not in the sandbox") as caught:
+        open_recalculator(ScriptedSandbox(roots=["python"]), engine="libreoffice")
+    assert "judge sandbox build" in (caught.value.hint or "")
+
+
+def test_nothing_to_compute_needs_no_sandbox() -> None:
+    opened = open_recalculator(None, mode="never")
+    assert opened.identity == ("never",)
+
+
+def test_the_report_names_version_coverage_and_what_lacks() -> None:
+    versions = describe(ironcalc="0.9", formualizer="0.13")
+    sandbox = ScriptedSandbox(roots=["python"], answers=[versions] * 3)
+    entries = {entry.name: entry for entry in engine_report(sandbox)}
+    assert entries["ironcalc"].available
+    assert entries["ironcalc"].version == "0.9"
+    assert entries["ironcalc"].coverage["trusted"] > 50
+    assert not entries["libreoffice"].available
+    assert "judge sandbox build" in entries["libreoffice"].hint
+    assert not entries["formulas"].available
+    assert "not installed" in entries["formulas"].hint
+    assert report_as_json(engine_report(None))[0]["available"] is False
