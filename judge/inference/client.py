@@ -49,6 +49,8 @@ class RetryPolicy:
             given up, and the same command continues it later.
         call_timeout_s: how long one attempt may take, until the last byte.
         connect_timeout_s: how long a connection may take.
+        timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
+            not end the next time, and each costs the whole time.
     """
 
     attempts: int = 6
@@ -57,6 +59,7 @@ class RetryPolicy:
     longest_retry_after_s: float = 900.0
     call_timeout_s: float = 600.0
     connect_timeout_s: float = 20.0
+    timeouts: int = 2
 
     def wait_s(self, attempt: int) -> float:
         """Seconds to wait after an attempt (1-based) that failed, with jitter."""
@@ -71,6 +74,7 @@ class _AttemptError(Exception):
         retry: whether another attempt may do better.
         retry_after_s: what the server asked for.
         kind: kind of the CallError where there is no other attempt.
+        timed_out: the whole time of a call was used up.
     """
 
     def __init__(
@@ -80,8 +84,10 @@ class _AttemptError(Exception):
         retry: bool = True,
         retry_after_s: float | None = None,
         kind: str = "gave-up",
+        timed_out: bool = False,
     ) -> None:
         super().__init__(message)
+        self.timed_out = timed_out
         self.message = message
         self.retry = retry
         self.retry_after_s = retry_after_s
@@ -128,6 +134,7 @@ class OpenAIChatModel:
         """
         started = time.monotonic()
         faults: list[str] = []
+        timeouts = 0
         estimate = estimate_request_tokens(request.messages)
         for attempt in range(1, self.policy.attempts + 1):
             await self.pacer.admit(estimate)
@@ -135,6 +142,9 @@ class OpenAIChatModel:
                 reply = await self._attempt(request)
             except _AttemptError as error:
                 faults.append(self._without_key(error.message))
+                timeouts += error.timed_out
+                if timeouts >= self.policy.timeouts:
+                    error.retry = False
                 wait_s = self._wait_after(error, attempt)
                 if wait_s is None:
                     raise self._give_up(error, attempt, faults) from None
@@ -196,7 +206,8 @@ class OpenAIChatModel:
             async with asyncio.timeout(self.policy.call_timeout_s):
                 body = await self._post(request)
         except TimeoutError:
-            raise _AttemptError(f"no reply within {self.policy.call_timeout_s:g} s") from None
+            message = f"no whole reply within {self.policy.call_timeout_s:g} s"
+            raise _AttemptError(message, timed_out=True) from None
         except openai.APIStatusError as error:
             raise _of_status(error) from None
         except openai.APITimeoutError:

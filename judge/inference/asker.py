@@ -1,0 +1,258 @@
+"""Asks a chat model on behalf of one task: nothing is paid twice, everything is written down.
+
+Every reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
+conversation that was cut off is played again from there up to the point where it stopped, and
+only then the model is asked. Replies to repeatable requests (temperature 0, or a seed) are shared
+between runs as well, through a cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.inference.chat import (
+    CallError,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    estimate_request_tokens,
+    reply_of_json,
+)
+from judge.inference.config import Price
+from judge.inference.pacing import Budget
+from judge.store import RunDirectory
+
+CALLS_FILE = "calls.jsonl"
+_EXPECTED_COMPLETION_TOKENS = 800
+
+CallKey = tuple[str, int, int, int, str]
+"""(task id, sample, case, round, hash of the request); case 0 where no case is asked about."""
+
+
+class ReplyCache:
+    """Replies to repeatable requests, one small file each, shared between runs.
+
+    Args:
+        folder: where they lie; made when the first one is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, digest: str) -> ChatReply | None:
+        """The reply to a request, or None; a broken file counts as none."""
+        try:
+            document = json.loads(self._path(digest).read_text(encoding="utf-8"))
+            return reply_of_json(document, cached=True, attempts=0, seconds=0.0, faults=())
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def put(self, digest: str, reply: ChatReply) -> None:
+        """Keeps a reply; a full disk here never ends a run."""
+        path = self._path(digest)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(reply.to_json(), file, ensure_ascii=False)
+            Path(temporary).replace(path)
+        except OSError:
+            return
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / digest[:2] / f"{digest}.json"
+
+
+class Journal:
+    """The run's ``calls.jsonl``: what was asked, answered and paid.
+
+    Args:
+        store: the run's directory.
+        budget: told of everything that was spent before.
+    """
+
+    def __init__(self, store: RunDirectory, budget: Budget) -> None:
+        self._store = store
+        self._replies: dict[CallKey, dict[str, Any]] = {}
+        for record in store.read_records(CALLS_FILE):
+            call: dict[str, Any] = record
+            budget.spend(int(call.get("tokens") or 0), float(call.get("cost") or 0.0))
+            if isinstance(call.get("reply"), dict):
+                self._replies[_key_of(call)] = call
+
+    def find(self, key: CallKey) -> dict[str, Any] | None:
+        """The record of a call that has been answered."""
+        return self._replies.get(key)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Writes a call down."""
+        self._store.append(CALLS_FILE, record)
+
+
+def _key_of(call: Mapping[str, Any]) -> CallKey:
+    return (
+        str(call.get("task")),
+        int(call.get("sample") or 0),
+        int(call.get("case") or 0),
+        int(call.get("round") or 0),
+        str(call.get("request")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskContext:
+    """What all tasks of a run ask with.
+
+    Attributes:
+        chat_model: answers.
+        model: the server's name for the model.
+        params: request parameters; a seed is raised by the number of the sample.
+        journal: the run's calls.
+        budget: what may be spent.
+        price: what tokens cost, where known.
+        cache: replies of other runs, where wanted.
+    """
+
+    chat_model: ChatModel
+    model: str
+    params: Mapping[str, Any]
+    journal: Journal
+    budget: Budget
+    price: Price | None = None
+    cache: ReplyCache | None = None
+
+
+@dataclass(slots=True)
+class Asker:
+    """Asks for one task and sample.
+
+    Attributes:
+        context: what all tasks ask with.
+        task_id: the task.
+        sample: 0-based number of the sample.
+        calls: records of the calls so far, for the submission's record.
+    """
+
+    context: AskContext
+    task_id: str
+    sample: int
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    async def ask(
+        self, messages: tuple[Message, ...], round_number: int, case: int = 0
+    ) -> ChatReply:
+        """Asks, unless the answer is known already.
+
+        Args:
+            messages: the conversation so far.
+            round_number: 1-based number of the round.
+            case: number of the test case that is asked about; 0 for none in particular.
+
+        Raises:
+            CallError: no reply is to be had.
+            BudgetReachedError: the budget does not allow the call.
+        """
+        context = self.context
+        request = ChatRequest(context.model, messages, self._params())
+        # The address is left out: a server may move between two halves of a run.
+        key = (self.task_id, self.sample, case, round_number, request.digest(""))
+        known = context.journal.find(key)
+        if known is not None:
+            self.calls.append(_without_text(known))
+            return reply_of_json(known["reply"])
+        digest = request.digest(context.chat_model.endpoint)
+        reply = None
+        if context.cache is not None and request.is_repeatable:
+            reply = context.cache.get(digest)
+        if reply is None:
+            reply = await self._really_ask(request, key)
+            if context.cache is not None and request.is_repeatable:
+                context.cache.put(digest, reply)
+        self._write_down(key, reply)
+        return reply
+
+    def _params(self) -> dict[str, Any]:
+        params = dict(self.context.params)
+        if params.get("seed") is not None:
+            params["seed"] += self.sample
+        return params
+
+    async def _really_ask(self, request: ChatRequest, key: CallKey) -> ChatReply:
+        context = self.context
+        estimate = estimate_request_tokens(request.messages)
+        completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
+        cost = context.price.of(estimate, completion) if context.price else 0.0
+        with context.budget.reserve(estimate + completion, cost):
+            try:
+                reply = await context.chat_model.complete(request)
+            except CallError as error:
+                record = _call_record(key) | {
+                    "error": error.kind,
+                    "message": error.message,
+                    "attempts": error.attempts,
+                    "faults": list(error.faults),
+                }
+                context.journal.append(record)
+                self.calls.append(record)
+                raise
+        if reply.prompt_tokens is None or reply.completion_tokens is None:
+            return replace(reply, prompt_tokens=None, completion_tokens=None)
+        return reply
+
+    def _write_down(self, key: CallKey, reply: ChatReply) -> None:
+        context = self.context
+        tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+        cost = None
+        if reply.cached:
+            tokens, cost = 0, 0.0
+        elif context.price is not None and reply.prompt_tokens is not None:
+            cost = context.price.of(reply.prompt_tokens, reply.completion_tokens or 0)
+        record = _call_record(key) | {
+            "tokens": tokens,
+            "cost": cost,
+            "reply": reply.to_json(),
+        }
+        context.budget.spend(tokens, cost or 0.0)
+        context.journal.append(record)
+        self.calls.append(_without_text(record))
+
+
+def _call_record(key: CallKey) -> dict[str, Any]:
+    task, sample, case, round_number, request = key
+    return {
+        "task": task,
+        "sample": sample,
+        "case": case,
+        "round": round_number,
+        "request": request,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A call's record as the submission's record has it: without what the model wrote."""
+    reply = record["reply"]
+    names = ("finish_reason", "prompt_tokens", "completion_tokens", "latency_s", "seconds")
+    kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}
+    for name in ("latency_s", "seconds"):
+        kept[name] = round(float(kept[name] or 0.0), 3)
+    return {
+        "round": record["round"],
+        **({"case": record["case"]} if record["case"] else {}),
+        **kept,
+        "cost": record["cost"],
+    }
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file as hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,138 @@
+"""A Python interpreter that lives for one task: the program of a sandbox service.
+
+The judge never imports this file: its text is sent into the sandbox and runs there, sealed off,
+with the standard library alone. It reads frames (four bytes of length, then JSON) and answers each
+with one. What it executes can do anything to this process, so nothing that it answers is trusted
+with more than the conversation of its own task: no verdict and no score depends on it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import linecache
+import os
+import struct
+import sys
+import threading
+import time
+import traceback
+import types
+from typing import IO, Any, Self
+
+PROGRAM = "/tmp/data/solution.py"  # noqa: S108  a name in tracebacks, inside the sandbox
+
+
+class Capture:
+    """What is written to a descriptor while it is open: the beginning, and how much in all."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+        self.kept = bytearray()
+        self.total = 0
+
+    def __enter__(self) -> Self:
+        self._saved = os.dup(self._descriptor)
+        reader, writer = os.pipe()
+        os.dup2(writer, self._descriptor)
+        os.close(writer)
+        self._thread = threading.Thread(target=self._drain, args=(reader,), daemon=True)
+        self._thread.start()
+        return self
+
+    def _drain(self, reader: int) -> None:
+        while chunk := os.read(reader, 65536):
+            self.total += len(chunk)
+            if len(self.kept) < self._limit:
+                self.kept += chunk[: self._limit - len(self.kept)]
+        os.close(reader)
+
+    def __exit__(self, *_: object) -> None:
+        os.dup2(self._saved, self._descriptor)
+        os.close(self._saved)
+        self._thread.join(1.0)  # a process that the program left behind may hold the pipe open
+
+
+def place(frame: dict[str, Any]) -> dict[str, Any]:
+    """Writes files and makes folders."""
+    for path, data in frame["files"].items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(base64.b64decode(data))
+    for path in frame["folders"]:
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+    return {"placed": True}
+
+
+def execute(frame: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+    """Runs a program among the names of those before it."""
+    started = time.monotonic()
+    before = state_of(frame["output_path"])
+    error = None
+    limit = frame["console_bytes"]
+    code = frame["code"]
+    # Tracebacks quote the lines of a program where they can find them.
+    linecache.cache[PROGRAM] = (len(code), None, code.splitlines(keepends=True), PROGRAM)
+    with Capture(1, limit) as out, Capture(2, limit):
+        try:
+            exec(compile(code, PROGRAM, "exec"), names)  # noqa: S102  what it is for
+        except SystemExit as stop:
+            error = None if stop.code in {None, 0} else f"SystemExit: {stop.code}"
+        except BaseException as failure:  # noqa: BLE001  every end of a program is an answer
+            below = failure.__traceback__.tb_next if failure.__traceback__ else None
+            error = "".join(traceback.format_exception(type(failure), failure, below))
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+    return {
+        "error": error,
+        "stdout": out.kept.decode("utf-8", "replace"),
+        "seconds": time.monotonic() - started,
+        # A workbook of an earlier round is not this program's doing.
+        "output_exists": state_of(frame["output_path"]) not in {None, before},
+    }
+
+
+def state_of(path: str) -> tuple[int, int, int] | None:
+    """What changes when a file is written; None where there is no file."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def read_exactly(stream: IO[bytes], count: int) -> bytes:
+    """So many bytes; ends the process where there are no more."""
+    data = b""
+    while len(data) < count:
+        chunk = stream.read(count - len(data))
+        if not chunk:
+            raise SystemExit(0)
+        data += chunk
+    return data
+
+
+def serve() -> None:
+    """Answers frames until there are no more."""
+    # The frames' descriptors are moved away from 0 and 1, where programs read and write.
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    while True:
+        (length,) = struct.unpack(">I", read_exactly(requests, 4))
+        frame = json.loads(read_exactly(requests, length))
+        answer = place(frame) if frame["do"] == "place" else execute(frame, vars(main))
+        data = json.dumps(answer).encode()
+        answers.write(struct.pack(">I", len(data)) + data)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()

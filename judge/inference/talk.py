@@ -1,0 +1,226 @@
+"""One conversation about one task: single round, or rounds of program, execution and feedback."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.inference.chat import CallError, ChatReply, Message
+from judge.inference.extract import Extraction, extract
+from judge.inference.prompt import Feedback
+from judge.inference.workplace import Execution, Workplace
+
+Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
+"""Asks the model: the conversation so far and the 1-based number of the round."""
+
+_DONE = re.compile(r"^[\s*_#>`]*DONE[\s*_.!`]*$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Talk:
+    """A conversation while it goes on, and what came of it.
+
+    Attributes:
+        messages: the conversation as it was sent, replies included.
+        rounds: one record for each round: form of the program, execution, finish reason.
+        solution: the program that is handed in; None where no reply held one.
+        reply: the reply that the solution came from, as it came; the last one where none held one.
+        ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``rounds`` or
+            ``context-length``.
+        finish_reason: of the last reply.
+        truncated: whether the reply that the solution came from was cut off.
+        stands_alone: whether the solution leaves a workbook in a fresh process; None where it was
+            not run, or no round ever left one.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    solution: str | None = None
+    reply: str = ""
+    ended: str = "rounds"
+    finish_reason: str | None = None
+    truncated: bool = False
+    stands_alone: bool | None = None
+
+
+async def talk_once(talk: Talk, prompt: str, ask: Ask) -> None:
+    """A single round: one prompt, one reply.
+
+    Args:
+        talk: filled as the conversation goes on, so that what was said is there if a call fails.
+        prompt: the prompt.
+        ask: asks the model.
+
+    Raises:
+        CallError: no reply is to be had.
+        BudgetReachedError: the budget does not allow the call.
+    """
+    talk.messages.append({"role": "user", "content": prompt})
+    try:
+        reply = await ask(tuple(talk.messages), 1)
+    except CallError as error:
+        _end_over_length(talk, error)
+        return
+    found = _take_reply(talk, reply)
+    _hand_in(talk, reply, found)
+    talk.ended = "replied"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRules:
+    """How a conversation of several rounds goes.
+
+    Attributes:
+        rounds: how often the model may answer.
+        explicit_stop: it ends when the model says so, not when a workbook is there.
+        feedback: the words between rounds.
+        output_path: where the solution is told to leave its workbook.
+    """
+
+    rounds: int
+    explicit_stop: bool
+    feedback: Feedback
+    output_path: str
+
+
+async def talk_in_rounds(
+    talk: Talk, prompt: str, ask: Ask, rules: RoundRules, workplace: Workplace, threads: Executor
+) -> None:
+    """Rounds of program, execution and feedback.
+
+    Args:
+        talk: filled as the conversation goes on.
+        prompt: the prompt.
+        ask: asks the model.
+        rules: how it goes.
+        workplace: where programs run.
+        threads: runs what blocks.
+
+    Raises:
+        CallError: no reply is to be had.
+        BudgetReachedError: the budget does not allow a call.
+        SandboxError: the sandbox failed.
+    """
+    loop = asyncio.get_running_loop()
+    talk.messages.append({"role": "user", "content": prompt})
+    left_output: _Handed | None = None
+    for number in range(1, rules.rounds + 1):
+        try:
+            reply = await ask(tuple(talk.messages), number)
+        except CallError as error:
+            _end_over_length(talk, error)
+            break
+        found = _take_reply(talk, reply)
+        _hand_in(talk, reply, found)
+        says_done = rules.explicit_stop and _says_done(reply.text)
+        execution: Execution | None = None
+        if found.code is not None and not (found.truncated and reply.is_truncated):
+            execution = await loop.run_in_executor(threads, workplace.execute, found.code)
+            talk.rounds[-1]["execution"] = _execution_record(execution)
+            if execution.solved:
+                left_output = _Handed(found.code, reply.text, talk.truncated)
+        if says_done or (execution and execution.solved and not rules.explicit_stop):
+            talk.ended = "explicit" if says_done else "output"
+            break
+        left = rules.rounds - number
+        text = _feedback(rules, found, reply, execution, left)
+        talk.rounds[-1]["feedback"] = text
+        if left:
+            talk.messages.append({"role": "user", "content": text})
+    if left_output is not None:
+        # What left a workbook counts more than a look around that came after it.
+        talk.solution, talk.reply = left_output.code, left_output.reply
+        talk.truncated = left_output.truncated
+        alone = await loop.run_in_executor(threads, workplace.execute_alone, left_output.code)
+        talk.stands_alone = alone.solved
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """A program that left a workbook, with the reply that it came from."""
+
+    code: str
+    reply: str
+    truncated: bool
+
+
+def _take_reply(talk: Talk, reply: ChatReply) -> Extraction:
+    found = extract(reply.text)
+    talk.messages.append({"role": "assistant", "content": reply.text})
+    talk.finish_reason = reply.finish_reason
+    talk.rounds.append(
+        {
+            "form": found.form,
+            "truncated": reply.is_truncated,
+            "finish_reason": reply.finish_reason,
+            **({"reasoning": reply.reasoning} if reply.reasoning else {}),
+        }
+    )
+    if talk.solution is None:
+        talk.reply = reply.text
+        talk.truncated = reply.is_truncated
+    return found
+
+
+def _hand_in(talk: Talk, reply: ChatReply, found: Extraction) -> None:
+    if found.code is not None:
+        talk.solution = found.code
+        talk.reply = reply.text
+        talk.truncated = reply.is_truncated or found.truncated
+
+
+def _says_done(text: str) -> bool:
+    """Whether the model ends the conversation, outside of any program."""
+    outside = re.sub(r"(?ms)^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", "", text)
+    return _DONE.search(outside) is not None
+
+
+def _end_over_length(talk: Talk, error: CallError) -> None:
+    """A conversation that is too long for the model ends with what there is: its own limit."""
+    if error.kind != "context-length":
+        raise error
+    talk.ended = "context-length"
+    talk.finish_reason = "context_length"
+    talk.rounds.append({"form": "none", "error": error.message})
+
+
+def _execution_record(execution: Execution) -> dict[str, Any]:
+    return {
+        "failed": execution.failed,
+        "stopped": execution.stopped,
+        "printed": execution.printed,
+        "error": execution.error,
+        "output_exists": execution.output_exists,
+        "seconds": round(execution.seconds, 3),
+    }
+
+
+def _feedback(
+    rules: RoundRules,
+    found: Extraction,
+    reply: ChatReply,
+    execution: Execution | None,
+    left: int,
+) -> str:
+    say = rules.feedback.say
+    if execution is None:
+        cut_off = found.code is not None or reply.is_truncated
+        return say("cut_off" if cut_off else "no_code", left=str(left))
+    values = {
+        "output": execution.printed or "(nothing)",
+        "traceback": execution.error,
+        "reason": execution.stopped or "",
+        "output_path": rules.output_path,
+        "left": str(left),
+    }
+    if execution.stopped is not None:
+        return say("stopped", **values)
+    if execution.failed:
+        return say("failed", **values)
+    if execution.output_exists:
+        return say("solved", **values)
+    return say("printed" if execution.printed else "silent", **values)

@@ -1,0 +1,276 @@
+"""Where the programs of a conversation run: sealed off, on the first case's input, no gold near."""
+
+from __future__ import annotations
+
+import base64
+import json
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Protocol
+
+from judge.errors import SandboxError
+from judge.inference.tracebacks import cut_middle, trim_traceback
+from judge.limits import Limits
+from judge.sandbox.contract import (
+    OutputStatus,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    Sandbox,
+    ServiceChannel,
+)
+
+_PROGRAM_ERRORS = {RunStatus.EXITED, RunStatus.SIGNALED, RunStatus.COMPILE_ERROR}
+_LIMIT_WORDS = {
+    RunStatus.CPU_LIMIT: "it used more processor time than it may",
+    RunStatus.WALL_LIMIT: "it ran longer than it may",
+    RunStatus.MEMORY_LIMIT: "it used more memory than it may",
+    RunStatus.DISK_LIMIT: "it wrote more to disk than it may",
+}
+
+OUTPUT_CHARS = 4_000
+"""How much of what a program printed the chat model is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of one program, as the conversation needs it.
+
+    Attributes:
+        failed: whether it ended with an error.
+        stopped: why it was stopped (a limit), or None.
+        printed: what it printed, cut.
+        error: its traceback, cut; empty where there is none.
+        output_exists: whether it left a workbook at the output path.
+        seconds: how long it ran, by the clock.
+    """
+
+    failed: bool
+    stopped: str | None
+    printed: str
+    error: str
+    output_exists: bool
+    seconds: float
+
+    @property
+    def solved(self) -> bool:
+        """Whether it ran without an error and left a workbook."""
+        return self.output_exists and not self.failed and self.stopped is None
+
+
+class Workplace(Protocol):
+    """Runs the programs of one task. Blocking; used by one thread at a time."""
+
+    def execute(self, code: str) -> Execution:
+        """Runs one program.
+
+        Raises:
+            SandboxError: the sandbox failed (not the program).
+        """
+        ...
+
+    def execute_alone(self, code: str) -> Execution:
+        """Runs a program with nothing of earlier rounds there.
+
+        Raises:
+            SandboxError: the sandbox failed (not the program).
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends everything that was started; safe to call twice."""
+        ...
+
+
+class FreshWorkplace:
+    """A fresh place and process for every program.
+
+    Args:
+        sandbox: where to run.
+        input_workbook: the first case's input.
+        input_path: where programs are told to find it.
+        output_path: where they are told to leave theirs.
+        limits: bounds of each run.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        input_workbook: Path,
+        input_path: str,
+        output_path: str,
+        limits: Limits,
+    ) -> None:
+        self._sandbox = sandbox
+        self._workbook = input_workbook
+        self._input_path = input_path
+        self._output_path = output_path
+        self._limits = limits
+        self._known: dict[str, Execution] = {}
+
+    def execute(self, code: str) -> Execution:
+        """Runs one program; the place is destroyed after it."""
+        request = RunRequest(
+            program=code,
+            files={self._input_path: self._workbook.read_bytes()},
+            collect=self._output_path,
+            limits=self._limits,
+        )
+        with self._sandbox.session() as session:
+            execution = execution_of_run(session.run(request))
+        self._known[code] = execution
+        return execution
+
+    def execute_alone(self, code: str) -> Execution:
+        """The same, since nothing of earlier rounds is ever there: it is not run twice."""
+        return self._known.get(code) or self.execute(code)
+
+    def close(self) -> None:
+        """Nothing is open between programs."""
+
+
+class SessionWorkplace:
+    """One interpreter for all rounds of a task, started with the first program.
+
+    It is a service of the sandbox, so it is sealed off like a solution, and belongs to this task
+    alone. A program that runs too long ends it; the next one finds a new one without variables.
+
+    Args:
+        sandbox: where to run.
+        input_workbook: the first case's input.
+        input_path: where programs are told to find it; must lie below /tmp.
+        output_path: where they are told to leave theirs; likewise.
+        limits: bounds of each program.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        input_workbook: Path,
+        input_path: str,
+        output_path: str,
+        limits: Limits,
+    ) -> None:
+        self._sandbox = sandbox
+        self._workbook = input_workbook
+        self._input_path = input_path
+        self._output_path = output_path
+        self._limits = limits
+        self._channel: ServiceChannel | None = None
+        self._alone = FreshWorkplace(sandbox, input_workbook, input_path, output_path, limits)
+
+    def execute(self, code: str) -> Execution:
+        """Runs one program among the variables of those before it."""
+        frame = {
+            "do": "execute",
+            "code": code,
+            "output_path": self._output_path,
+            "console_bytes": self._limits.console_bytes,
+        }
+        channel = self._open()
+        try:
+            answer = _ask(channel, frame, self._limits.wall_s)
+        except TimeoutError:
+            self.close()
+            reason = f"it ran longer than {self._limits.wall_s:g} s; all variables are lost"
+            return _ended(reason, self._limits.wall_s)
+        except SandboxError as error:
+            # The program ended the interpreter (os._exit, memory), which is its own doing.
+            self.close()
+            reason = f"the interpreter ended ({error.message}); all variables are lost"
+            return _ended(reason, 0.0)
+        return _execution_of_answer(answer)
+
+    def execute_alone(self, code: str) -> Execution:
+        """Runs a program in a fresh place, as the judge will."""
+        return self._alone.execute(code)
+
+    def close(self) -> None:
+        """Ends the interpreter."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def _open(self) -> ServiceChannel:
+        if self._channel is None:
+            channel = self._sandbox.service(
+                _interpreter_text(), root="python", memory_bytes=self._limits.memory_bytes
+            )
+            self._channel = channel
+            workbook = base64.b64encode(self._workbook.read_bytes()).decode("ascii")
+            folders = [posixpath.dirname(self._output_path)]
+            frame = {"do": "place", "files": {self._input_path: workbook}, "folders": folders}
+            try:
+                _ask(channel, frame, 60.0)
+            except TimeoutError as error:
+                self.close()
+                raise SandboxError("the session's interpreter did not start in time") from error
+        return self._channel
+
+
+@cache
+def _interpreter_text() -> str:
+    return resources.files("judge.inference").joinpath("interpreter.py").read_text("utf-8")
+
+
+def execution_of_run(result: RunResult) -> Execution:
+    """What a run's facts mean for the conversation."""
+    stderr = result.stderr.decode("utf-8", "replace")
+    stdout = result.stdout.decode("utf-8", "replace")
+    failed = result.status in _PROGRAM_ERRORS
+    stopped = None
+    if result.status not in {RunStatus.OK, *_PROGRAM_ERRORS}:
+        stopped = _LIMIT_WORDS.get(result.status, result.status.value)
+    error = ""
+    if failed:
+        error = trim_traceback(stderr or result.detail) or _unexplained(result)
+    return Execution(
+        failed=failed,
+        stopped=stopped,
+        printed=cut_middle(stdout.strip("\n"), OUTPUT_CHARS),
+        error=error,
+        output_exists=result.output_status is OutputStatus.COLLECTED,
+        seconds=result.wall_s,
+    )
+
+
+def _unexplained(result: RunResult) -> str:
+    if result.signal is not None:
+        return f"The program was ended by signal {result.signal}."
+    return f"The program ended with exit code {result.exit_code} and no message."
+
+
+def _ended(reason: str, seconds: float) -> Execution:
+    return Execution(
+        failed=False, stopped=reason, printed="", error="", output_exists=False, seconds=seconds
+    )
+
+
+def _ask(
+    channel: ServiceChannel, frame: Mapping[str, object], timeout_s: float
+) -> dict[str, object]:
+    data = channel.call(json.dumps(frame).encode("utf-8"), timeout_s)
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise SandboxError("it sent something else than an answer")
+    return answer
+
+
+def _execution_of_answer(answer: dict[str, object]) -> Execution:
+    error = answer.get("error")
+    seconds = answer.get("seconds")
+    return Execution(
+        failed=error is not None,
+        stopped=None,
+        printed=cut_middle(str(answer.get("stdout", "")).strip("\n"), OUTPUT_CHARS),
+        error="" if error is None else trim_traceback(str(error)),
+        output_exists=answer.get("output_exists") is True,
+        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+    )
