@@ -49,7 +49,7 @@ def test_every_exit_code_is_in_the_readme() -> None:
         for error in vars(errors).values()
         if isinstance(error, type) and issubclass(error, errors.JudgeError)
     } | {errors.INTERRUPTED_EXIT_CODE}
-    described = {int(number) for number in re.findall(r"(?:^|[;\s])(\d+) ", section)}
+    described = {int(number) for number in re.findall(r"(?:^|[;\s])(\d+)\s", section)}
     assert codes <= described
 
 
