@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from judge.inference.chat import (
     ChatRequest,
     Message,
     estimate_request_tokens,
+    estimate_tokens,
     reply_of_json,
 )
 from judge.inference.config import Price
@@ -177,7 +178,7 @@ class Asker:
             reply = await self._really_ask(request, key)
             if context.cache is not None and request.is_repeatable:
                 context.cache.put(digest, reply)
-        self._write_down(key, reply)
+        self._write_down(key, request, reply)
         return reply
 
     def _params(self) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class Asker:
         cost = context.price.of(estimate, completion) if context.price else 0.0
         with context.budget.reserve(estimate + completion, cost):
             try:
-                reply = await context.chat_model.complete(request)
+                return await context.chat_model.complete(request)
             except CallError as error:
                 record = _call_record(key) | {
                     "error": error.kind,
@@ -204,20 +205,23 @@ class Asker:
                 context.journal.append(record)
                 self.calls.append(record)
                 raise
-        if reply.prompt_tokens is None or reply.completion_tokens is None:
-            return replace(reply, prompt_tokens=None, completion_tokens=None)
-        return reply
 
-    def _write_down(self, key: CallKey, reply: ChatReply) -> None:
+    def _write_down(self, key: CallKey, request: ChatRequest, reply: ChatReply) -> None:
         context = self.context
-        tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
-        cost = None
+        counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
+        prompt_tokens, completion_tokens = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        if not counted:
+            # A budget has to hold with servers that do not count as well.
+            prompt_tokens = estimate_request_tokens(request.messages)
+            completion_tokens = estimate_tokens(reply.text)
+        tokens, cost = prompt_tokens + completion_tokens, None
         if reply.cached:
             tokens, cost = 0, 0.0
-        elif context.price is not None and reply.prompt_tokens is not None:
-            cost = context.price.of(reply.prompt_tokens, reply.completion_tokens or 0)
+        elif context.price is not None:
+            cost = context.price.of(prompt_tokens, completion_tokens)
         record = _call_record(key) | {
             "tokens": tokens,
+            "estimated": not counted,
             "cost": cost,
             "reply": reply.to_json(),
         }

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from judge.inference.chat import CallError, ChatReply, Message
@@ -45,6 +45,12 @@ class Talk:
     finish_reason: str | None = None
     truncated: bool = False
     stands_alone: bool | None = None
+
+    def start_again(self) -> None:
+        """Forgets everything: the conversation is held again from its beginning."""
+        fresh = Talk()
+        for each in fields(self):
+            setattr(self, each.name, getattr(fresh, each.name))
 
 
 async def talk_once(talk: Talk, prompt: str, ask: Ask) -> None:

@@ -1,0 +1,168 @@
+"""One task's conversation with everything that it needs: prompt, paths, workplace."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Executor
+
+from judge.errors import SandboxError
+from judge.inference.asker import Asker, file_digest
+from judge.inference.chat import ChatReply, Message
+from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.preview import SheetPreview, read_preview
+from judge.inference.prompt import PromptFields, build_prompt
+from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
+from judge.inference.textanswers import Answer, answer_program, read_answers
+from judge.inference.workplace import FreshWorkplace, SessionWorkplace, Workplace
+from judge.sandbox.contract import Sandbox
+from judge.submission import default_input_path, default_output_path
+from judge.task import CaseInput
+
+_SESSION_FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
+_SANDBOX_ATTEMPTS = 3
+
+
+class Interviewer:
+    """Talks about tasks in the way that a plan says.
+
+    Args:
+        plan: the run.
+        sandbox: runs programs between rounds; None in settings that run none.
+        threads: runs what blocks.
+    """
+
+    def __init__(self, plan: InferencePlan, sandbox: Sandbox | None, threads: Executor) -> None:
+        self._plan = plan
+        self._sandbox = sandbox
+        self._threads = threads
+        self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
+
+    async def talk(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+        """Talks about one task until a solution came of it, or none.
+
+        Args:
+            assignment: the task.
+            talk: filled as the conversation goes on.
+            asker: asks for this task and sample.
+
+        Raises:
+            CallError: no reply is to be had.
+            BudgetReachedError: the budget does not allow a call.
+            SandboxError: the sandbox failed, several times.
+            WorkbookError: the input workbook cannot be shown.
+        """
+        plan, question = self._plan, assignment.question
+        if plan.setting.name == "text":
+            await self._talk_in_text(assignment, talk, asker)
+            return
+        prompt = self.prompt(assignment, question.inputs[0])
+        if not plan.setting.executes:
+            await talk_once(talk, prompt, asker.ask)
+            return
+        rules = RoundRules(
+            rounds=plan.setting.rounds,
+            explicit_stop=plan.explicit_stop,
+            feedback=plan.feedback,
+            output_path=told_paths(plan, question.id)[1],
+        )
+        for attempt in range(1, _SANDBOX_ATTEMPTS + 1):
+            workplace = self._workplace(assignment)
+            try:
+                await talk_in_rounds(talk, prompt, asker.ask, rules, workplace, self._threads)
+            except SandboxError:
+                if attempt == _SANDBOX_ATTEMPTS:
+                    raise
+            else:
+                return
+            finally:
+                await asyncio.get_running_loop().run_in_executor(self._threads, workplace.close)
+            # The replies are in the journal: the conversation is played again, nothing is asked.
+            await asyncio.sleep(0.5 * attempt)
+            talk.start_again()
+            asker.calls.clear()
+
+    async def _talk_in_text(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+        """Asks once per distinct input workbook; what comes back becomes one program."""
+        question = assignment.question
+        answers: dict[str, tuple[Answer, ...]] = {}
+        last_reply = ""
+        for case in question.inputs:
+            digest = file_digest(case.path)
+            if digest in answers:
+                continue
+            part = Talk()
+
+            async def ask(
+                messages: tuple[Message, ...], round_number: int, number: int = case.number
+            ) -> ChatReply:
+                return await asker.ask(messages, round_number, number)
+
+            try:
+                await talk_once(part, self.prompt(assignment, case), ask)
+            finally:
+                talk.messages += part.messages
+                talk.rounds += [{"case": case.number, **each} for each in part.rounds]
+            replied = part.ended == "replied"
+            last_reply = part.messages[-1]["content"] if replied else ""
+            answers[digest] = read_answers(last_reply, question.answer_position)
+            talk.truncated = talk.truncated or part.rounds[-1].get("truncated", False)
+            talk.ended, talk.finish_reason = part.ended, part.finish_reason
+        talk.reply = last_reply
+        if any(answers.values()):
+            input_path, output_path = told_paths(self._plan, question.id)
+            talk.solution = answer_program(
+                answers,
+                input_path=input_path,
+                output_path=output_path,
+                sheet=question.answer_sheet,
+            )
+
+    def prompt(self, assignment: Assignment, case: CaseInput) -> str:
+        """The first message about a task, with a preview of one case's input.
+
+        Raises:
+            WorkbookError: the input workbook cannot be shown.
+        """
+        plan, question = self._plan, assignment.question
+        key = (question.id, case.number)
+        sheets: tuple[SheetPreview, ...] = ()
+        if plan.template.wants("spreadsheet_content"):
+            known = self._previews.get(key)
+            sheets = known if known is not None else read_preview(case.path, plan.content.rows + 1)
+            if plan.samples > 1:
+                self._previews[key] = sheets
+        return build_prompt(plan.template, question, sheets, told_of(plan, question.id))
+
+    def _workplace(self, assignment: Assignment) -> Workplace:
+        assert self._sandbox is not None
+        question = assignment.question
+        kind = SessionWorkplace if self._plan.session else FreshWorkplace
+        return kind(
+            self._sandbox,
+            question.inputs[0].path,
+            *told_paths(self._plan, question.id),
+            self._plan.limits,
+        )
+
+
+def told_paths(plan: InferencePlan, task_id: str) -> tuple[str, str]:
+    """Where a solution is told to find its input and to leave its output."""
+    if plan.session:
+        name = f"{_SESSION_FOLDER}/{{}}/1_{task_id}_{{}}.xlsx"
+        return name.format("input", "input"), name.format("output", "output")
+    return default_input_path(task_id), default_output_path(task_id)
+
+
+def told_of(plan: InferencePlan, task_id: str) -> PromptFields:
+    """What a task's prompt is filled with beside the task and its workbook."""
+    input_path, output_path = told_paths(plan, task_id)
+    say = plan.feedback.say
+    return PromptFields(
+        input_path=input_path,
+        output_path=output_path,
+        rounds=plan.setting.rounds,
+        content=plan.setting.content,
+        limits=plan.content,
+        state=say("state_session" if plan.session else "state_fresh"),
+        stop=say("stop_explicit" if plan.explicit_stop else "stop_output"),
+    )

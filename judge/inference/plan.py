@@ -1,0 +1,163 @@
+"""What a run of inference is: which tasks, which model, how asked. Written to run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from judge.errors import StoreError
+from judge.inference.client import public_url
+from judge.inference.config import ModelSpec, Setting
+from judge.inference.content import ContentLimits
+from judge.inference.prompt import Feedback, Template
+from judge.limits import Limits
+from judge.task import TaskQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task to ask about, as the chat model may see it.
+
+    Attributes:
+        question: the task without its golds.
+        raw_id: the id as the suite writes it.
+    """
+
+    question: TaskQuestion
+    raw_id: int | str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReference:
+    """Where the tasks are from, for grading later.
+
+    Attributes:
+        name: what people call the suite.
+        source: the folder, archive or name that it is loaded from.
+        digest: hash of its content.
+        format: the name of its format.
+    """
+
+    name: str
+    source: str
+    digest: str
+    format: str
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class InferencePlan:
+    """Everything that decides what is asked.
+
+    Attributes:
+        suite: where the tasks are from.
+        assignments: the tasks, in suite order.
+        model: the chat model.
+        model_name: the server's name for it.
+        setting: the mode, with the options applied.
+        template: the prompt.
+        feedback: the words between rounds.
+        content: how much of a workbook goes into the prompt.
+        params: request parameters beside temperature and top_p.
+        samples: how many solutions of each task.
+        session: one interpreter per task instead of a fresh process per round.
+        explicit_stop: the conversation ends when the model says so.
+        limits: bounds of the programs between rounds.
+    """
+
+    suite: SuiteReference
+    assignments: tuple[Assignment, ...]
+    model: ModelSpec
+    model_name: str
+    setting: Setting
+    template: Template
+    feedback: Feedback
+    content: ContentLimits
+    params: Mapping[str, Any] = field(default_factory=_nothing)
+    samples: int = 1
+    session: bool = False
+    explicit_stop: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def request_params(self) -> dict[str, Any]:
+        """Request parameters; what the plan says counts before what the model's entry says."""
+        return {
+            "temperature": self.setting.temperature,
+            "top_p": self.setting.top_p,
+            **self.model.params,
+            **self.params,
+        }
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What may not change between two halves of a run: it would mix two experiments."""
+        return {
+            "model": self.model.name,
+            "model_name": self.model_name,
+            "setting": self.setting.name,
+            "rounds": self.setting.rounds,
+            "content": {"form": self.setting.content, **asdict(self.content)},
+            "params": self.request_params,
+            "prompt": {"name": self.template.name, "sha256": self.template.digest},
+            "feedback_sha256": self.feedback.digest,
+            "session": self.session,
+            "stop": "explicit" if self.explicit_stop else "output",
+        }
+
+    def run_document(self) -> dict[str, Any]:
+        """The parts of run.json that inference writes."""
+        price = self.model.price
+        return {
+            "suite": asdict(self.suite),
+            "model": self.model.name,
+            "setting": self.setting.name,
+            "inference": {
+                **self.identity,
+                "endpoint": public_url(self.model.base_url),
+                "samples": self.samples,
+                "tasks": len(self.assignments),
+                "price": asdict(price) if price else None,
+            },
+        }
+
+    def check_continues(self, run: Mapping[str, Any], path: str) -> None:
+        """Checks that a results directory holds the first part of this very run.
+
+        Args:
+            run: its run.json.
+            path: the directory, for messages.
+
+        Raises:
+            StoreError: it holds something else; says what is different.
+        """
+        remembered = run.get("suite")
+        if isinstance(remembered, dict) and remembered.get("digest") != self.suite.digest:
+            raise StoreError(
+                f"{path}: belongs to the suite {remembered.get('source')}, whose content is not "
+                f"that of {self.suite.source}",
+                hint="Give another --out, or the suite that the run was made with.",
+            )
+        before = run.get("inference")
+        if not isinstance(before, dict):
+            return
+        different = [
+            f"{name}: {_shown(before.get(name))} before, {_shown(value)} now"
+            for name, value in self.identity.items()
+            if before.get(name) != value
+        ]
+        if different:
+            raise StoreError(
+                f"{path}: holds a run with other settings ({'; '.join(different)})",
+                hint="Give another --out, or leave those options away: a run remembers them.",
+            )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,165 @@
+"""What a run of inference leaves behind: submissions, conversations, failures."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+from judge.errors import StoreError
+from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.talk import Talk
+from judge.store import SUBMISSIONS_FILE, RunDirectory
+
+CONVERSATIONS_FOLDER = "conversations"
+FAILURES_FILE = "failures.jsonl"
+_LOCK_FILE = ".inference.lock"
+
+SampleKey = tuple[str, int]
+"""(task id, 0-based sample)"""
+
+
+class InferenceRecords:
+    """The files of a run that inference writes.
+
+    Grading may read and write in the same directory meanwhile: the lock is of inference alone.
+
+    Args:
+        store: the run's directory.
+    """
+
+    def __init__(self, store: RunDirectory) -> None:
+        self.store = store
+        self._lock: IO[bytes] | None = None
+
+    def lock(self) -> None:
+        """Takes the directory for this process's inference until :meth:`close`.
+
+        Raises:
+            StoreError: another process asks for the same run.
+        """
+        path = self.store.path / _LOCK_FILE
+        try:
+            (self.store.path / CONVERSATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
+            handle = path.open("ab")
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            handle.close()
+            raise StoreError(
+                f"{self.store.path}: another `judge infer` is at work on this run",
+                hint="Wait for it to end, or give another --out.",
+            ) from error
+        self._lock = handle
+
+    def close(self) -> None:
+        """Gives the directory free; safe to call twice."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def finished(self) -> dict[SampleKey, dict[str, Any]]:
+        """The submissions that are there."""
+        return {
+            (str(record.get("id")), int(str(record.get("sample") or 0))): record
+            for record in self.store.read_records(SUBMISSIONS_FILE)
+        }
+
+    def conversation_path(self, task_id: str, sample: int) -> str:
+        """The conversation's file, relative to the run's directory."""
+        return f"{CONVERSATIONS_FOLDER}/{quote(task_id, safe=' ')}.{sample}.json"
+
+    def write_conversation(self, task_id: str, sample: int, document: Mapping[str, Any]) -> None:
+        """Replaces a conversation's file."""
+        self.store.write_text(
+            self.conversation_path(task_id, sample),
+            json.dumps(document, indent=1, ensure_ascii=False) + "\n",
+        )
+
+    def read_conversation(self, task_id: str, sample: int) -> dict[str, Any] | None:
+        """A conversation's file; None where there is none."""
+        return self.store.read_document(self.conversation_path(task_id, sample))
+
+    def append_submission(self, record: Mapping[str, Any]) -> None:
+        """Appends a submission: from now on its task is finished."""
+        self.store.append(SUBMISSIONS_FILE, record)
+
+    def append_failure(self, record: Mapping[str, Any]) -> None:
+        """Appends a failure: its task is asked again when the run is continued."""
+        self.store.append(FAILURES_FILE, record)
+
+
+def submission_of_talk(
+    plan: InferencePlan,
+    assignment: Assignment,
+    sample: int,
+    talk: Talk,
+    calls: Sequence[Mapping[str, Any]],
+    conversation: str,
+    paths: tuple[str, str],
+) -> dict[str, Any]:
+    """The record of submissions.jsonl.
+
+    Args:
+        plan: the run.
+        assignment: the task.
+        sample: 0-based number of the sample.
+        talk: the conversation.
+        calls: what it took.
+        conversation: path of the conversation's file, relative to the run's directory.
+        paths: where the solution was told to find its input and to leave its output.
+    """
+    costs = [call["cost"] for call in calls]
+    return {
+        "id": assignment.raw_id,
+        "sample": sample,
+        "instruction_type": assignment.question.instruction_type.value,
+        "model": plan.model.name,
+        "setting": plan.setting.name,
+        "solution": talk.solution,
+        "input_path": paths[0],
+        "output_path": paths[1],
+        "reply": talk.reply,
+        "ended": talk.ended,
+        "finish_reason": talk.finish_reason,
+        "truncated": talk.truncated,
+        "stands_alone": talk.stands_alone,
+        "rounds": len(talk.rounds),
+        "tokens": {
+            "prompt": sum(call.get("prompt_tokens") or 0 for call in calls),
+            "completion": sum(call.get("completion_tokens") or 0 for call in calls),
+        },
+        "cost": None if None in costs else round(sum(costs), 8),
+        "seconds": round(sum(call.get("seconds") or 0.0 for call in calls), 3),
+        "calls": list(calls),
+        "conversation": conversation,
+    }
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """The objects of a .jsonl file that others wrote.
+
+    Raises:
+        StoreError: it cannot be read; names the line.
+    """
+    records = []
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path}: cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise StoreError(f"{path}, line {number}: not JSON ({error})") from error
+        if not isinstance(record, dict):
+            raise StoreError(f"{path}, line {number}: expected a JSON object")
+        records.append(record)
+    return records

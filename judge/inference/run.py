@@ -1,0 +1,280 @@
+"""Asks a chat model about many tasks: workers, resume, failures that never end the run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from judge.errors import InferenceError, JudgeError, SandboxError, StoreError, WorkbookError
+from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
+from judge.inference.chat import BudgetReachedError, CallError, ChatModel
+from judge.inference.interview import Interviewer, told_paths
+from judge.inference.outcome import InferenceEvent, InferenceSummary, Listeners
+from judge.inference.pacing import Budget
+from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.records import InferenceRecords, SampleKey, submission_of_talk
+from judge.inference.talk import Talk
+from judge.sandbox.contract import RunRequest, Sandbox
+from judge.store import RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a run works with.
+
+    Attributes:
+        chat_model: answers; not closed by the run.
+        sandbox: runs programs between rounds; None in settings that run none.
+        budget: what may be spent.
+        cache: replies of other runs, where wanted.
+        concurrency: tasks at one time.
+        jobs: programs at one time.
+    """
+
+    chat_model: ChatModel
+    sandbox: Sandbox | None = None
+    budget: Budget = field(default_factory=Budget)
+    cache: ReplyCache | None = None
+    concurrency: int = 8
+    jobs: int = 2
+
+
+async def run_inference(
+    plan: InferencePlan,
+    store: RunDirectory,
+    resources: Resources,
+    listeners: Listeners | None = None,
+) -> InferenceSummary:
+    """Asks about every task that has no submission yet.
+
+    Args:
+        plan: what is asked.
+        store: the results directory.
+        resources: model, sandbox, budget.
+        listeners: who is told.
+
+    Returns:
+        The counts; ``stopped`` says why the run stopped early, where it did.
+
+    Raises:
+        StoreError: the directory holds another run, or records cannot be written.
+        SandboxError: the sandbox is gone for all tasks.
+        InferenceError: key, model name or address are wrong.
+    """
+    if plan.setting.executes and resources.sandbox is None:
+        raise SandboxError(
+            f"the setting {plan.setting.name} runs programs, and there is no sandbox"
+        )
+    run = store.read_run() or {}
+    plan.check_continues(run, str(store.path))
+    records = InferenceRecords(store)
+    records.lock()
+    try:
+        kept = {name: value for name, value in run.items() if name != "schema_version"}
+        created = kept.get("created") or datetime.now(UTC).isoformat(timespec="seconds")
+        store.write_run({**kept, **plan.run_document(), "created": created})
+        runner = _Runner(plan, records, resources, listeners or Listeners())
+        return await runner.run()
+    finally:
+        records.close()
+
+
+class _Runner:
+    def __init__(
+        self,
+        plan: InferencePlan,
+        records: InferenceRecords,
+        resources: Resources,
+        listeners: Listeners,
+    ) -> None:
+        self._plan = plan
+        self._records = records
+        self._resources = resources
+        self._listeners = listeners
+        self._context = AskContext(
+            chat_model=resources.chat_model,
+            model=plan.model_name,
+            params=plan.request_params,
+            journal=Journal(records.store, resources.budget),
+            budget=resources.budget,
+            price=plan.model.price,
+            cache=resources.cache,
+        )
+        self._threads = ThreadPoolExecutor(resources.jobs, thread_name_prefix="judge-infer")
+        self._interviewer = Interviewer(plan, resources.sandbox, self._threads)
+        self._stop: JudgeError | None = None
+        self._budget_reached = False
+        self._summary = InferenceSummary()
+        self._done = 0
+
+    async def run(self) -> InferenceSummary:
+        started = time.monotonic()
+        summary = self._summary
+        finished = self._records.finished()
+        jobs: asyncio.Queue[tuple[Assignment, int]] = asyncio.Queue()
+        summary.total = len(self._plan.assignments) * self._plan.samples
+        for assignment in self._plan.assignments:
+            for sample in range(self._plan.samples):
+                known = finished.get((assignment.question.id, sample))
+                if known is None:
+                    jobs.put_nowait((assignment, sample))
+                else:
+                    summary.reused += 1
+                    self._count(known, reused=True)
+        workers = min(self._resources.concurrency, max(jobs.qsize(), 1))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(jobs))
+        except* JudgeError as errors:
+            raise _first(errors) from None
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._stop is not None:
+            raise self._stop
+        summary.unasked = summary.total - summary.finished - summary.failed
+        if self._budget_reached:
+            summary.stopped = "the budget is used up"
+        summary.tokens = self._resources.budget.tokens
+        summary.cost = self._resources.budget.cost if self._plan.model.price else None
+        summary.seconds = time.monotonic() - started
+        return summary
+
+    async def _work(self, jobs: asyncio.Queue[tuple[Assignment, int]]) -> None:
+        while self._stop is None and not self._budget_reached:
+            try:
+                assignment, sample = jobs.get_nowait()
+            except asyncio.QueueEmpty:
+                return
+            await self._one(assignment, sample)
+
+    async def _one(self, assignment: Assignment, sample: int) -> None:
+        """One task and sample, from prompt to record; only failures of the store get out."""
+        question = assignment.question
+        asker = Asker(self._context, question.id, sample)
+        talk = Talk()
+        state = "stopped"
+        problem: str | None = None
+        try:
+            await self._interviewer.talk(assignment, talk, asker)
+            state = "finished"
+        except BudgetReachedError:
+            self._budget_reached = True
+            problem = "the budget is used up"
+        except CallError as error:
+            state, problem = "failed", error.message
+            if error.kind == "access":
+                self._stop = InferenceError(
+                    f"{self._resources.chat_model.endpoint}: {error.message}",
+                    hint="Check the key, the model's name and the address; the same command goes "
+                    "on from here.",
+                )
+        except StoreError:
+            raise
+        except SandboxError as error:
+            state, problem = "failed", f"sandbox: {error.message}"
+            await self._check_sandbox(error)
+        except WorkbookError as error:
+            state, problem = "failed", error.message
+        except Exception as error:  # noqa: BLE001  one bad task never ends a run
+            state, problem = "failed", f"{type(error).__name__}: {error}"
+            talk.rounds.append({"judge_traceback": traceback.format_exc()})
+        finally:
+            # Also when the run is interrupted: what was said is paid for.
+            self._write_conversation(assignment, sample, talk, asker, state, problem)
+        if state == "finished":
+            self._finish(assignment, sample, talk, asker)
+        elif state == "failed":
+            self._fail(question.id, assignment, sample, problem or "")
+
+    async def _check_sandbox(self, error: SandboxError) -> None:
+        """Tells a task that breaks its own sandbox from a sandbox that is gone for all."""
+        sandbox = self._resources.sandbox
+        assert sandbox is not None
+
+        def probe() -> None:
+            with sandbox.session() as session:
+                session.run(RunRequest(program="", files={}, collect=None))
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, probe)
+        except SandboxError:
+            self._stop = error
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _write_conversation(
+        self,
+        assignment: Assignment,
+        sample: int,
+        talk: Talk,
+        asker: Asker,
+        state: str,
+        problem: str | None,
+    ) -> None:
+        document = {
+            "id": assignment.raw_id,
+            "sample": sample,
+            "model": self._plan.model.name,
+            "setting": self._plan.setting.name,
+            "state": state,
+            "problem": problem,
+            "ended": talk.ended if state == "finished" else None,
+            "messages": talk.messages,
+            "rounds": talk.rounds,
+            "calls": asker.calls,
+        }
+        self._records.write_conversation(assignment.question.id, sample, document)
+
+    def _finish(self, assignment: Assignment, sample: int, talk: Talk, asker: Asker) -> None:
+        task_id = assignment.question.id
+        record = submission_of_talk(
+            self._plan,
+            assignment,
+            sample,
+            talk,
+            asker.calls,
+            self._records.conversation_path(task_id, sample),
+            told_paths(self._plan, task_id),
+        )
+        self._records.append_submission(record)
+        self._count(record, reused=False)
+        self._listeners.on_submission(record)
+
+    def _fail(self, task_id: str, assignment: Assignment, sample: int, problem: str) -> None:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        failure = {"id": assignment.raw_id, "sample": sample, "problem": problem, "at": at}
+        self._records.append_failure(failure)
+        self._summary.failed += 1
+        self._summary.failures[f"{task_id}" + (f".{sample}" if sample else "")] = problem
+        self._tell((task_id, sample), "failed", reused=False)
+
+    def _count(self, record: dict[str, Any], *, reused: bool) -> None:
+        self._summary.count(record)
+        key = (str(record["id"]), int(record.get("sample") or 0))
+        self._tell(key, "solved" if record.get("solution") else "no-code", reused=reused)
+
+    def _tell(self, key: SampleKey, state: str, *, reused: bool) -> None:
+        self._done += 1
+        budget = self._resources.budget
+        self._listeners.on_event(
+            InferenceEvent(
+                *key,
+                state=state,
+                reused=reused,
+                done=self._done,
+                total=self._summary.total,
+                tokens=budget.tokens,
+                cost=budget.cost if self._plan.model.price else None,
+            )
+        )
+
+
+def _first(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
