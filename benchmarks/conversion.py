@@ -23,7 +23,7 @@ while True:
     with open(path, "wb") as file: file.write(book)
     started = time.perf_counter()
     done = subprocess.run(
-        ["/usr/lib/libreoffice/program/soffice.bin", "--headless", "--norestore",
+        ["/usr/lib/libreoffice/program/soffice", "--headless", "--norestore",
          "-env:UserInstallation=file://" + home + "/profile",
          "--convert-to", "xlsx:Calc MS Excel 2007 XML", "--outdir", home + "/out", path],
         env=dict(os.environ, HOME=home), capture_output=True)
@@ -37,23 +37,15 @@ class Converter:
     """Converts workbooks inside the sandbox's office root, each with a process of its own."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._channel = (
-            None
-            if not sandbox.has_root("office")
-            else sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)
-        )
-        if self._channel is not None:
-            # The first start makes the profile, which no later one pays for.
-            self._channel.call(b"", 120.0)
+        self._channel = sandbox.service(_PROGRAM, root="office", memory_bytes=3 * 1024**3)
+        # The first start makes the profile, which no later one pays for.
+        self._channel.call(b"", 120.0)
 
     def convert(self, workbook: bytes) -> float:
         """Seconds from the start of the process to its end."""
-        assert self._channel is not None
         answer = json.loads(self._channel.call(workbook, 300.0))
         return float(answer["seconds"])
 
     def close(self) -> None:
         """Ends the service."""
-        if self._channel is not None:
-            self._channel.close()
+        self._channel.close()

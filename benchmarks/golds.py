@@ -31,6 +31,7 @@ class Gold:
         answer: those of them in the answer range.
         ranges: the used ranges of its sheets.
         index: all its formulas.
+        date_1904: whether it counts its days from 1904.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Gold:
     answer: frozenset[CellRef]
     ranges: tuple[CellRange, ...]
     index: FormulaIndex
+    date_1904: bool
 
 
 def golds(suite: Path, limit: int | None = None) -> Iterator[Gold]:
@@ -95,6 +97,7 @@ def read_gold(name: str, workbook: Workbook, answer: tuple[CellRange, ...]) -> G
         answer=frozenset(ref for ref in cells if any(_holds(area, ref) for area in answer)),
         ranges=tuple(area for area in used if area is not None),
         index=index,
+        date_1904=workbook.facts.date_1904,
     )
 
 

@@ -32,7 +32,7 @@ from judge.compare.cell import CellRef, CellValue, ErrorValue
 from judge.compare.reader import open_workbook
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
-from judge.recalc.contract import Engine
+from judge.recalc.contract import Dialect, Engine
 from judge.recalc.policy import Origin, Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import PAIR, PAIR_ENGINES, read_table
@@ -125,15 +125,16 @@ def vote(
     """What an engine alone says of a gold's formula cells."""
     started = time.perf_counter()
     try:
-        result = engine.compute(gold.stripped, covering(gold.cells), timeout_s=timeout_s)
+        dialect = Dialect(date_1904=gold.date_1904)
+        ranges = covering(gold.cells)
+        result = engine.compute(gold.stripped, ranges, timeout_s=timeout_s, dialect=dialect)
     except RecalcError:
         standing.not_opened += 1
         return {}
     finally:
         standing.seconds.append(time.perf_counter() - started)
-    date_1904 = open_workbook(gold.stripped).facts.date_1904
     return {
-        ref: as_read(result.values[ref], cell.number_format, date_1904=date_1904)
+        ref: as_read(result.values[ref], cell.number_format, date_1904=gold.date_1904)
         for ref, cell in gold.cells.items()
         if ref in result.values
     }
@@ -180,13 +181,20 @@ def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
     return [] if gold.name in stale else [ref for ref in gold.cells if ref not in gold.volatile]
 
 
-def measure_cascade(known: Sequence[Gold], recalculator: Recalculator) -> Standing:
-    """The cascade over all golds."""
-    standing = Standing()
+def measure_cascade(
+    known: Sequence[Gold], recalculator: Recalculator, converter: Converter | None, every: int
+) -> tuple[Standing, list[float]]:
+    """The cascade over all golds, and between them the plain way over every so many.
+
+    The two take turns, so that a machine that is busy for a while is as busy for both.
+    """
+    standing, converting = Standing(), []
     stale = stale_golds()
-    for gold in known:
+    for number, gold in enumerate(known):
         standing.add(gold, kept_cells(gold, stale), cascade_vote(recalculator, gold, standing))
-    return standing
+        if converter is not None and number % every == 0:
+            converting.append(converter.convert(gold.stripped))
+    return standing, converting
 
 
 def measure_battery(
@@ -241,12 +249,6 @@ def battery_json(answers: list[tuple[Probe, dict[str, CellValue]]]) -> dict[str,
     return {"probes": len(rows), "right": counts, "rows": rows}
 
 
-def measure_conversion(known: Sequence[Gold], converter: Converter, count: int) -> list[float]:
-    """Seconds that a soffice process of its own takes for some of the golds."""
-    step = max(1, len(known) // count) if count else len(known) + 1
-    return [converter.convert(gold.stripped) for gold in known[::step]] if count else []
-
-
 def _progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -269,11 +271,12 @@ def main() -> None:
         if arguments.write_trust:
             TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         recalculator = Recalculator(engines, trust=read_table(data))
-        cascade = measure_cascade(known, recalculator)
-        standings[CASCADE] = cascade
+        converter = None
+        if arguments.convert and sandbox.has_root("office"):
+            converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
+        every = max(1, len(known) // max(1, arguments.convert))
+        standings[CASCADE], converting = measure_cascade(known, recalculator, converter, every)
         battery_by_cascade(answers, recalculator)
-        converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
-        converting = measure_conversion(known, converter, arguments.convert)
     report = {
         "versions": versions,
         "golds": len(known),

@@ -17,7 +17,7 @@ from judge.compare.address import cell_name
 from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
-from judge.recalc.contract import Engine, EngineResult, EngineUnavailableError
+from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import Footing
 from judge.recalc.engines import FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
@@ -70,14 +70,14 @@ class Question:
         workbook: the package.
         formulas: cell wanted -> its formula (that of the array formula that fills it).
         footing: what the cells rest on.
-        names: function names to rewrite, see :class:`judge.recalc.contract.Engine`.
+        dialect: how the formulas are to be read.
         timeout_s: how long one engine may take.
     """
 
     workbook: bytes
     formulas: Mapping[CellRef, str]
     footing: Footing
-    names: Mapping[str, str]
+    dialect: Dialect
     timeout_s: float
 
 
@@ -161,7 +161,7 @@ class _Inquiry:
         question = self._question
         try:
             self._answers[name] = self._engines[name].compute(
-                question.workbook, self._ranges, timeout_s=timeout_s, names=question.names
+                question.workbook, self._ranges, timeout_s=timeout_s, dialect=question.dialect
             )
         except EngineUnavailableError:
             raise
@@ -241,12 +241,15 @@ class _Inquiry:
         """The engine that is believed instead of LibreOffice, if one is."""
         functions = traits(self._question.formulas[cell]).functions
         weak = self._trust.weak(LIBREOFFICE, functions)
-        if not weak:
-            return None
-        shares = {name: self._trust.share(name, weak) for name in against}
-        best = max(shares, key=lambda name: shares[name])
-        better = shares[best] >= RIGHT and shares[best] > self._trust.share(LIBREOFFICE, weak)
-        return best if better else None
+        office = self._answers[LIBREOFFICE].values[cell]
+        good = [
+            name
+            for name, word in against.items()
+            # A value of LibreOffice's never had to give way to another engine's error.
+            if isinstance(office, ErrorValue) or not isinstance(word, ErrorValue)
+            if weak and self._trust.is_good(name, weak)
+        ]
+        return max(good, key=lambda name: self._trust.share(name, weak), default=None)
 
     def _decide_without_office(self, cell: CellRef) -> bool:
         """Settles one cell with what the other engines say: two that agree, or one that is good."""

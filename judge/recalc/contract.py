@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
@@ -31,7 +31,27 @@ class EngineResult:
     seconds: float
 
 
-NO_RENAMING: Mapping[str, str] = MappingProxyType({})
+def _no_names() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the formulas of a workbook are to be read, where its text alone does not say it.
+
+    Attributes:
+        names: function names to write in the place of others before calculating, wherever they
+            are called without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it, ``XLOOKUP``
+            -> a name that nobody knows makes it the ``#NAME?`` that Excel shows.
+        date_1904: whether the workbook counts its days from 1904.
+    """
+
+    names: Mapping[str, str] = field(default_factory=_no_names)
+    date_1904: bool = False
+
+
+PLAIN = Dialect()
+"""Formulas as they stand, days from 1900."""
 
 
 class Engine(Protocol):
@@ -60,7 +80,7 @@ class Engine(Protocol):
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        names: Mapping[str, str] = NO_RENAMING,
+        dialect: Dialect = PLAIN,
     ) -> EngineResult:
         """Calculates a whole workbook anew and returns the cells of some ranges.
 
@@ -68,9 +88,7 @@ class Engine(Protocol):
             workbook: the package.
             ranges: rectangles to read, on sheets by their real names.
             timeout_s: how long the calculation may take.
-            names: function names to write in the place of others before calculating, wherever
-                they are called without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it,
-                ``XLOOKUP`` -> a name that nobody knows makes it the ``#NAME?`` that Excel shows.
+            dialect: how its formulas are to be read.
 
         Raises:
             RecalcError: the engine cannot open the workbook, or took longer than ``timeout_s``;

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from judge.compare.cell import CellRange
 from judge.errors import RecalcError
-from judge.recalc.contract import NO_RENAMING, EngineResult
+from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.service import ServicePool, compute_request, read_answer
 
 LIBREOFFICE = "libreoffice"
@@ -74,10 +74,10 @@ class ServiceEngine:
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        names: Mapping[str, str] = NO_RENAMING,
+        dialect: Dialect = PLAIN,
     ) -> EngineResult:
         """Calculates a workbook; see :class:`judge.recalc.contract.Engine`."""
-        request = compute_request(self._name, ranges, names, timeout_s, self._memory_bytes)
+        request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
         answer = self._pool.ask(request, workbook, timeout_s)
         return read_answer(answer, ranges, self._name)
 

@@ -26,7 +26,7 @@ from judge.compare.reader import Workbook
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, Outcome, Question
-from judge.recalc.contract import Engine
+from judge.recalc.contract import Dialect, Engine
 from judge.recalc.dependency import Footing, FormulaIndex, footing
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.formula import traits
@@ -193,7 +193,7 @@ class Recalculator:
             workbook=workbook.data,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
             footing=rests_on,
-            names=self._renaming(rests_on),
+            dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)

@@ -11,7 +11,7 @@ from typing import Any
 
 from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError, SandboxError
-from judge.recalc.contract import EngineResult, EngineUnavailableError
+from judge.recalc.contract import Dialect, EngineResult, EngineUnavailableError
 from judge.sandbox.contract import ServiceChannel
 
 GRACE_S = 15.0
@@ -99,7 +99,7 @@ def _as_ours(error: Exception) -> RecalcError:
 def compute_request(
     engine: str,
     ranges: Sequence[CellRange],
-    names: Mapping[str, str],
+    dialect: Dialect,
     timeout_s: float,
     memory_bytes: int,
 ) -> dict[str, Any]:
@@ -111,7 +111,8 @@ def compute_request(
             [area.sheet, area.min_row, area.min_column, area.max_row, area.max_column]
             for area in ranges
         ],
-        "names": dict(names),
+        "names": dict(dialect.names),
+        "date_1904": dialect.date_1904,
         "timeout_s": timeout_s,
         "memory_bytes": memory_bytes,
     }

@@ -69,6 +69,11 @@ class TrustTable:
             name for name, record in found if record.total >= 1 and record.share < RIGHT
         )
 
+    def is_good(self, engine: str, functions: Iterable[str]) -> bool:
+        """Whether an engine was seen often enough at each of some functions, and was right."""
+        records = [self._record(name, engine) for name in functions]
+        return all(record.total >= LEAST_EVIDENCE and record.share >= RIGHT for record in records)
+
     def share(self, engine: str, functions: Iterable[str]) -> float:
         """How far an engine can be trusted where these functions are called.
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
-    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\(",
+    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|_xlfn\.SINGLE"
+    rb"|__xludf\.DUMMYFUNCTION)\s*\(",
     re.IGNORECASE,
 )
 """Parts without any of these stay as they are."""
@@ -50,6 +51,36 @@ def joined_date(name: str) -> Rewriting:
     return rewrite
 
 
+def part_of_date(name: str) -> Rewriting:
+    """Day 0 is in January 1900 to Excel, and 59 the 28th of February; so is a blank cell day 0.
+
+    LibreOffice counts from 1899-12-30, which agrees from day 61 on.
+    """
+
+    def rewrite(arguments: list[str]) -> str | None:
+        if len(arguments) != 1 or _LATE_DATE.match(arguments[0]):
+            return None
+        value = f"({arguments[0]})"
+        part = f"{name}({value}+({value}<60)+({value}<1))"
+        return f"({part}-({value}<1))" if name == "DAY" else part
+
+    return rewrite
+
+
+_LATE_DATE = re.compile(r"\s*(?:TODAY|NOW|DATE|DATEVALUE)\s*\(", re.IGNORECASE)
+
+
+def early_year(arguments: list[str]) -> str | None:
+    """To Excel a year below 1900 is one after 1900."""
+    if len(arguments) != 3 or _LATE_YEAR.fullmatch(arguments[0]):
+        return None
+    year = f"({arguments[0]})"
+    return f"DATE({year}+1900*({year}<1900),{arguments[1]},{arguments[2]})"
+
+
+_LATE_YEAR = re.compile(r"\s*(?:(?:19|20)\d\d|YEAR\s*\(.*\))\s*", re.IGNORECASE)
+
+
 def ranked(name: str) -> Rewriting:
     """Where there are fewer numbers than asked for Excel says #NUM!, LibreOffice #VALUE!."""
 
@@ -78,11 +109,18 @@ REWRITINGS: dict[str, Rewriting] = {
     "DATEVALUE": spelt_date,
     "EOMONTH": joined_date("EOMONTH"),
     "EDATE": joined_date("EDATE"),
+    "DAY": part_of_date("DAY"),
+    "MONTH": part_of_date("MONTH"),
+    "YEAR": part_of_date("YEAR"),
+    "DATE": early_year,
     "SMALL": ranked("SMALL"),
     "LARGE": ranked("LARGE"),
     "_XLFN.SINGLE": intersection,
     "__XLUDF.DUMMYFUNCTION": unknown_function,
 }
+
+OF_1900 = frozenset(("DAY", "MONTH", "YEAR", "DATE"))
+"""Rewritings that hold for workbooks that count from 1900 alone."""
 
 DEEPEST = 12
 """Calls nested deeper than this stay as they are: some rewritings repeat their arguments."""
@@ -91,13 +129,18 @@ LONGEST = 8192
 """Excel's own limit; a formula that would grow past it stays as it is."""
 
 
-def for_libreoffice(formula: str) -> str:
-    """A formula's text, without its ``=``, as LibreOffice is to read it."""
-    rewritten = _rewrite(formula, 0)
+def for_libreoffice(formula: str, *, date_1904: bool = False) -> str:
+    """A formula's text, without its ``=``, as LibreOffice is to read it.
+
+    Args:
+        formula: the text.
+        date_1904: whether the workbook counts its days from 1904.
+    """
+    rewritten = _rewrite(formula, 0, OF_1900 if date_1904 else frozenset())
     return formula if len(rewritten) > LONGEST else rewritten
 
 
-def _rewrite(formula: str, depth: int) -> str:
+def _rewrite(formula: str, depth: int, without: frozenset[str]) -> str:
     if depth > DEEPEST:
         return formula
     pieces = []
@@ -105,12 +148,12 @@ def _rewrite(formula: str, depth: int) -> str:
     while (found := _CALL.search(formula, position)) is not None:
         position = found.end()
         name = found["name"]
-        if name is None or name.upper() not in REWRITINGS:
+        if name is None or name.upper() not in REWRITINGS or name.upper() in without:
             continue
         arguments, end = split_arguments(formula, position)
         if arguments is None:
             continue
-        inner = [_rewrite(argument, depth + 1) for argument in arguments]
+        inner = [_rewrite(argument, depth + 1, without) for argument in arguments]
         new = REWRITINGS[name.upper()](inner)
         if new is None:
             new = f"{name}({','.join(inner)})"

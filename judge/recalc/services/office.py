@@ -7,6 +7,7 @@ warm; it is started again after a crash, a time-out, and every so many workbooks
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -347,7 +348,8 @@ def compute(
 def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) -> Answer:
     """Computes within the time asked for; soffice is killed where it takes longer."""
     names = request.get("names") or {}
-    ready = prepare(workbook, names, rewrite=for_libreoffice, trigger=TRIGGER)
+    rewrite = functools.partial(for_libreoffice, date_1904=bool(request.get("date_1904")))
+    ready = prepare(workbook, names, rewrite=rewrite, trigger=TRIGGER)
     ranges = [tuple(asked) for asked in request["ranges"]]
     timeout_s = float(request["timeout_s"])
     office.ready()

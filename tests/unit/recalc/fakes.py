@@ -11,7 +11,7 @@ from openpyxl.worksheet.formula import ArrayFormula
 
 from judge.compare.cell import CellRange, CellRef, CellValue
 from judge.compare.reader import Workbook, open_workbook
-from judge.recalc.contract import NO_RENAMING, EngineResult
+from judge.recalc.contract import PLAIN, Dialect, EngineResult
 
 SHEET = "S"
 ALL = CellRange(SHEET, 1, 1, 20, 10)
@@ -54,9 +54,9 @@ class ScriptedEngine:
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        names: Mapping[str, str] = NO_RENAMING,
+        dialect: Dialect = PLAIN,
     ) -> EngineResult:
-        self.asked.append((tuple(ranges), dict(names)))
+        self.asked.append((tuple(ranges), dict(dialect.names)))
         if isinstance(self._values, BaseException):
             raise self._values
         return EngineResult(self._values, self._failed, 0.0)

@@ -9,7 +9,7 @@ import pytest
 from judge.compare.cell import Cell, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError
 from judge.recalc.cascade import Cascade, Outcome, Question, same_value
-from judge.recalc.contract import EngineUnavailableError
+from judge.recalc.contract import PLAIN, EngineUnavailableError
 from judge.recalc.dependency import FormulaIndex, footing
 from judge.recalc.trust import TrustTable, read_table
 from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
@@ -50,7 +50,7 @@ def ask(
     }
     for name, why in (failed or {}).items():
         engines[name] = ScriptedEngine(name, {}, {ref(1): why})
-    question = Question(b"", {ref(1): formula}, footing([(SHEET, cell)], index), {}, 30.0)
+    question = Question(b"", {ref(1): formula}, footing([(SHEET, cell)], index), PLAIN, 30.0)
     outcome = Cascade(list(engines.values()), trust).compute(question)
     found = outcome.values.get(ref(1), outcome.failed.get(ref(1), ""))
     return found, outcome, engines
@@ -102,6 +102,13 @@ def test_the_table_overrules_libreoffice() -> None:
     value, outcome, _ = ask("=DAY(A2)", libreoffice=4, ironcalc=4, formualizer=5)
     assert value == 5
     assert outcome.notes[0].endswith("took formualizer")
+
+
+def test_a_value_of_libreoffice_never_gives_way_to_an_error() -> None:
+    value, _, _ = ask("=DAY(A2)", libreoffice=4, ironcalc=NUM, formualizer=NUM)
+    assert value == 4
+    value, _, _ = ask("=DAY(A2)", libreoffice=NA, ironcalc=NUM, formualizer=5)
+    assert value == 5
 
 
 def test_a_table_without_a_better_engine_leaves_libreoffice() -> None:
@@ -188,7 +195,7 @@ def test_every_cell_is_accounted_for_and_notes_are_bounded() -> None:
         b"",
         dict.fromkeys(refs, "=TEXT(B1,1)"),
         footing([(SHEET, cell) for cell in cells], index),
-        {},
+        PLAIN,
         30.0,
     )
     outcome = Cascade(engines, TRUST).compute(question)

@@ -14,6 +14,7 @@ import pytest
 from judge.compare.cell import CellRange, CellValue, ErrorValue
 from judge.compare.reader import open_workbook
 from judge.errors import RecalcError
+from judge.recalc.contract import Dialect
 from judge.recalc.engines import ENGINE_NAMES, FORMUALIZER, FORMULAS, IRONCALC, LIBREOFFICE
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
@@ -119,11 +120,15 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
             "A6": '="2011/02/23"+0',
             "A7": "=XLOOKUP(1,D1:D3,D1:D3)",
             "A8": "=_xlfn.XLOOKUP(1,D1:D3,D1:D3)",
+            "A9": "=DAY(59)*100+MONTH(D5)*10+DAY(D5)",
+            "A10": "=SUMPRODUCT((MONTH(D1:D5)=1)*1)",
+            "A11": "=DATE(108,1,2)",
+            "A12": '=YEAR("2020-05-06")',
             "D1": 1,
         }
     )
     found = computed(book, engine)
-    assert [found[row, 1] for row in range(1, 9)] == [
+    assert [found[row, 1] for row in range(1, 13)] == [
         44348,
         43890,
         ErrorValue("#NUM!"),
@@ -132,7 +137,25 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
         40597,
         ErrorValue("#NAME?"),
         1,
+        2810,
+        5,
+        39449,
+        2020,
     ]
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
+def test_days_from_1904_are_no_days_from_1900(engine: Any) -> None:
+    book = package({"A1": "=DAY(B1)", "A2": "=MONTH(B1)", "B1": 5})
+    source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for part in source.namelist():
+            content = source.read(part)
+            copy.writestr(part, content.replace(b"<workbookPr ", b'<workbookPr date1904="1" '))
+    asked = {"timeout_s": 10, "dialect": Dialect(date_1904=True)}
+    result = engine.compute(target.getvalue(), [ALL], **asked)
+    assert (result.values[ref(1)], result.values[ref(2)]) == (6, 1)
 
 
 @pytest.mark.office

@@ -10,7 +10,7 @@ import pytest
 
 from judge.compare.cell import CellRange, CellRef, ErrorValue
 from judge.errors import RecalcError, SandboxError
-from judge.recalc.contract import EngineUnavailableError
+from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import ServiceEngine
 from judge.recalc.service import ServicePool, read_answer
 from judge.recalc.services.common import split_request
@@ -73,11 +73,12 @@ def test_an_answer_that_does_not_fit_is_refused(answer: dict[str, object]) -> No
 def test_a_request_holds_all_that_the_service_needs() -> None:
     channel = ScriptedChannel([said(1, 2, 3, 4)])
     engine = ServiceEngine("ironcalc", ServicePool(opener(channel)))
-    engine.compute(b"book", [AREA], timeout_s=7, names={"A": "B"})
+    engine.compute(b"book", [AREA], timeout_s=7, dialect=Dialect({"A": "B"}, True))
     header, workbook = split_request(channel.payloads[0])
     assert workbook == b"book"
     assert header["ranges"] == [["S", 1, 1, 2, 2]]
-    assert (header["engine"], header["timeout_s"], header["names"]) == ("ironcalc", 7, {"A": "B"})
+    assert (header["engine"], header["timeout_s"]) == ("ironcalc", 7)
+    assert (header["names"], header["date_1904"]) == ({"A": "B"}, True)
 
 
 @pytest.mark.parametrize("fault", [TimeoutError(), SandboxError("ended"), b"no json", b"\xff\xfe"])
