@@ -68,6 +68,7 @@ class InferencePlan:
         session: one interpreter per task instead of a fresh process per round.
         explicit_stop: the conversation ends when the model says so.
         limits: bounds of the programs between rounds.
+        options: what the user said, to be remembered when the run is continued.
     """
 
     suite: SuiteReference
@@ -83,6 +84,7 @@ class InferencePlan:
     session: bool = False
     explicit_stop: bool = False
     limits: Limits = field(default_factory=Limits)
+    options: Mapping[str, Any] = field(default_factory=_nothing)
 
     @property
     def request_params(self) -> dict[str, Any]:
@@ -123,6 +125,7 @@ class InferencePlan:
                 "samples": self.samples,
                 "tasks": len(self.assignments),
                 "price": asdict(price) if price else None,
+                "options": dict(self.options),
             },
         }
 

@@ -1,0 +1,272 @@
+"""``judge infer``: ask a chat model for solutions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import limit_options, read_limits, sandbox_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judge.cli.infer_options import Planned
+    from judge.cli.infer_score import ArrivalScorer
+    from judge.inference.outcome import InferenceEvent, InferenceSummary
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--model", "-m", metavar="NAME", help="Alias from models.yaml, or a raw name.")
+@click.option("--mode", type=click.Choice(["single", "multi", "text"]), default="single",
+              show_default=True, help="One round, several, or values for programs.")  # fmt: skip
+@click.option("--feedback", type=click.Choice(["row-exec", "react-exec", "row-react-exec"]),
+              help="What a round of multi gets [row-react-exec].")  # fmt: skip
+@click.option("--dataset", metavar="SUITE", help="Suite [the sample suite].")
+@click.option("--out", type=_PATH, help="Results directory; one that holds a part is continued.")
+@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
+@click.option("--samples", type=click.IntRange(min=1), default=1, help="Solutions of each task.")
+@click.option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
+@click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@click.option("--models", type=_PATH, help="More aliases: a file such as models.yaml.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Rounds of multi [5].")
+@click.option("--rows", type=click.IntRange(min=0), help="Rows of each sheet in the prompt [5].")
+@click.option("--content", type=click.Choice(["pandas", "markdown", "csv", "addresses"]),
+              help="How they are written [pandas].")  # fmt: skip
+@click.option("--notes/--no-notes", default=True, help="Say in the prompt what of it was cut.")
+@click.option("--prompt", type=_PATH, help="Your own prompt template.")
+@click.option("--stop", type=click.Choice(["output", "explicit"]), default="output",
+              help="multi ends with the output workbook, or when the model says so.")  # fmt: skip
+@click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
+@click.option("--temperature", type=float, help="[1]")
+@click.option("--top-p", type=float, help="[1]")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens of a reply.")
+@click.option("--seed", type=int, help="Seed of sample 0; sample k gets seed + k.")
+@click.option("--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter.")
+@click.option("--concurrency", "-c", type=click.IntRange(min=1), default=8, show_default=True,
+              help="Tasks at one time.")  # fmt: skip
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Programs at one time [cores].")
+@click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute at most.")
+@click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute at most.")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True,
+              help="Seconds for one call.")  # fmt: skip
+@click.option("--retries", type=click.IntRange(min=0), default=5, show_default=True,
+              help="Attempts beyond the first of a call.")  # fmt: skip
+@click.option("--max-wait", type=click.FloatRange(min=0), default=900.0, show_default=True,
+              help="Longest Retry-After in seconds that is waited for.")  # fmt: skip
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Stop before this many dollars.")
+@click.option(
+    "--max-tokens-total", type=click.IntRange(min=1), help="Stop before this many tokens."
+)
+@click.option("--price", metavar="IN/OUT", help="Dollars per million tokens, such as 2.5/10.")
+@click.option("--cache/--no-cache", default=True,
+              help="Reuse replies to equal requests with a seed or temperature 0.")  # fmt: skip
+@sandbox_option
+@limit_options
+@click.option("--score", is_flag=True, help="Grade submissions as they arrive.")
+@click.option("--dry-run", is_flag=True, help="Show prompts, tokens and cost; ask nothing.")
+@click.option("--import-log", type=_PATH, help="Make a run out of a conv_*.jsonl; ask nothing.")
+@click.option("--export-log", type=_PATH, help="Write the run in --out as a conv_*.jsonl.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@click.pass_context
+def infer(context: click.Context, /, **options: Any) -> None:
+    """Ask a chat model for solutions, and write them where `judge score` finds them.
+
+    The same command with the same --out goes on where it stopped; --out alone is enough, since a
+    run remembers its options. Keys are read from the environment and never written anywhere.
+    """
+    from judge.cli import infer_options  # noqa: PLC0415  `judge infer --help` needs none of it
+
+    if options["export_log"]:
+        _export(options)
+        return
+    limits = read_limits(options)
+    options = infer_options.remember(context, options)
+    if options["import_log"]:
+        _import(options)
+        return
+    planned = infer_options.make_plan(options, limits)
+    if options["dry_run"]:
+        from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
+        from judge.inference.dryrun import dry_run  # noqa: PLC0415
+
+        show_dry_run(planned.plan, dry_run(planned.plan))
+        return
+    _ask(planned, options)
+
+
+def _ask(planned: Planned, options: dict[str, Any]) -> None:
+    from judge.cli.infer_view import InferenceProgress, show_summary  # noqa: PLC0415
+
+    key = _key(planned.plan.model.key_env)
+    _check_budget(planned, options)
+    if not options["quiet"]:
+        click.echo(f"results: {planned.out}  (to go on: judge infer --out {planned.out})", err=True)
+    scorer = _scorer(planned, options)
+    try:
+        with InferenceProgress(quiet=options["quiet"]) as progress:
+            summary = asyncio.run(_run(planned, options, key, progress, scorer))
+        scored = scorer.finish() if scorer and summary.finished else []
+    finally:
+        if scorer is not None:
+            scorer.stop()
+    if options["as_json"]:
+        document: dict[str, Any] = {"inference": asdict(summary), "results": str(planned.out)}
+        if scored:
+            document["report"] = scored[0].report
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        show_summary(summary, str(planned.out))
+        if scored:
+            from judge.cli.tables import print_run  # noqa: PLC0415
+
+            for run in scored:
+                print_run(run)
+        elif summary.finished:
+            click.echo(f"to grade: judge score {planned.out}")
+    _check_complete(summary, planned.out)
+
+
+async def _run(
+    planned: Planned,
+    options: dict[str, Any],
+    key: str | None,
+    progress: Callable[[InferenceEvent], None],
+    scorer: ArrivalScorer | None,
+) -> InferenceSummary:
+    from judge.dataset.locate import cache_folder  # noqa: PLC0415
+    from judge.inference.asker import ReplyCache  # noqa: PLC0415
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
+    from judge.inference.outcome import Listeners  # noqa: PLC0415
+    from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
+    from judge.inference.run import Resources, run_inference  # noqa: PLC0415
+    from judge.sandbox import open_sandbox  # noqa: PLC0415
+    from judge.store import RunDirectory  # noqa: PLC0415
+
+    plan = planned.plan
+    jobs = options["jobs"] or os.cpu_count() or 1
+    chat_model = OpenAIChatModel(
+        plan.model.base_url,
+        key,
+        policy=RetryPolicy(
+            attempts=options["retries"] + 1,
+            call_timeout_s=options["timeout"],
+            longest_retry_after_s=options["max_wait"],
+        ),
+        pacer=Pacer(RateLimits(requests=options["rpm"], tokens=options["tpm"])),
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(chat_model.close)
+        if not plan.model_name:
+            plan = replace(plan, model_name=await chat_model.only_model())
+        sandbox = None
+        if plan.setting.executes:
+            sandbox = stack.enter_context(
+                contextlib.closing(open_sandbox(options["sandbox"], jobs=jobs))
+            )
+        resources = Resources(
+            chat_model=chat_model,
+            sandbox=sandbox,
+            budget=Budget(options["max_cost"], options["max_tokens_total"]),
+            cache=ReplyCache(cache_folder() / "replies") if options["cache"] else None,
+            concurrency=options["concurrency"],
+            jobs=jobs,
+        )
+        listeners = Listeners(
+            on_event=progress,
+            on_submission=(lambda _: scorer.arrived()) if scorer else (lambda _: None),
+        )
+        store = stack.enter_context(RunDirectory(planned.out))
+        return await run_inference(plan, store, resources, listeners)
+
+
+def _key(key_env: str | None) -> str | None:
+    """The key, from the environment."""
+    from judge.errors import InferenceError  # noqa: PLC0415
+
+    if key_env is None:
+        return None
+    key = os.environ.get(key_env, "").strip()
+    if not key:
+        raise InferenceError(
+            f"the key of the model is expected in the environment variable {key_env}, which is "
+            "not set",
+            hint=f"export {key_env}=…, or name another variable with --api-key-env, or another "
+            "server with --base-url.",
+        )
+    return key
+
+
+def _check_budget(planned: Planned, options: dict[str, Any]) -> None:
+    from judge.errors import UsageError  # noqa: PLC0415
+
+    if options["max_cost"] is not None and planned.plan.model.price is None:
+        raise UsageError(
+            f"--max-cost cannot hold: no price is known for {planned.plan.model.name}",
+            hint="Give --price IN/OUT, in dollars per million tokens.",
+        )
+
+
+def _scorer(planned: Planned, options: dict[str, Any]) -> ArrivalScorer | None:
+    if not options["score"]:
+        return None
+    from judge.api import ScoreOptions  # noqa: PLC0415
+    from judge.cli.infer_score import ArrivalScorer  # noqa: PLC0415
+
+    score_options = ScoreOptions(
+        sandbox=options["sandbox"], limits=planned.plan.limits, jobs=options["jobs"] or 1
+    )
+    return ArrivalScorer(planned.out, score_options)
+
+
+def _check_complete(summary: InferenceSummary, out: Path) -> None:
+    from judge.errors import IncompleteRunError, InferenceError  # noqa: PLC0415
+
+    hint = f"judge infer --out {out}"
+    if summary.stopped is not None:
+        raise InferenceError(
+            f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not asked",
+            hint=f"Raise --max-cost or --max-tokens-total and go on with: {hint}",
+        )
+    if not summary.is_complete:
+        raise IncompleteRunError(
+            f"{summary.failed} of {summary.total} tasks failed", hint=f"Ask them again: {hint}"
+        )
+
+
+def _export(options: dict[str, Any]) -> None:
+    from judge.errors import UsageError  # noqa: PLC0415
+    from judge.inference.logs import export_log  # noqa: PLC0415
+    from judge.store import RunDirectory  # noqa: PLC0415
+
+    if options["out"] is None:
+        raise UsageError("--export-log needs --out, the run to export")
+    with RunDirectory(options["out"]) as store:
+        count = export_log(store, options["export_log"])
+    click.echo(f"{count} conversations written to {options['export_log']}")
+
+
+def _import(options: dict[str, Any]) -> None:
+    from judge.cli.options import split_ids  # noqa: PLC0415
+    from judge.dataset import load_suite  # noqa: PLC0415
+    from judge.inference.logs import import_log  # noqa: PLC0415
+    from judge.store import RunDirectory  # noqa: PLC0415
+
+    source = str(options["dataset"] or "sample")
+    suite = load_suite(source)
+    out = options["out"] or Path("results") / options["import_log"].stem
+    resolved = str(Path(source).resolve()) if Path(source).exists() else source
+    ids = split_ids(tuple(options["ids"] or ()))
+    with RunDirectory(out) as store:
+        count = import_log(options["import_log"], suite, resolved, store, ids or None)
+    click.echo(f"{count} submissions imported; to grade: judge score {out}")

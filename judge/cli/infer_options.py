@@ -1,0 +1,211 @@
+"""From the options of ``judge infer`` to a plan; what a run remembers fills in what is not said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.cli.options import split_ids
+from judge.dataset import Suite, load_suite
+from judge.errors import UsageError
+from judge.inference.config import ModelSpec, Price, find_model, load_models, load_setting
+from judge.inference.content import ContentLimits
+from judge.inference.plan import Assignment, InferencePlan, SuiteReference
+from judge.inference.prompt import load_feedback, load_template, load_user_template
+from judge.limits import Limits
+from judge.store import RunDirectory
+
+REMEMBERED = (
+    "model",
+    "mode",
+    "feedback",
+    "dataset",
+    "ids",
+    "limit",
+    "base_url",
+    "api_key_env",
+    "rounds",
+    "rows",
+    "content",
+    "notes",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "seed",
+    "param",
+    "samples",
+    "prompt",
+    "stop",
+    "session",
+    "price",
+    "models",
+)
+"""Options that make a run what it is; a run that is continued need not be told them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan and where its results go.
+
+    Attributes:
+        plan: what is asked; ``model_name`` may still have to be asked of the server.
+        out: the results directory.
+        suite: the suite, golds included: for grading alone, never for the plan.
+    """
+
+    plan: InferencePlan
+    out: Path
+    suite: Suite
+
+
+def remember(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with those that were not given taken from the run in ``--out``.
+
+    Args:
+        context: knows which options were given.
+        options: the values, defaults included.
+    """
+    out: Path | None = options.get("out")
+    if out is None or not out.is_dir():
+        return options
+    run = RunDirectory(out).read_run() or {}
+    inference = run.get("inference")
+    before = inference.get("options") if isinstance(inference, dict) else None
+    if not isinstance(before, dict):
+        return options
+    filled = dict(options)
+    for name in REMEMBERED:
+        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+        if not given and name in before:
+            filled[name] = before[name]
+    return filled
+
+
+def make_plan(options: Mapping[str, Any], limits: Limits) -> Planned:
+    """Builds the plan.
+
+    Args:
+        options: the values of the command's options.
+        limits: bounds of programs between rounds.
+
+    Raises:
+        UsageError: options are missing, contradict each other or cannot be read.
+        SuiteError: the suite is missing or broken.
+    """
+    if not options.get("model"):
+        raise UsageError("which chat model? Give --model", hint="`judge infer --help`")
+    source = str(options.get("dataset") or "sample")
+    suite = load_suite(source)
+    ids = split_ids(tuple(options.get("ids") or ()))
+    # Every golden workbook stays behind here: the plan gets questions only.
+    chosen = suite.select(ids or None, options.get("limit")).tasks
+    assignments = tuple(
+        Assignment(task.question, task.id if task.raw_id is None else task.raw_id)
+        for task in chosen
+        if task.excluded is None or ids
+    )
+    if not assignments:
+        raise UsageError("no task is left to ask about", hint="Check --ids and --limit.")
+    setting = load_setting(str(options["mode"]), options.get("feedback"))
+    changes = ("rounds", "rows", "content", "temperature", "top_p")
+    setting = replace(
+        setting, **{name: options[name] for name in changes if options.get(name) is not None}
+    )
+    _check_combinations(options, setting.executes)
+    model = _model(options)
+    resolved = str(Path(source).resolve()) if Path(source).exists() else source
+    prompt = options.get("prompt")
+    plan = InferencePlan(
+        suite=SuiteReference(suite.name, resolved, suite.digest, suite.format),
+        assignments=assignments,
+        model=model,
+        model_name=model.model or "",
+        setting=setting,
+        template=load_user_template(Path(prompt)) if prompt else load_template(setting.prompt),
+        feedback=load_feedback(),
+        content=ContentLimits(rows=setting.rows, notes=bool(options.get("notes", True))),
+        params=_params(options),
+        samples=int(options.get("samples") or 1),
+        session=bool(options.get("session")),
+        explicit_stop=options.get("stop") == "explicit",
+        limits=limits,
+        options=_plain({name: options.get(name) for name in REMEMBERED} | {"dataset": resolved}),
+    )
+    out = options.get("out") or default_out(model.name, str(options["mode"]))
+    return Planned(plan, Path(out), suite)
+
+
+def default_out(model: str, mode: str) -> Path:
+    """The results directory where none is named: ``results/<model>-<mode>-<time>``."""
+    name = re.sub(r"[^\w.-]+", "_", model)
+    return Path("results") / f"{name}-{mode}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+
+
+def _model(options: Mapping[str, Any]) -> ModelSpec:
+    models_file = options.get("models")
+    models = load_models()
+    if models_file:
+        models |= load_models(Path(models_file))
+    model = find_model(
+        str(options["model"]),
+        models,
+        base_url=options.get("base_url"),
+        key_env=options.get("api_key_env"),
+    )
+    if options.get("price"):
+        model = replace(model, price=_price(str(options["price"])))
+    return model
+
+
+def _price(text: str) -> Price:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", text)
+    if match is None:
+        raise UsageError(
+            f"--price {text}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
+        )
+    return Price(float(match[1]), float(match[2]), "--price")
+
+
+def _params(options: Mapping[str, Any]) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for pair in options.get("param") or ():
+        name, separator, text = str(pair).partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"--param {pair}: write NAME=VALUE")
+        try:
+            params[name.strip()] = json.loads(text)
+        except ValueError:
+            params[name.strip()] = text
+    for name in ("max_tokens", "seed"):
+        if options.get(name) is not None:
+            params[name] = options[name]
+    return params
+
+
+def _check_combinations(options: Mapping[str, Any], executes: bool) -> None:
+    if not executes:
+        for name in ("session", "stop"):
+            if options.get(name) not in {None, False, "output"}:
+                raise UsageError(f"--{name} belongs to --mode multi")
+        if (options.get("rounds") or 1) > 1:
+            raise UsageError(f"--rounds belongs to --mode multi, not to {options['mode']}")
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that JSON can hold; a user's prompt is remembered by its whole path."""
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Path):
+            plain[name] = str(value.resolve())
+        elif isinstance(value, tuple):
+            plain[name] = list(value)
+        else:
+            plain[name] = value
+    return plain

@@ -1,0 +1,138 @@
+"""What ``judge infer`` shows: progress on stderr, a summary, a dry run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Self
+
+import click
+
+from judge.inference.dryrun import DryRun
+from judge.inference.outcome import InferenceEvent, InferenceSummary
+from judge.inference.plan import InferencePlan
+
+
+class InferenceProgress:
+    """A live line on a terminal, a line every few seconds elsewhere.
+
+    Args:
+        quiet: show nothing.
+        every_s: seconds between lines where there is no terminal.
+    """
+
+    def __init__(self, *, quiet: bool, every_s: float = 5.0) -> None:
+        self._quiet = quiet
+        self._every_s = every_s
+        self._live = not quiet and sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+        self._counts = {"solved": 0, "no-code": 0, "failed": 0}
+        self._asked = 0
+        self._started_s = time.monotonic()
+        self._next_s = self._started_s + every_s
+
+    def __enter__(self) -> Self:
+        if self._live:
+            from rich.console import Console  # noqa: PLC0415  only a live terminal needs rich
+            from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+            columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task("asking", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: InferenceEvent) -> None:
+        """Counts a task and shows where things stand."""
+        self._counts[event.state] += 1
+        self._asked += not event.reused
+        line = self._line(event)
+        if self._bar is not None:
+            self._bar.update(self._task, total=event.total, completed=event.done, description=line)
+            return
+        now = time.monotonic()
+        if not self._quiet and (now >= self._next_s or event.done == event.total):
+            self._next_s = now + self._every_s
+            click.echo(line, err=True)
+
+    def _line(self, event: InferenceEvent) -> str:
+        parts = [f"{event.done}/{event.total} tasks"]
+        elapsed_s = max(time.monotonic() - self._started_s, 1e-6)
+        if self._asked and event.done < event.total:
+            left_s = (event.total - event.done) * elapsed_s / self._asked
+            parts.append(f"{left_s // 60:.0f}:{left_s % 60:02.0f} left")
+        parts += [f"{name} {count}" for name, count in self._counts.items() if count]
+        parts.append(f"{event.tokens:,} tokens")
+        if event.cost is not None:
+            parts.append(f"${event.cost:.2f}")
+        return ", ".join(parts)
+
+
+def show_summary(summary: InferenceSummary, path: str) -> None:
+    """Prints how a run ended."""
+    reused = f" ({summary.reused} of them before)" if summary.reused else ""
+    click.echo(f"{summary.finished} of {summary.total} finished{reused}")
+    rows = [
+        ("failed, to be asked again", summary.failed),
+        ("not asked", summary.unasked),
+        ("truncated replies", summary.truncated),
+        ("replies without a program", summary.no_code),
+        ("programs that do not stand alone", summary.not_alone),
+        ("calls", summary.calls),
+        ("retries", summary.retries),
+    ]
+    for name, count in rows:
+        if count:
+            click.echo(f"  {name}: {count}")
+    click.echo(
+        f"  tokens: {summary.prompt_tokens:,} in prompts, {summary.completion_tokens:,} in replies"
+    )
+    if summary.cost is not None:
+        click.echo(f"  cost: ${summary.cost:.4f}")
+    click.echo(f"  time: {summary.seconds:.1f} s")
+    for name, problem in list(summary.failures.items())[:10]:
+        click.echo(f"  {name}: {problem}")
+    if len(summary.failures) > 10:
+        click.echo(f"  and {len(summary.failures) - 10} more failures")
+    click.echo(f"results: {path}")
+
+
+def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
+    """Prints prompts, token counts and the cost to expect."""
+    shown = dry.prompts if len(dry.prompts) <= 3 else dry.prompts[:1]
+    for prompt in shown:
+        click.echo(f"--- task {prompt.task_id}, about {prompt.tokens:,} tokens")
+        click.echo(prompt.text if prompt.text is not None else f"no prompt: {prompt.problem}")
+    if len(shown) < len(dry.prompts):
+        click.echo(
+            f"--- {len(dry.prompts) - len(shown)} more prompts; --ids ID shows that of a task"
+        )
+    sizes = sorted(prompt.tokens for prompt in dry.prompts if prompt.text is not None)
+    if sizes:
+        median = sizes[len(sizes) // 2]
+        click.echo(f"prompts: {len(sizes)}, tokens: median {median:,}, largest {sizes[-1]:,}")
+    for prompt in dry.prompts:
+        if prompt.problem:
+            click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
+    click.echo(f"calls: {_span(dry.calls)}")
+    click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
+    click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")
+    if dry.cost is None:
+        click.echo(f"cost: no price is known for {plan.model.name}; give --price IN/OUT")
+    else:
+        low, high = dry.cost
+        more = f" to ${high:.2f}" if high > low else ""
+        source = plan.model.price.source if plan.model.price else ""
+        click.echo(f"cost: about ${low:.2f}{more} (prices: {source})")
+    if dry.over_length:
+        click.echo(f"too long for the model's context: {', '.join(dry.over_length[:20])}")
+
+
+def _span(figures: tuple[int, int]) -> str:
+    low, high = figures
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,104 @@
+"""What a run would ask and cost, without asking."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from judge.errors import WorkbookError
+from judge.inference.chat import estimate_tokens
+from judge.inference.interview import Interviewer
+from judge.inference.plan import InferencePlan
+
+EXPECTED_REPLY_TOKENS = 700
+"""What a reply is taken to have where no ``max_tokens`` bounds it lower."""
+
+_EXPECTED_FEEDBACK_TOKENS = 250
+
+
+@dataclass(frozen=True, slots=True)
+class DryPrompt:
+    """The first message about a task (in text mode: about a case).
+
+    Attributes:
+        task_id: the task.
+        text: the prompt; None where the workbook cannot be shown.
+        tokens: about how many tokens it has.
+        problem: why there is no prompt, or None.
+    """
+
+    task_id: str
+    text: str | None
+    tokens: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run would ask and cost. All figures are estimates.
+
+    Attributes:
+        prompts: the first messages.
+        calls: from one round each to all rounds each.
+        prompt_tokens: likewise.
+        completion_tokens: likewise.
+        cost: US dollars, likewise; None where no price is known.
+        over_length: tasks whose prompt alone does not fit the model's context length.
+    """
+
+    prompts: tuple[DryPrompt, ...]
+    calls: tuple[int, int]
+    prompt_tokens: tuple[int, int]
+    completion_tokens: tuple[int, int]
+    cost: tuple[float, float] | None
+    over_length: tuple[str, ...]
+
+
+def dry_run(plan: InferencePlan) -> DryRun:
+    """Builds every prompt and reckons what the run may take.
+
+    The upper figures are reached where every task takes all of its rounds; each round then sends
+    the whole conversation again.
+    """
+    prompts = tuple(_prompts(plan))
+    reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))
+    rounds = plan.setting.rounds if plan.setting.executes else 1
+    growth = reply + _EXPECTED_FEEDBACK_TOKENS
+    asked = [each for each in prompts if each.text is not None]
+    calls = len(asked) * plan.samples
+    once = sum(each.tokens for each in asked) * plan.samples
+    all_rounds = once * rounds + calls * growth * rounds * (rounds - 1) // 2
+    cost = None
+    if plan.model.price is not None:
+        cost = (
+            plan.model.price.of(once, calls * reply),
+            plan.model.price.of(all_rounds, calls * reply * rounds),
+        )
+    length = plan.model.context_length
+    return DryRun(
+        prompts=prompts,
+        calls=(calls, calls * rounds),
+        prompt_tokens=(once, all_rounds),
+        completion_tokens=(calls * reply, calls * reply * rounds),
+        cost=cost,
+        over_length=tuple(
+            each.task_id for each in asked if length is not None and each.tokens + reply > length
+        ),
+    )
+
+
+def _prompts(plan: InferencePlan) -> list[DryPrompt]:
+    prompts: list[DryPrompt] = []
+    with ThreadPoolExecutor(1) as threads:
+        interviewer = Interviewer(plan, None, threads)
+        for assignment in plan.assignments:
+            question = assignment.question
+            cases = question.inputs if plan.setting.name == "text" else question.inputs[:1]
+            for case in cases:
+                try:
+                    text = interviewer.prompt(assignment, case)
+                except WorkbookError as error:
+                    prompts.append(DryPrompt(question.id, None, 0, error.message))
+                else:
+                    prompts.append(DryPrompt(question.id, text, estimate_tokens(text)))
+    return prompts

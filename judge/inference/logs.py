@@ -1,0 +1,142 @@
+"""The benchmark's own conversation logs (``conv_*.jsonl``): written from a run, read into one.
+
+A line has ``id``, ``instruction_type``, ``conversation`` (texts in turn: prompt, reply, result,
+reply …) and ``solution``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.dataset import Suite
+from judge.dataset.submissions import load_submissions, submission_record
+from judge.errors import StoreError
+from judge.inference.records import InferenceRecords, read_jsonl
+from judge.store import SUBMISSIONS_FILE, RunDirectory
+
+
+def export_log(store: RunDirectory, target: Path) -> int:
+    """Writes a run's conversations as the benchmark's scripts do.
+
+    Args:
+        store: the run's directory.
+        target: the .jsonl file to write.
+
+    Returns:
+        How many conversations were written.
+
+    Raises:
+        StoreError: the directory holds no submissions, or the file cannot be written.
+    """
+    records = InferenceRecords(store)
+    lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _log_lines(records)]
+    if not lines:
+        raise StoreError(f"{store.path}: holds no submissions to export")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written: {error.strerror}") from error
+    return len(lines)
+
+
+def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
+    for record in records.store.read_records(SUBMISSIONS_FILE):
+        sample = int(str(record.get("sample") or 0))
+        document = records.read_conversation(str(record["id"]), sample) or {}
+        texts = [str(message["content"]) for message in document.get("messages", [])]
+        rounds = document.get("rounds") or [{}]
+        last_feedback = rounds[-1].get("feedback")
+        if last_feedback and texts and texts[-1] != last_feedback:
+            texts.append(str(last_feedback))
+        yield {
+            "id": record["id"],
+            "instruction_type": record.get("instruction_type"),
+            "conversation": texts,
+            "solution": record.get("solution") or "",
+            **({"sample": sample} if sample else {}),
+        }
+
+
+def import_log(
+    log: Path, suite: Suite, source: str, store: RunDirectory, ids: Collection[str] | None = None
+) -> int:
+    """Makes a run out of a log, as if the model had just been asked.
+
+    Args:
+        log: the benchmark's log, or any .jsonl of solutions.
+        suite: the suite that it answers.
+        source: what the suite is loaded from, for run.json.
+        store: the run's directory, which must hold no submissions yet.
+        ids: tasks that are wanted; None for all.
+
+    Returns:
+        How many submissions were taken.
+
+    Raises:
+        SubmissionError: the log cannot be taken as it is.
+        StoreError: the directory holds submissions, or cannot be written.
+    """
+    submissions = load_submissions(log, suite, ids=ids)
+    records = InferenceRecords(store)
+    records.lock()
+    try:
+        if records.finished():
+            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+        told = _conversations(log)
+        for submission in submissions:
+            record = submission_record(submission, suite)
+            texts = told.get(submission.key)
+            if texts is not None:
+                task_id, sample = submission.key
+                record["conversation"] = records.conversation_path(task_id, sample)
+                records.write_conversation(task_id, sample, _conversation(record, texts))
+            records.append_submission(record)
+        store.write_run(
+            {
+                "suite": {
+                    "name": suite.name,
+                    "source": source,
+                    "digest": suite.digest,
+                    "format": suite.format,
+                },
+                "imported_from": log.name,
+                "model": next((each.model for each in submissions if each.model), None),
+                "setting": next((each.setting for each in submissions if each.setting), None),
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+        )
+    finally:
+        records.close()
+    return len(submissions)
+
+
+def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
+    return {
+        (str(record.get("id")), int(record.get("sample") or 0)): record["conversation"]
+        for record in read_jsonl(log)
+        if isinstance(record.get("conversation"), list)
+    }
+
+
+def _conversation(record: Mapping[str, Any], texts: list[Any]) -> dict[str, Any]:
+    messages = [
+        text
+        if isinstance(text, dict)
+        else {"role": "assistant" if index % 2 else "user", "content": str(text)}
+        for index, text in enumerate(texts)
+    ]
+    return {
+        "id": record["id"],
+        "sample": record["sample"],
+        "model": record.get("model"),
+        "setting": record.get("setting"),
+        "state": "finished",
+        "messages": messages,
+        "rounds": [],
+        "calls": [],
+    }
