@@ -354,6 +354,7 @@ class BubblewrapSandbox:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     bufsize=0,
+                    start_new_session=True,  # an interrupt at the terminal is the judge's affair
                 )
             ).result()
         except (OSError, RuntimeError) as error:

@@ -65,7 +65,7 @@ def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
             RunStatus.MEMORY_LIMIT,
             f"the kernel killed {facts.memory_kills} {what} over {limits.memory_bytes // MIB} MiB",
         )
-    if facts.killed_for == "cpu" or facts.signal == signal.SIGXCPU or facts.cpu_s > limits.cpu_s:
+    if facts.killed_for == "cpu" or facts.cpu_s > limits.cpu_s:
         return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"
     if facts.killed_for == "wall":
         return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s by the clock"

@@ -46,6 +46,7 @@ OFFICE_IMAGE = "judge-office"
 BUILD_HINT = "run: judge sandbox build --backend docker"
 _DAEMON_HINT = "start the daemon, check DOCKER_HOST, or use --sandbox bubblewrap"
 _LABEL = "judge.sandbox"
+_GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
 _CAPABILITIES = (
     "SETUID",  # a user of its own for each case
@@ -96,8 +97,8 @@ def connect() -> Any:
     docker = _package()
     with translated("no Docker daemon answers"):
         parameters = docker.utils.kwargs_from_env()
-        client = docker.APIClient(version="auto", timeout=_API_TIMEOUT_S, **parameters)
-        client.ping()
+        client = docker.APIClient(version="auto", timeout=_GREETING_TIMEOUT_S, **parameters)
+        client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
         return client
 
 

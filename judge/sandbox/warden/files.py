@@ -136,8 +136,10 @@ def is_full(roots: list[str]) -> bool:
 def clear(root: str) -> None:
     """Removes everything below a folder, however deep, without recursion.
 
-    Deeper folders are first moved up to the root under short names, so no path grows long.
+    Deeper folders are first moved up to the root under short names, so no path grows long. The
+    names cannot be guessed, so a solution cannot have taken them.
     """
+    mark = os.urandom(8).hex()
     counter = 0
     pending = list(os.listdir(root))
     while pending:
@@ -153,7 +155,7 @@ def clear(root: str) -> None:
                     continue
                 os.chmod(entry.path, 0o700)  # renaming a folder needs leave to write in it
                 counter += 1
-                moved = f".clear-{os.getpid()}-{counter}"
+                moved = f".{mark}-{counter}"
                 os.rename(entry.path, f"{root}/{moved}")
                 pending.append(moved)
         os.rmdir(path)

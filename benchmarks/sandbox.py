@@ -1,0 +1,369 @@
+"""What isolation costs: latency of a small job, and throughput over real solutions.
+
+    .venv/bin/python benchmarks/sandbox.py latency [--rounds 30]
+    .venv/bin/python benchmarks/sandbox.py throughput SOLUTIONS.jsonl SUITE [--jobs 2] [--limit N]
+    .venv/bin/python benchmarks/sandbox.py endurance --sandbox docker [--runs 10000]
+
+All contestants run interleaved, so that a machine that slows down slows them all. ``subprocess``
+is a plain ``python solution.py``, unisolated, with the same packages; its paths are replaced in the
+text, since it has no ``/mnt/data`` of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import queue
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import openpyxl
+
+from judge.dataset import load_suite
+from judge.dataset.submissions import load_submissions
+from judge.sandbox import open_sandbox
+from judge.sandbox.bubblewrap import BubblewrapSandbox
+from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus, Sandbox
+from judge.sandbox.roots import python_root
+
+YARDSTICK = """\
+import openpyxl
+workbook = openpyxl.load_workbook("/mnt/data/input/1_1_input.xlsx")
+workbook.active["A1"] = 5
+workbook.save("/mnt/data/output/1_1_output.xlsx")
+"""
+
+
+class Session(Protocol):
+    """What runs the cases of one submission."""
+
+    def run(self, request: RunRequest) -> Any:
+        """Runs one."""
+        ...
+
+    def close(self) -> None:
+        """Ends it."""
+        ...
+
+
+class Contestant(Protocol):
+    """A way to run solutions."""
+
+    def session(self) -> Session:
+        """Opens a place for one submission."""
+        ...
+
+    def close(self) -> None:
+        """Ends it."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainResult:
+    """As much of a result as the benchmark looks at."""
+
+    status: RunStatus
+    output_status: OutputStatus
+    wall_s: float
+
+
+class PlainSession:
+    """A process of its own for each case, unisolated."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+
+    def run(self, request: RunRequest) -> PlainResult:
+        """Runs one program."""
+        root = Path(self._folder.name)
+        started = time.perf_counter()
+        for path, content in request.files.items():
+            target = root / path[1:]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        assert request.collect is not None
+        output = root / request.collect[1:]
+        output.parent.mkdir(parents=True, exist_ok=True)
+        program = root / "solution.py"
+        program.write_text(request.program.replace("/mnt/", f"{root}/mnt/"), encoding="utf-8")
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{python_root()}/opt/judge/site"}
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            capture_output=True,
+            check=False,
+            env=environment,
+            cwd=root,
+        )
+        found = output.is_file()
+        if found:
+            output.read_bytes()
+            output.unlink()
+        return PlainResult(
+            RunStatus.OK if done.returncode == 0 else RunStatus.EXITED,
+            OutputStatus.COLLECTED if found else OutputStatus.MISSING,
+            time.perf_counter() - started,
+        )
+
+    def close(self) -> None:
+        """Removes the folder."""
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Plain:
+    """The contestant without isolation."""
+
+    def session(self) -> PlainSession:
+        """Opens a folder."""
+        return PlainSession()
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
+    "subprocess": lambda _: Plain(),
+    "docker": lambda jobs: open_sandbox("docker", jobs=jobs),
+    "bubblewrap": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
+    "bubblewrap, reused": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=True),
+}
+
+
+@contextmanager
+def contestants(names: Sequence[str], jobs: int) -> Iterator[dict[str, Contestant]]:
+    """Opens all that take part."""
+    opened: dict[str, Contestant] = {}
+    try:
+        for name in names:
+            opened[name] = CONTESTANTS[name](jobs)
+        yield opened
+    finally:
+        for each in opened.values():
+            each.close()
+
+
+def latency(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Milliseconds of the yardstick job, warm: open, first case, next case, close."""
+    request = RunRequest(
+        YARDSTICK, {"/mnt/data/input/1_1_input.xlsx": workbook()}, "/mnt/data/output/1_1_output.xlsx"
+    )
+    times: dict[str, dict[str, list[float]]] = {}
+    with contestants(arguments.contestants, 1) as opened:
+        for turn in range(arguments.rounds + 2):
+            for name, contestant in opened.items():
+                steps = one_latency(contestant, request)
+                time.sleep(arguments.pause)  # lets the pool make the next place: off the path
+                if turn >= 2:
+                    for step, seconds in steps.items():
+                        times.setdefault(name, {}).setdefault(step, []).append(seconds * 1000)
+    return {
+        name: {step: round(statistics.median(values), 1) for step, values in steps.items()}
+        for name, steps in times.items()
+    }
+
+
+def one_latency(contestant: Contestant, request: RunRequest) -> dict[str, float]:
+    """Seconds of each step of a submission with two cases."""
+    marks = [time.perf_counter()]
+    session = contestant.session()
+    marks.append(time.perf_counter())
+    for _ in range(2):
+        result = session.run(request)
+        assert result.output_status is OutputStatus.COLLECTED, result
+        marks.append(time.perf_counter())
+    session.close()
+    marks.append(time.perf_counter())
+    names = ("open", "first_case", "next_case", "close")
+    return {name: marks[i + 1] - marks[i] for i, name in enumerate(names)}
+
+
+def workbook() -> bytes:
+    """A workbook of about 10 KB."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in range(1, 120):
+        for column in range(1, 9):
+            sheet.cell(row, column, row * column + 0.5 if column % 2 else f"text {row}")
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Cases per second over real solutions, the contestants taking turns."""
+    suite = load_suite(arguments.suite)
+    work = []
+    for each in load_submissions(arguments.solutions, suite)[: arguments.limit]:
+        inputs = [case.input_path.read_bytes() for case in suite.task(each.task_id).cases]
+        requests = [
+            RunRequest(each.code or "", {each.input_path: content}, each.output_path)
+            for content in inputs
+        ]
+        work.append(requests)
+    cases = sum(len(requests) for requests in work)
+    seconds = dict.fromkeys(arguments.contestants, 0.0)
+    outcomes: dict[str, list[tuple[str, str]]] = {name: [] for name in arguments.contestants}
+    inner = dict.fromkeys(arguments.contestants, 0.0)
+    with contestants(arguments.contestants, arguments.jobs) as opened:
+        for contestant in opened.values():
+            run_all(contestant, work[:1], 1)  # starts pools and fills the page cache
+            time.sleep(1)
+        for first in range(0, len(work), arguments.batch):
+            part = work[first : first + arguments.batch]
+            for name, contestant in opened.items():
+                started = time.perf_counter()
+                results = run_all(contestant, part, arguments.jobs)
+                seconds[name] += time.perf_counter() - started
+                outcomes[name] += [(each.status.value, each.output_status.value) for each in results]
+                inner[name] += sum(each.wall_s for each in results)
+                time.sleep(0.5)
+    plain = seconds.get("subprocess")
+    return {
+        name: {
+            "cases": cases,
+            "seconds": round(seconds[name], 2),
+            "cases_per_s": round(cases / seconds[name], 2),
+            "times_subprocess": round(plain / seconds[name], 2) if plain else None,
+            "mean_wall_ms": round(1000 * inner[name] / cases, 1),
+            "other_outcomes": sum(
+                a != b for a, b in zip(outcomes[name], next(iter(outcomes.values())), strict=True)
+            ),
+        }
+        for name in arguments.contestants
+    }
+
+
+def run_all(contestant: Contestant, work: list[list[RunRequest]], jobs: int) -> list[Any]:
+    """Runs submissions by ``jobs`` workers; results in order."""
+
+    def one(requests: list[RunRequest]) -> list[Any]:
+        session = contestant.session()
+        try:
+            return [session.run(request) for request in requests]
+        finally:
+            session.close()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return [result for results in pool.map(one, work) for result in results]
+
+
+def endurance(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Many runs through one pool: memory, descriptors and processes must stay flat."""
+    opened: Sandbox = CONTESTANTS[arguments.sandbox](arguments.jobs)  # type: ignore[assignment]
+    request = RunRequest("print('ran')", {}, None)
+    left: queue.SimpleQueue[int] = queue.SimpleQueue()
+    submissions = arguments.runs // arguments.cases
+    for number in range(submissions):
+        left.put(number)
+    samples: list[dict[str, Any]] = []
+    lock = threading.Lock()
+    started = time.perf_counter()
+
+    def work() -> None:
+        while True:
+            try:
+                number = left.get_nowait()
+            except queue.Empty:
+                return
+            session = opened.session()
+            try:
+                for _ in range(arguments.cases):
+                    assert session.run(request).stdout == b"ran\n"
+            finally:
+                session.close()
+            if number % max(1, submissions // 10) == 0:
+                with lock:
+                    samples.append({"runs": number * arguments.cases, **footprint()})
+
+    try:
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            for future in [pool.submit(work) for _ in range(arguments.jobs)]:
+                future.result()
+        seconds = time.perf_counter() - started
+    finally:
+        opened.close()
+    time.sleep(2)
+    samples.append({"runs": "closed", **footprint()})
+    for sample in samples:
+        print(sample, file=sys.stderr)
+    return {"runs": arguments.runs, "seconds": round(seconds, 1), "samples": samples}
+
+
+def footprint() -> dict[str, Any]:
+    """What the judge and its children hold just now."""
+    children = subprocess.run(
+        ["pgrep", "-c", "-P", str(os.getpid())], capture_output=True, text=True, check=False
+    )
+    containers = subprocess.run(
+        ["docker", "ps", "-aq", "--filter", "label=judge.sandbox"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    groups = sum(1 for _ in Path("/sys/fs/cgroup").rglob("judge-*"))
+    return {
+        "resident_mib": round(int(Path("/proc/self/statm").read_text().split()[1]) / 256, 1),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": threading.active_count(),
+        "children": int(children.stdout or 0) - 1,
+        "containers": len(containers.stdout.split()),
+        "control_groups": groups,
+    }
+
+
+def main() -> None:
+    """Reads the command line and prints the figures as JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    for function in (latency, throughput, endurance):
+        command = commands.add_parser(function.__name__, help=function.__doc__)
+        command.set_defaults(function=function)
+        command.add_argument(
+            "--contestants", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS)
+        )
+        command.add_argument("--jobs", type=int, default=2)
+        if function is latency:
+            command.add_argument("--rounds", type=int, default=30)
+            command.add_argument("--pause", type=float, default=0.7)
+        if function is throughput:
+            command.add_argument("solutions", type=Path)
+            command.add_argument("suite")
+            command.add_argument("--limit", type=int)
+            command.add_argument("--batch", type=int, default=20)
+        if function is endurance:
+            command.add_argument("--sandbox", choices=list(CONTESTANTS)[1:], default="docker")
+            command.add_argument("--runs", type=int, default=10_000)
+            command.add_argument("--cases", type=int, default=10)
+    arguments = parser.parse_args()
+    print(json.dumps(arguments.function(arguments), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+# property: the warden's clock is its own
+# verdict: TLE
+# limits: cpu_s=1 wall_s=5
+import time
+time.time = time.monotonic = time.perf_counter = time.process_time = lambda: 0.0
+try:
+    time.clock_settime(time.CLOCK_REALTIME, 0)
+    print("REACHED the clock")
+except OSError:
+    pass
+while True:
+    pass

@@ -1,0 +1,23 @@
+# property: a daemon that left its session does not outlive the run
+# verdict: AC
+# next: look_for_leftovers.py
+# survivors: 1
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(1)
+        while True:
+            try:
+                open("/tmp/REACHED", "w").close()
+                open("/mnt/data/output/1_1_output.xlsx", "w").write("daemon")
+            except OSError:
+                pass
+            time.sleep(0.01)
+    os._exit(0)
+os.wait()
+
+import openpyxl
+book = openpyxl.Workbook()
+book.active["A1"] = 42
+book.save("/mnt/data/output/1_1_output.xlsx")

@@ -1,0 +1,15 @@
+# property: a child killed for memory under a parent that exits 0 is seen
+# verdict: MLE
+# limits: memory_mib=256
+import os
+child = os.fork()
+if child == 0:
+    kept = []
+    while True:
+        kept.append(b"x" * 2**20)
+os.waitpid(child, 0)
+
+import openpyxl
+book = openpyxl.Workbook()
+book.active["A1"] = 42
+book.save("/mnt/data/output/1_1_output.xlsx")

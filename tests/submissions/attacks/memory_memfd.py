@@ -1,0 +1,7 @@
+# property: memory in anonymous files is refused
+# verdict: RE
+# limits: memory_mib=256
+import os
+kept = os.memfd_create("kept")
+while True:
+    os.write(kept, b"x" * 2**20)

@@ -1,0 +1,4 @@
+# property: an exit past all handlers is an exit
+# verdict: NO
+import os
+os._exit(0)

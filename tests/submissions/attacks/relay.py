@@ -1,0 +1,14 @@
+# property: time of processes that pass the work on and end is counted
+# verdict: TLE
+# limits: cpu_s=1 wall_s=20
+# within_s: 12
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    while True:  # each process works a little, forks the next one and ends
+        end = time.process_time() + 0.03
+        while time.process_time() < end:
+            pass
+        if os.fork():
+            os._exit(0)
+time.sleep(1000)

@@ -1,0 +1,4 @@
+# property: SIGKILL by its own hand is not a kill for memory or time
+# verdict: RE
+import os, signal
+os.kill(os.getpid(), signal.SIGKILL)

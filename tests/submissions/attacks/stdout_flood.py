@@ -1,0 +1,11 @@
+# property: much output is drained, not a deadlock
+# verdict: AC
+import sys
+for _ in range(100):
+    sys.stdout.write("x" * 2**20)
+    sys.stderr.write("y" * 2**18)
+
+import openpyxl
+book = openpyxl.Workbook()
+book.active["A1"] = 42
+book.save("/mnt/data/output/1_1_output.xlsx")

@@ -1,0 +1,10 @@
+# property: names in the archive that climb out of it lead nowhere
+# verdict: AC
+import openpyxl, zipfile
+path = "/mnt/data/output/1_1_output.xlsx"
+book = openpyxl.Workbook()
+book.active["A1"] = 42
+book.save(path)
+with zipfile.ZipFile(path, "a") as archive:
+    archive.writestr("../../../../tmp/REACHED", "climbed")
+    archive.writestr("/tmp/REACHED", "absolute")

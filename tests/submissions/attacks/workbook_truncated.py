@@ -1,0 +1,6 @@
+# property: half a workbook is none
+# verdict: IW
+import openpyxl, os
+path = "/mnt/data/output/1_1_output.xlsx"
+openpyxl.Workbook().save(path)
+os.truncate(path, os.path.getsize(path) // 2)
