@@ -15,6 +15,7 @@ import click
 from judge.cli.options import split_ids
 from judge.dataset import Suite, load_suite
 from judge.errors import UsageError
+from judge.inference.client import public_url
 from judge.inference.config import ModelSpec, Price, find_model, load_models, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
@@ -183,6 +184,11 @@ def _params(options: Mapping[str, Any]) -> dict[str, Any]:
             params[name.strip()] = json.loads(text)
         except ValueError:
             params[name.strip()] = text
+    if "extra_headers" in params:
+        raise UsageError(
+            "--param extra_headers: headers may hold keys, and parameters are written to run.json",
+            hint="Name the variable that holds the key with --api-key-env.",
+        )
     for name in ("max_tokens", "seed"):
         if options.get(name) is not None:
             params[name] = options[name]
@@ -208,4 +214,6 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
             plain[name] = list(value)
         else:
             plain[name] = value
+    if plain.get("base_url"):
+        plain["base_url"] = public_url(plain["base_url"])
     return plain

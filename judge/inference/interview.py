@@ -13,13 +13,14 @@ from judge.inference.preview import SheetPreview, read_preview
 from judge.inference.prompt import PromptFields, build_prompt
 from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
 from judge.inference.textanswers import Answer, answer_program, read_answers
-from judge.inference.workplace import FreshWorkplace, SessionWorkplace, Workplace
+from judge.inference.workplace import FreshWorkplace, KeptPlaces, SessionWorkplace, Workplace
 from judge.sandbox.contract import Sandbox
 from judge.submission import default_input_path, default_output_path
 from judge.task import CaseInput
 
 _SESSION_FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
 _SANDBOX_ATTEMPTS = 3
+_KEPT_PLACES = 16  # about 100 MB each
 
 
 class Interviewer:
@@ -35,6 +36,7 @@ class Interviewer:
         self._plan = plan
         self._sandbox = sandbox
         self._threads = threads
+        self._kept = KeptPlaces(_KEPT_PLACES)
         self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
 
     async def talk(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
@@ -136,13 +138,11 @@ class Interviewer:
     def _workplace(self, assignment: Assignment) -> Workplace:
         assert self._sandbox is not None
         question = assignment.question
-        kind = SessionWorkplace if self._plan.session else FreshWorkplace
-        return kind(
-            self._sandbox,
-            question.inputs[0].path,
-            *told_paths(self._plan, question.id),
-            self._plan.limits,
-        )
+        workbook = question.inputs[0].path
+        paths = told_paths(self._plan, question.id)
+        if self._plan.session:
+            return SessionWorkplace(self._sandbox, workbook, *paths, self._plan.limits)
+        return FreshWorkplace(self._sandbox, workbook, *paths, self._plan.limits, self._kept)
 
 
 def told_paths(plan: InferencePlan, task_id: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _FRAME = re.compile(r'^  File "(?P<path>[^"]*)", line \d+')
-_LIBRARY = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<__array_function__")
+_OWN = re.compile(r"(?:^|/)solution\.py$|^<string>$|^<stdin>$")
 
 
 def cut_middle(text: str, limit: int) -> str:
@@ -36,7 +36,7 @@ def trim_traceback(text: str, limit: int = 3_000) -> str:
     run: list[list[str]] = []
     for block in _blocks(text.splitlines()):
         match = _FRAME.match(block[0])
-        if match and any(mark in match["path"] for mark in _LIBRARY):
+        if match and not _OWN.search(match["path"]):
             run.append(block)
             continue
         kept += _folded(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import posixpath
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +22,7 @@ from judge.sandbox.contract import (
     RunResult,
     RunStatus,
     Sandbox,
+    SandboxSession,
     ServiceChannel,
 )
 
@@ -86,8 +88,30 @@ class Workplace(Protocol):
         ...
 
 
+class KeptPlaces:
+    """How many places may be kept open while their conversations wait for the model.
+
+    Opening a place costs a few hundred milliseconds of a processor, keeping it open costs memory.
+
+    Args:
+        limit: how many at one time; a conversation beyond that opens one for every program.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._free = threading.BoundedSemaphore(limit) if limit > 0 else None
+
+    def take(self) -> bool:
+        """Takes a turn, if one is free; :meth:`give_back` it once the place is closed."""
+        return self._free is not None and self._free.acquire(blocking=False)
+
+    def give_back(self) -> None:
+        """Gives the turn to another conversation."""
+        assert self._free is not None
+        self._free.release()
+
+
 class FreshWorkplace:
-    """A fresh place and process for every program.
+    """A fresh process for every program, in a place that belongs to this conversation alone.
 
     Args:
         sandbox: where to run.
@@ -95,6 +119,7 @@ class FreshWorkplace:
         input_path: where programs are told to find it.
         output_path: where they are told to leave theirs.
         limits: bounds of each run.
+        kept: how many conversations may keep their place open between programs.
     """
 
     def __init__(
@@ -104,24 +129,36 @@ class FreshWorkplace:
         input_path: str,
         output_path: str,
         limits: Limits,
+        kept: KeptPlaces | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._workbook = input_workbook
         self._input_path = input_path
         self._output_path = output_path
         self._limits = limits
+        self._kept = kept or KeptPlaces(0)
+        self._session: SandboxSession | None = None
         self._known: dict[str, Execution] = {}
 
     def execute(self, code: str) -> Execution:
-        """Runs one program; the place is destroyed after it."""
+        """Runs one program; nothing of those before it is there."""
         request = RunRequest(
             program=code,
             files={self._input_path: self._workbook.read_bytes()},
             collect=self._output_path,
             limits=self._limits,
         )
-        with self._sandbox.session() as session:
-            execution = execution_of_run(session.run(request))
+        if self._session is None and self._kept.take():
+            try:
+                self._session = self._sandbox.session()
+            except BaseException:
+                self._kept.give_back()
+                raise
+        if self._session is not None:
+            execution = execution_of_run(self._session.run(request))
+        else:
+            with self._sandbox.session() as session:
+                execution = execution_of_run(session.run(request))
         self._known[code] = execution
         return execution
 
@@ -130,7 +167,13 @@ class FreshWorkplace:
         return self._known.get(code) or self.execute(code)
 
     def close(self) -> None:
-        """Nothing is open between programs."""
+        """Destroys the place."""
+        session, self._session = self._session, None
+        if session is not None:
+            try:
+                session.close()
+            finally:
+                self._kept.give_back()
 
 
 class SessionWorkplace:
