@@ -42,19 +42,21 @@ class ReadLimits:
         ratio: inflated to packed size of a part larger than ``ratio_floor_bytes``.
         ratio_floor_bytes: parts up to this inflated size may have any ratio.
         cells: stored cells kept of one workbook.
+        kept_chars: characters of texts and formulas kept of one workbook.
         text_chars: characters of one cell, string or formula.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
-        seconds: time spent reading one workbook.
+        seconds: processor time spent reading one workbook, however busy the machine is.
     """
 
     file_bytes: int = 256 << 20
     entries: int = 20_000
-    part_bytes: int = 1 << 30
-    total_bytes: int = 2 << 30
+    part_bytes: int = 512 << 20
+    total_bytes: int = 1 << 30
     ratio: int = 250
     ratio_floor_bytes: int = 16 << 20
-    cells: int = 4_000_000
+    cells: int = 2_500_000
+    kept_chars: int = 128 << 20
     text_chars: int = 1 << 20
     token_bytes: int = 4 << 20
     depth: int = 200
@@ -72,6 +74,7 @@ class Budget:
         self.limits = limits
         self._bytes_left = limits.total_bytes
         self._cells_left = limits.cells
+        self._chars_left = limits.kept_chars
         self._seconds_left = limits.seconds
 
     def take_bytes(self, count: int) -> None:
@@ -95,6 +98,18 @@ class Budget:
         self._cells_left -= count
         if self._cells_left < 0:
             raise WorkbookError(f"more than {self.limits.cells:,} cells are stored in the range")
+
+    def take_chars(self, count: int) -> None:
+        """Counts characters that are kept.
+
+        Raises:
+            WorkbookError: more text is stored than may be kept.
+        """
+        self._chars_left -= count
+        if self._chars_left < 0:
+            raise WorkbookError(
+                f"more than {self.limits.kept_chars:,} characters are stored in the range"
+            )
 
     def take_seconds(self, count: float) -> None:
         """Counts reading time.
@@ -151,10 +166,10 @@ class Package:
         packed = self._packed(entry)
         inflate = self._stored if entry.compress_type == _STORED else self._inflated
         budget = self.budget
-        started = time.monotonic()
+        started = time.thread_time()
         for chunk in inflate(entry, packed):
             budget.take_bytes(len(chunk))
-            now = time.monotonic()
+            now = time.thread_time()
             budget.take_seconds(now - started)
             yield chunk
             # The time that the consumer takes is reading time too.

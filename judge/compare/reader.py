@@ -219,6 +219,7 @@ class _CellsView(Mapping[tuple[int, int], Cell]):
     def __init__(self, sheet: Sheet, window: Window) -> None:
         self._sheet = sheet
         self._window = window
+        sheet.load([window], blanks=True)
         self._values: Mapping[int, CellValue] = sheet.values(window)
 
     def __getitem__(self, place: tuple[int, int]) -> Cell:

@@ -53,6 +53,8 @@ class SharedStrings:
                 fed += len(chunk)
                 check_token(parser, fed, part, self._package.budget.limits)
                 collector.check()
+                self._package.budget.take_chars(collector.chars)
+                collector.chars = 0
             feed(parser, b"", part, final=True)
         except _EnoughError:
             return collector.strings
@@ -65,6 +67,7 @@ class _StringCollector:
     def __init__(self, wanted: set[int], max_chars: int) -> None:
         self.strings: dict[int, str] = {}
         self.count = 0
+        self.chars = 0
         self.text: list[str] = []
         self._wanted = wanted
         self._left = len(wanted)
@@ -97,7 +100,9 @@ class _StringCollector:
             return
         if self._current is not None:
             # openpyxl takes this half of an escaped escape out, and keeps the rest as it is.
-            self.strings[self.count] = self._current.content.replace("x005F_", "")
+            string = self._current.content.replace("x005F_", "")
+            self.strings[self.count] = string
+            self.chars += len(string)
             self._current = None
             self._left -= 1
         self.count += 1

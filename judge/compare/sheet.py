@@ -45,22 +45,33 @@ class Sheet:
         self._strings = strings
         self._date_1904 = date_1904
         self._loaded: list[Window] = []
+        self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
         self._masters: dict[str, tuple[int, str]] | None = None
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def load(self, windows: Sequence[Window]) -> None:
+    def load(self, windows: Sequence[Window], *, blanks: bool = False) -> None:
         """Reads what is not there yet of some windows, in one pass.
+
+        Args:
+            windows: the windows.
+            blanks: keep stored cells without value and formula too, for their looks.
 
         Raises:
             WorkbookError: the worksheet is broken or over a limit.
         """
-        wanted = [each for each in windows if not self._is_loaded(each)]
+        loaded = self._loaded_blanks if blanks else self._loaded
+        wanted = [each for each in windows if not _is_covered(each, loaded)]
         if not wanted:
             return
         read = scan_sheet(
-            self._package, self.part, wanted, self._formats, date_1904=self._date_1904
+            self._package,
+            self.part,
+            wanted,
+            self._formats,
+            date_1904=self._date_1904,
+            blanks=blanks,
         )
         if read.strings:
             known = self._strings.load(read.strings.values())
@@ -72,28 +83,24 @@ class Sheet:
         self._cells.formulas.update(read.formulas)
         self._cells.tail = read.tail
         self._loaded.extend(wanted)
-
-    def _is_loaded(self, window: Window) -> bool:
-        return any(
-            each.min_row <= window.min_row
-            and each.max_row >= window.max_row
-            and each.min_column <= window.min_column
-            and each.max_column >= window.max_column
-            for each in self._loaded
-        )
+        if blanks:
+            self._loaded_blanks.extend(wanted)
 
     # -- asking ----------------------------------------------------------------------------------
 
     def values(self, window: Window) -> Mapping[int, CellValue]:
-        """Values of the stored cells of a window by key; not to be changed."""
+        """Values of the cells of a window by key; not to be changed.
+
+        Blank cells are in it only by chance.
+        """
         self.load([window])
         if self._loaded == [window]:
             return self._cells.values
         return _within(self._cells.values, window)
 
     def styles(self, window: Window) -> Mapping[int, int]:
-        """Cell formats of the stored cells of a window that have another than the first."""
-        self.load([window])
+        """Cell formats of all stored cells of a window that have another than the first."""
+        self.load([window], blanks=True)
         return _within(self._cells.styles, window)
 
     def formula_keys(self, window: Window) -> list[int]:
@@ -169,10 +176,21 @@ class Sheet:
                     [WHOLE_SHEET],
                     self._formats,
                     date_1904=self._date_1904,
+                    blanks=False,
                 )
                 known = _masters(everything.formulas)
             self._masters = known
         return self._masters
+
+
+def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
+    return any(
+        each.min_row <= window.min_row
+        and each.max_row >= window.max_row
+        and each.min_column <= window.min_column
+        and each.max_column >= window.max_column
+        for each in loaded
+    )
 
 
 def _masters(formulas: Mapping[int, RawFormula]) -> dict[str, tuple[int, str]]:

@@ -43,8 +43,8 @@ class SheetCells:
     """What was read of a worksheet.
 
     Attributes:
-        values: stored cells by key, blank ones included, in file order.
-        styles: index of the cell format of cells that have another than the first, by key.
+        values: stored cells by key, in file order; blank ones only where they were asked for.
+        styles: index of the cell format of those that have another than the first, by key.
         formulas: formulas by key.
         strings: cells whose value is still to be found -> index into the shared strings.
         tail: what stands behind the rows.
@@ -67,6 +67,7 @@ class CellCollector:
         windows: the rectangles.
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
+        blanks: keep stored cells without value and formula too, for their looks.
         part: name of the part, for messages.
         limits: bounds of texts.
     """
@@ -77,21 +78,26 @@ class CellCollector:
         formats: NumberFormats,
         *,
         date_1904: bool,
+        blanks: bool,
         part: str,
         limits: ReadLimits,
     ) -> None:
         self.cells = SheetCells()
         self.row = 0
         self.stopped_at: int | None = None
-        self._kept = 0
+        self._kept = self._kept_chars = 0
         self._windows = tuple(windows)
         self._last_row = max((each.max_row for each in windows), default=0)
         self._dates = formats.dates
         self._elapsed = formats.elapsed
         self._date_1904 = date_1904
+        self._blanks = blanks
         self._part = part
         self._limits = limits
         self._tail = TailCollector(self.cells.tail, part)
+        self._values = self.cells.values
+        self._styles = self.cells.styles
+        self._style_numbers: dict[str, int] = {}
         self._columns: tuple[tuple[int, int], ...] = ()
         self._row_text = ""
         self._row_digits = 0
@@ -151,6 +157,8 @@ class CellCollector:
         kept = len(self.cells.values) + self.cells.tail.size
         budget.take_cells(kept - self._kept)
         self._kept = kept
+        budget.take_chars(self._kept_chars)
+        self._kept_chars = 0
         if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
             raise WorkbookError(
                 f"{self._part} holds a text of more than {self._limits.text_chars:,} characters"
@@ -197,9 +205,11 @@ class CellCollector:
         self._row_text = str(row)
         self._row_digits = len(self._row_text)
         self._columns = tuple(
-            (each.min_column, each.max_column)
-            for each in self._windows
-            if each.min_row <= row <= each.max_row
+            [
+                (each.min_column, each.max_column)
+                for each in self._windows
+                if each.min_row <= row <= each.max_row
+            ]
         )
         if row > self._last_row:
             self._stop()
@@ -242,7 +252,9 @@ class CellCollector:
         self._column = column
         for first, last in self._columns:
             if first <= column <= last:
-                self._open_cell(self.row << COLUMN_BITS | column, attributes)
+                self._key = self.row << COLUMN_BITS | column
+                self._attributes = attributes
+                self._value = self._formula = self._inline = None
                 return
 
     def _start_unusual_cell(self, reference: str, attributes: dict[str, str]) -> None:
@@ -255,14 +267,9 @@ class CellCollector:
         if row == self.row and reference.endswith(self._row_text):
             self._letters[reference[: -self._row_digits]] = column
         if any(each.holds(row, column) for each in self._windows):
-            self._open_cell(row << COLUMN_BITS | column, attributes)
-
-    def _open_cell(self, key: int, attributes: dict[str, str]) -> None:
-        self._key = key
-        self._attributes = attributes
-        self._value = None
-        self._formula = None
-        self._inline = None
+            self._key = row << COLUMN_BITS | column
+            self._attributes = attributes
+            self._value = self._formula = self._inline = None
 
     def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
@@ -301,23 +308,34 @@ class CellCollector:
     def _finish_cell(self) -> None:
         key = self._key
         self._key = 0
+        text = self._value
+        if not text and self._formula is None and self._inline is None and not self._blanks:
+            return
         attributes = self._attributes
         style = 0
         if "s" in attributes:
-            style = self._integer(attributes["s"] or "0")
+            style = self._style_number(attributes["s"])
             if style:
-                self.cells.styles[key] = style
-        text = self._value
+                self._styles[key] = style
+        if text is not None:
+            self._kept_chars += len(text)
         if self._formula is not None:
             self._keep_formula(key, self._formula, text)
         kind = attributes.get("t", "n")
         if kind == "n":
-            self.cells.values[key] = self._number(text, style) if text else None
+            self._values[key] = self._number(text, style) if text else None
         elif kind == "s" and text:
             self.cells.strings[key] = self._integer(text)
-            self.cells.values[key] = None
+            self._values[key] = None
         else:
-            self.cells.values[key] = self._typed(kind, text)
+            self._values[key] = self._typed(kind, text)
+
+    def _style_number(self, text: str) -> int:
+        number = self._style_numbers.get(text)
+        if number is None:
+            # One number is shared by all cells of a format.
+            number = self._style_numbers[text] = self._integer(text or "0")
+        return number
 
     def _number(self, text: str, style: int) -> CellValue:
         try:
@@ -335,7 +353,11 @@ class CellCollector:
 
     def _typed(self, kind: str, text: str | None) -> CellValue:
         if kind == "inlineStr":
-            return None if self._inline is None else self._inline.content
+            if self._inline is None:
+                return None
+            content = self._inline.content
+            self._kept_chars += len(content)
+            return content
         if not text:
             return None
         if kind == "b":
@@ -368,4 +390,5 @@ class CellCollector:
             shared=attributes.get("si"),
             cached=cached or self._inline is not None,
         )
+        self._kept_chars += len(self._formula_text)
         self._formula_text = ""

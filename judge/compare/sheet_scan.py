@@ -39,6 +39,7 @@ def scan_sheet(
     formats: NumberFormats,
     *,
     date_1904: bool,
+    blanks: bool,
 ) -> SheetCells:
     """The stored cells of some rectangles of a worksheet, its merged ranges and hyperlinks.
 
@@ -48,11 +49,12 @@ def scan_sheet(
         windows: the rectangles.
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
+        blanks: keep stored cells without value and formula too, for their looks.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    scanner = _Scanner(package, part, windows, formats, date_1904=date_1904)
+    scanner = _Scanner(package, part, windows, formats, date_1904=date_1904, blanks=blanks)
     try:
         return scanner.scan_skipping()
     except _NotSkippableError:
@@ -68,18 +70,21 @@ class _Scanner:
         formats: NumberFormats,
         *,
         date_1904: bool,
+        blanks: bool,
     ) -> None:
         self._package = package
         self._part = part
         self._windows = windows
         self._formats = formats
         self._date_1904 = date_1904
+        self._blanks = blanks
 
     def _collector(self) -> CellCollector:
         return CellCollector(
             self._windows,
             self._formats,
             date_1904=self._date_1904,
+            blanks=self._blanks,
             part=self._part,
             limits=self._package.budget.limits,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from judge.compare.address import Window
 from judge.compare.cell import Cell, CellRange, ErrorValue
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.workbook import ReferenceWorkbook
@@ -298,9 +299,19 @@ def test_a_range_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(workbook.package, "chunks", recorded)
     workbook.preload([CellRange("Sheet1", 1, 1, 9, 1), CellRange("Sheet1", 20, 1, 30, 2)])
-    workbook.cells(CellRange("Sheet1", 1, 1, 9, 1))
-    workbook.cells(CellRange("Sheet1", 22, 2, 25, 2))
+    assert len(workbook.sheet("Sheet1").values(Window(1, 1, 9, 1))) == 9
+    assert len(workbook.sheet("Sheet1").values(Window(22, 2, 25, 2))) == 4
+    assert workbook.formula_cells(CellRange("Sheet1", 20, 1, 21, 1)) == []
     assert parts.count("xl/worksheets/sheet1.xml") == 1
+
+
+def test_blank_cells_are_read_where_looks_are_asked_for() -> None:
+    book = Book({"Sheet1": sheet_data(cell("A1", 1, style=6), cell("B1", style=6))})
+    sheet = open_workbook(book.to_bytes()).sheet("Sheet1")
+    window = Window(1, 1, 1, 2)
+    assert len(sheet.values(window)) == 1
+    assert len(sheet.styles(window)) == 2
+    assert len(sheet.values(window)) == 2
 
 
 def test_cells_that_are_not_stored_are_not_in_the_mapping() -> None:
