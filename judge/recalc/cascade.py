@@ -140,11 +140,11 @@ class _Inquiry:
             left = self._take_agreed(set(self._question.formulas))
             if left and office:
                 self._ask(LIBREOFFICE, self._question.timeout_s)
-        left = {cell for cell in left if not self._decide(cell)}
+        left = {cell for cell in sorted(left) if not self._decide(cell)}
         if left and FORMULAS in self._engines:
             self._ask(FORMULAS, self._question.timeout_s)
-            left = {cell for cell in left if not self._decide_without_office(cell)}
-        for cell in left:
+            left = {cell for cell in sorted(left) if not self._decide_without_office(cell)}
+        for cell in sorted(left):
             self._outcome.failed[cell] = self._why_not(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
@@ -252,7 +252,10 @@ class _Inquiry:
         return max(good, key=lambda name: self._trust.share(name, weak), default=None)
 
     def _decide_without_office(self, cell: CellRef) -> bool:
-        """Settles one cell with what the other engines say: two that agree, or one that is good."""
+        """Settles one cell with what the other engines say: two that agree, or one that is good.
+
+        An engine that is the only one was asked for alone, and is taken at its word.
+        """
         names = [name for name in self._answers if name != LIBREOFFICE]
         words = {name: word for name in names if (word := self._word(name, cell)) is not None}
         if not words:
@@ -267,6 +270,9 @@ class _Inquiry:
                 self._take(cell, words[name], name, *allies)
                 return True
         best = ranked[0]
+        if len(self._engines) == 1:
+            self._take(cell, words[best], best)
+            return True
         if self._standing(best) < RIGHT or _is_doubtful(words[best]):
             return False
         self._note_split(cell, words, best)

@@ -161,6 +161,11 @@ def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
     assert outcome.values == {}
 
 
+def test_an_engine_alone_is_taken_at_its_word() -> None:
+    assert ask("=CELL(A2)", ironcalc=4)[0] == 4
+    assert ask("=CELL(A2)", ironcalc=NAME)[0] == "ironcalc says #NAME? (CELL)"
+
+
 def test_the_slow_engine_is_asked_last_and_only_where_it_is_needed() -> None:
     value, _, engines = ask("=CELL(A2)", ironcalc=4, formualizer=5, formulas=4)
     assert value == 4
