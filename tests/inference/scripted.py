@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
@@ -68,7 +68,7 @@ class ScriptedServer:
     seen: list[Seen] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __enter__(self) -> ScriptedServer:
+    def __enter__(self) -> Self:
         # Connections of a whole fleet of tasks arrive at once; werkzeug keeps the default backlog.
         self.http.start()
         self.http.expect_request(re.compile(r"/v1/chat/completions")).respond_with_handler(
@@ -154,7 +154,7 @@ def cut_in_body() -> Response:
     )
 
 
-def endless(chunk: bytes = b" ", pause_s: float = 0.05, bound_s: float = 30.0) -> Response:
+def endless(chunk: bytes = b" ", pause_s: float = 0.05, bound_s: float = 5.0) -> Response:
     """A reply that never ends (as far as any test waits)."""
 
     def chunks() -> Iterator[bytes]:

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from judge.inference.chat import BudgetReachedError
+from judge.inference.pacing import Budget, Pacer, RateLimits
+
+
+def most_in_any_window(moments: list[tuple[float, float]], period_s: float) -> float:
+    """The largest sum of amounts within any window of the period."""
+    return max(
+        sum(amount for at, amount in moments if start <= at < start + period_s)
+        for start, _ in moments
+    )
+
+
+@pytest.mark.parametrize(("requests", "count"), [(20, 50), (3, 7), (1, 2)])
+def test_requests_hold_in_every_window(requests: int, count: int) -> None:
+    period_s = 1.0
+    sent: list[tuple[float, float]] = []
+
+    async def run() -> None:
+        pacer = Pacer(RateLimits(requests=requests, period_s=period_s))
+
+        async def one() -> None:
+            await pacer.admit(1)
+            sent.append((time.monotonic(), 1))
+
+        await asyncio.gather(*(one() for _ in range(count)))
+
+    asyncio.run(run())
+    assert len(sent) == count
+    assert most_in_any_window(sent, period_s) <= requests
+    # Not needlessly slow: within a factor of three of what the limit allows.
+    assert sent[-1][0] - sent[0][0] <= 3 * count / requests * period_s
+
+
+def test_tokens_hold_in_every_window_although_replies_are_longer_than_expected() -> None:
+    period_s, limit = 1.0, 20_000
+    used: list[tuple[float, float]] = []
+
+    async def run() -> None:
+        pacer = Pacer(RateLimits(tokens=limit, period_s=period_s), completion_tokens=100)
+
+        async def one(size: int) -> None:
+            await pacer.admit(size)
+            used.append((time.monotonic(), size + 400))
+            pacer.settle(size, size, 400)
+
+        await asyncio.gather(*(one(300 + 50 * (number % 7)) for number in range(80)))
+
+    asyncio.run(run())
+    # What exceeds the estimate is paid back by the calls that follow.
+    assert most_in_any_window(used, period_s) <= limit * 1.05
+
+
+def test_a_request_larger_than_the_bucket_gets_through() -> None:
+    pacer = Pacer(RateLimits(tokens=1000, period_s=0.2), completion_tokens=0)
+    started = time.monotonic()
+    asyncio.run(asyncio.wait_for(pacer.admit(900), 5))
+    assert 0.05 < time.monotonic() - started < 2
+
+
+def test_a_pause_holds_everybody_back() -> None:
+    async def run() -> float:
+        pacer = Pacer(RateLimits(requests=1000))
+        pacer.pause(0.3)
+        started = time.monotonic()
+        await asyncio.gather(*(pacer.admit(1) for _ in range(5)))
+        return time.monotonic() - started
+
+    assert 0.3 <= asyncio.run(run()) < 1.0
+
+
+def test_budget_counts_what_is_under_way() -> None:
+    budget = Budget(max_cost=1.0, max_tokens=1000)
+    with budget.reserve(600, 0.4):
+        with pytest.raises(BudgetReachedError), budget.reserve(600, 0.1):
+            pass
+        with budget.reserve(300, 0.5):
+            pass
+    budget.spend(900, 0.9)
+    with budget.reserve(100, 0.1):
+        pass
+    with pytest.raises(BudgetReachedError), budget.reserve(50, 0.2):
+        pass
+    with pytest.raises(BudgetReachedError), budget.reserve(101, 0.0):
+        pass
