@@ -170,7 +170,9 @@ def contestants(names: Sequence[str], jobs: int) -> Iterator[dict[str, Contestan
 def latency(arguments: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds of the yardstick job, warm: open, first case, next case, close."""
     request = RunRequest(
-        YARDSTICK, {"/mnt/data/input/1_1_input.xlsx": workbook()}, "/mnt/data/output/1_1_output.xlsx"
+        YARDSTICK,
+        {"/mnt/data/input/1_1_input.xlsx": workbook()},
+        "/mnt/data/output/1_1_output.xlsx",
     )
     times: dict[str, dict[str, list[float]]] = {}
     with contestants(arguments.contestants, 1) as opened:
@@ -240,7 +242,9 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
                 started = time.perf_counter()
                 results = run_all(contestant, part, arguments.jobs)
                 seconds[name] += time.perf_counter() - started
-                outcomes[name] += [(each.status.value, each.output_status.value) for each in results]
+                outcomes[name] += [
+                    (each.status.value, each.output_status.value) for each in results
+                ]
                 inner[name] += sum(each.wall_s for each in results)
                 time.sleep(0.5)
     plain = seconds.get("subprocess")
@@ -330,7 +334,7 @@ def footprint() -> dict[str, Any]:
     return {
         "resident_mib": round(int(Path("/proc/self/statm").read_text().split()[1]) / 256, 1),
         "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        "descriptors": len(os.listdir("/proc/self/fd")),
+        "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
         "threads": threading.active_count(),
         "children": int(children.stdout or 0) - 1,
         "containers": len(containers.stdout.split()),

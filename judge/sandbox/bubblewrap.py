@@ -170,9 +170,7 @@ class BubblewrapSandbox:
         SandboxError: no bubblewrap, or the python root is not built.
     """
 
-    def __init__(
-        self, *, jobs: int = 1, reuse: bool = False, control_groups: bool = True
-    ) -> None:
+    def __init__(self, *, jobs: int = 1, reuse: bool = False, control_groups: bool = True) -> None:
         bwrap = find_bwrap()
         if bwrap is None:
             raise SandboxError(

@@ -170,7 +170,7 @@ def _result(header: dict[str, Any], blobs: list[bytes], request: RunRequest) -> 
             survivors=facts.survivors,
             detail=detail,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SandboxError(f"the warden sent a reply that is none: {error!r}") from error
 
 

@@ -50,7 +50,15 @@ def load_attack(path: Path) -> Attack:
             break
         key, _, value = line[2:].partition(": ")
         head[key] = value
-    unknown = set(head) - {"property", "verdict", "limits", "survivors", "within_s", "next", "other"}
+    unknown = set(head) - {
+        "property",
+        "verdict",
+        "limits",
+        "survivors",
+        "within_s",
+        "next",
+        "other",
+    }
     assert not unknown, f"{path.name}: unknown {unknown}"
     limits: dict[str, float] = {}
     for part in head.get("limits", "").split():

@@ -361,8 +361,12 @@ def test_console_floods_are_bounded_and_counted(session: SandboxSession) -> None
             OutputStatus.SPECIAL,
         ),
         (
-            "import os; os.rmdir('/mnt/data/output'); os.symlink('/tmp', '/mnt/data/output');"
-            "open('/tmp/1_7_output.xlsx', 'w').write('x')",
+            """
+            import os
+            os.rmdir('/mnt/data/output')
+            os.symlink('/tmp', '/mnt/data/output')
+            open('/tmp/1_7_output.xlsx', 'w').write('x')
+            """,
             OutputStatus.LINK,
         ),
         ("import shutil; shutil.rmtree('/mnt/data/output')", OutputStatus.MISSING),
@@ -595,7 +599,9 @@ def test_paths_and_limits_may_change_from_run_to_run(session: SandboxSession) ->
         assert result.output == content, result.stderr
 
 
-@pytest.mark.parametrize("path", ["relative.xlsx", "/top.xlsx", "/usr/x", "/mnt/../etc/x", "/etc/x"])
+@pytest.mark.parametrize(
+    "path", ["relative.xlsx", "/top.xlsx", "/usr/x", "/mnt/../etc/x", "/etc/x"]
+)
 def test_paths_that_cannot_be_are_the_judges_fault(session: SandboxSession, path: str) -> None:
     with pytest.raises(SandboxError):
         run(session, "pass", files={path: b""})
@@ -640,7 +646,8 @@ while True:
     if payload == b"engines":
         import formualizer, formulas, ironcalc, openpyxl
     if payload == b"files":
-        payload = repr([path for path in ("/root/.ssh", "/etc/shadow") if os.path.exists(path)]).encode()
+        paths = ("/root/.ssh", "/etc/shadow")
+        payload = repr([path for path in paths if os.path.exists(path)]).encode()
     sys.stdout.buffer.write(struct.pack(">I", len(payload)) + payload)
     sys.stdout.buffer.flush()
 """

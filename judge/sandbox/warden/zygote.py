@@ -11,6 +11,7 @@ import gc
 import importlib
 import os
 import platform
+import signal
 from dataclasses import asdict
 from typing import Any
 
@@ -36,6 +37,8 @@ def main(config: dict[str, Any]) -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     kernel.forbid_inspection()
+    # the one signal that the interpreter handles: a solution with this very user could send it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Zygote(config, requests, replies).serve()
 
 

@@ -1,0 +1,106 @@
+"""What of the Docker backend needs no daemon."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import replace
+
+import pytest
+
+from judge.errors import SandboxError
+from judge.limits import GIB, Limits
+from judge.sandbox import docker
+from judge.sandbox.docker import ContainerStream, Owner, Shape
+from judge.sandbox.link import StreamEndedError
+
+
+def chunk(kind: int, data: bytes) -> bytes:
+    return bytes([kind, 0, 0, 0]) + struct.pack(">I", len(data)) + data
+
+
+def soon() -> float:
+    return time.monotonic() + 2
+
+
+@pytest.mark.parametrize("step", [1, 3, 8, 1000])
+def test_streams_are_taken_apart_however_they_arrive(step: int) -> None:
+    ours, theirs = socket.socketpair()
+    stream = ContainerStream(ours)
+    sent = chunk(1, b"ab") + chunk(2, b"warning") + chunk(1, b"") + chunk(1, b"cdef")
+    for position in range(0, len(sent), step):
+        theirs.sendall(sent[position : position + step])
+    assert stream.receive(3, soon()) == b"abc"
+    assert stream.receive(3, soon()) == b"def"
+    assert stream.complaint() == "warning"
+    theirs.close()
+    with pytest.raises(StreamEndedError):
+        stream.receive(1, soon())
+    stream.close()
+
+
+def test_nothing_in_time() -> None:
+    ours, theirs = socket.socketpair()
+    with pytest.raises(TimeoutError):
+        ContainerStream(ours).receive(1, time.monotonic() + 0.05)
+    with pytest.raises(TimeoutError):
+        ContainerStream(ours).receive(1, time.monotonic() - 1)
+    theirs.close()
+
+
+def test_sending_to_nobody() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with pytest.raises(StreamEndedError):
+        ContainerStream(ours).send(b"x" * 10_000_000, soon())
+
+
+def test_only_the_end_of_complaints_is_kept() -> None:
+    ours, theirs = socket.socketpair()
+    stream = ContainerStream(ours)
+    theirs.sendall(chunk(2, b"x" * 6000 + b"the end"))
+    assert stream.complaint().endswith("the end")
+    assert len(stream.complaint()) == 4096
+    theirs.close()
+
+
+def test_shapes() -> None:
+    roots = frozenset({"/mnt", "/tmp"})
+    made = Shape.of(Limits(), roots)
+    assert made.serves(made)
+    assert made.serves(replace(made, roots=frozenset({"/mnt"})))
+    assert not made.serves(replace(made, roots=roots | {"/workspace"}))
+    assert not made.serves(Shape.of(Limits(memory_bytes=4 * GIB), roots))
+    assert not made.serves(Shape.of(Limits(processes=5), roots))
+    assert made.serves(Shape.of(Limits(cpu_s=1, wall_s=2), roots))
+
+
+def test_owner_round_trip() -> None:
+    owner = Owner.this_process()
+    assert Owner.from_label(owner.label()) == owner
+    for text in ("", "a b c", "a b c d e", "a b c 5"):
+        assert Owner.from_label(text) is None
+
+
+def test_an_owner_is_known_gone_only_where_that_is_sure() -> None:
+    own = Owner.this_process()
+    assert not own.knows_gone(own)
+    assert own.knows_gone(replace(own, started="1"))  # the id was used again
+    assert own.knows_gone(replace(own, pid=2**22 + 1))
+    assert own.knows_gone(replace(own, boot="before"))
+    assert not own.knows_gone(replace(own, host="another", boot="before"))
+    assert not own.knows_gone(replace(own, pid=2**22 + 1, space="pid:[1]"))
+
+
+def test_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(SandboxError, match="no Docker daemon answers") as caught:
+        docker.connect()
+    assert caught.value.hint
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    with pytest.raises(SandboxError):
+        docker.connect()
+    monkeypatch.setenv("DOCKER_HOST", "nonsense://x")
+    with pytest.raises(SandboxError):
+        docker.connect()

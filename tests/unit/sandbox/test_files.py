@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from judge.sandbox.warden import files
+
+
+def test_place_makes_folders(tmp_path: Path) -> None:
+    files.place(f"{tmp_path}/a/b/c.txt", b"content")
+    assert (tmp_path / "a/b/c.txt").read_bytes() == b"content"
+
+
+def test_collect_a_plain_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    assert files.collect(f"{tmp_path}/file", 5) == ("collected", 5, b"12345")
+    assert files.collect(f"{tmp_path}/file", 4) == ("too_large", 5, None)
+
+
+def test_collect_what_is_no_plain_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "one").write_bytes(b"x")
+    (tmp_path / "other").hardlink_to(tmp_path / "one")
+    (tmp_path / "link_folder").symlink_to("folder")
+    (tmp_path / "folder/inner").write_bytes(b"x")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(tmp_path / "socket"))
+    expected = {
+        "nothing": "missing",
+        "nowhere/file": "missing",
+        "file/below": "missing",
+        "folder": "not_a_file",
+        "link": "link",
+        "dangling": "link",
+        "one": "link",
+        "link_folder/inner": "link",
+        "fifo": "special",
+        "socket": "special",
+    }
+    found = {name: files.collect(f"{tmp_path}/{name}", 100) for name in expected}
+    assert {name: result[0] for name, result in found.items()} == expected
+    assert all(result[2] is None for result in found.values())
+
+
+def test_collect_without_permission(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "file").chmod(0)
+    assert files.collect(f"{tmp_path}/file", 10)[2] == b"x"
+
+
+def test_collect_a_sparse_file_costs_nothing(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(1 << 40)
+    assert files.collect(f"{tmp_path}/file", 10) == ("too_large", 1 << 40, None)
+
+
+def test_clear_takes_everything_but_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    outside = tmp_path / "outside"
+    (root / "a/b/c").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    (root / "a/b/c/file").write_text("x")
+    (root / "a/link").symlink_to(outside)
+    (root / "link").symlink_to(outside)
+    os.mkfifo(root / "a/fifo")
+    (root / "a/b").chmod(0)
+    (root / "a").chmod(0)
+    files.clear(str(root))
+    assert list(root.iterdir()) == []
+    assert (outside / "kept").exists()
+
+
+def test_clear_is_not_recursive(tmp_path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        for _ in range(3000):
+            Path("x" * 50).mkdir()
+            os.chdir("x" * 50)
+    finally:
+        os.chdir(here)
+    files.clear(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_is_full(tmp_path: Path) -> None:
+    assert not files.is_full([str(tmp_path), "/nowhere"])

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from judge.errors import SandboxError
+from judge.sandbox import elf, roots
+
+
+def test_pins_are_exact_and_hashed() -> None:
+    for name in ("solutions", "engines"):
+        text = roots.lock_text(name)
+        heads = [line for line in text.splitlines() if line and not line[0].isspace()]
+        heads = [line for line in heads if not line.startswith("#")]
+        assert heads
+        assert all("==" in line and line.endswith("\\") for line in heads)
+        assert text.count("--hash=sha256:") >= len(heads)
+    assert {"openpyxl", "pandas", "numpy", "xlsxwriter", "python-calamine"} <= set(roots.pins())
+
+
+def test_packages_that_both_want_have_one_version() -> None:
+    solutions, engines = roots.pins("solutions"), roots.pins("engines")
+    common = set(solutions) & set(engines)
+    assert common
+    assert {name: solutions[name] for name in common} == {name: engines[name] for name in common}
+
+
+def test_a_lock_without_some_packages() -> None:
+    kept = roots.lock_without("engines", {"numpy"})
+    assert "\nnumpy==" not in f"\n{kept}"
+    assert "ironcalc==" in kept
+    assert kept.count("--hash") < roots.lock_text("engines").count("--hash")
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path))
+    assert roots.cache_folder() == tmp_path
+    assert roots.python_root().parent == tmp_path / "roots"
+    monkeypatch.delenv("JUDGE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert roots.cache_folder() == tmp_path / "cache" / "judge"
+
+
+def test_a_fresh_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "roots" / "python-1"
+
+    def fail() -> None:
+        with roots.fresh_folder(target) as work:
+            (work / "half").write_text("x")
+            raise ValueError("half-way")
+
+    with pytest.raises(ValueError, match="half-way"):
+        fail()
+    assert list(target.parent.iterdir()) == []
+    with roots.fresh_folder(target) as work:
+        (work / "whole").write_text("x")
+        assert not target.exists()
+    assert [path.name for path in target.parent.iterdir()] == ["python-1"]
+    assert (target / "whole").exists()
+    with roots.fresh_folder(target) as work:
+        (work / "other").write_text("x")
+    assert [path.name for path in target.iterdir()] == ["other"]
+
+
+def test_a_step_that_fails_names_the_root(tmp_path: Path) -> None:
+    with (
+        pytest.raises(SandboxError, match="python-1 could not be made"),
+        roots.fresh_folder(tmp_path / "python-1"),
+    ):
+        (tmp_path / "nowhere" / "file").write_text("x")
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("x")
+    with (
+        pytest.raises(SandboxError, match="cannot be written") as caught,
+        roots.fresh_folder(blocked / "roots" / "python-1"),
+    ):
+        pass
+    assert "JUDGE_CACHE" in str(caught.value.hint)
+
+
+def test_pip_that_fails_shows_the_end_of_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        roots, "pip_command", lambda: [sys.executable, "-c", "raise SystemExit('no index answers')"]
+    )
+    with pytest.raises(SandboxError, match="no index answers") as caught:
+        roots.run_pip("install", "x")
+    assert caught.value.hint
+
+
+def test_loader_and_libraries_of_this_interpreter() -> None:
+    program = Path(sys.executable).resolve()
+    loader = elf.loader_of(program)
+    assert loader.exists()
+    names = {path.name for path in elf.libraries_of([program, Path(__file__)], loader)}
+    assert any(name.startswith("libc.") for name in names)
+
+
+def test_what_is_no_program(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    with pytest.raises(SandboxError):
+        elf.loader_of(script)
+
+
+def test_the_digest_is_stable_between_processes() -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "from judge.sandbox import roots; print(roots.python_digest())",
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert said == roots.python_digest()

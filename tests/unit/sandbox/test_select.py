@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judge.errors import SandboxError, UsageError
+from judge.sandbox import bubblewrap, open_sandbox, probe_sandboxes
+
+
+@pytest.fixture
+def no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+
+
+@pytest.fixture
+def nothing_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path))
+
+
+def test_unknown_kind() -> None:
+    with pytest.raises(UsageError, match="podman"):
+        open_sandbox("podman")
+
+
+@pytest.mark.usefixtures("no_daemon", "nothing_built")
+def test_nothing_to_be_had_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("auto", "bubblewrap"):
+        with pytest.raises(SandboxError) as caught:
+            open_sandbox(kind)
+        assert caught.value.hint
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: None)
+    with pytest.raises(SandboxError, match=r"Docker: .*bubblewrap: .*not installed"):
+        open_sandbox("auto")
+
+
+@pytest.mark.usefixtures("no_daemon", "nothing_built")
+def test_findings_name_what_mends() -> None:
+    findings = {finding.name: finding for finding in probe_sandboxes()}
+    assert not findings["Docker daemon"].ok
+    assert findings["Docker daemon"].mend
+    root = findings["Python root for bubblewrap"]
+    assert (root.ok, root.mend) == (False, "judge sandbox build")
+    assert not any(finding.ok and finding.provides_sandbox for finding in findings.values())
+
+
+@pytest.mark.usefixtures("no_daemon")
+def test_a_kernel_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a namespace' >&2\nexit 1\n"
+    )
+    refusing.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: str(refusing))
+    with pytest.raises(SandboxError, match="No permissions") as caught:
+        open_sandbox("bubblewrap")
+    assert caught.value.hint
