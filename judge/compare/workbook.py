@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import openpyxl
@@ -23,23 +22,20 @@ class ReferenceWorkbook:
 
     Args:
         data: the file's bytes.
+        formulas: read the formulas too, which takes another pass over the whole file.
 
     Raises:
         WorkbookError: openpyxl cannot read it.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, *, formulas: bool = True) -> None:
         self._values = _load(data, data_only=True)
+        self._formulas = _load(data, data_only=False) if formulas else None
 
     @property
     def sheet_names(self) -> tuple[str, ...]:
         """Worksheets in workbook order, without chart sheets."""
         return tuple(sheet.title for sheet in self._values.worksheets)
-
-    @cached_property
-    def _formulas(self) -> Any:
-        return _load(self._data, data_only=False)
 
     def cells(self, cell_range: CellRange) -> Mapping[tuple[int, int], Cell]:
         """The stored cells of a range by (row, column), 1-based.
@@ -47,7 +43,9 @@ class ReferenceWorkbook:
         Unlike our reader, openpyxl puts the target of a hyperlink into a blank cell.
         """
         sheet = self._values[cell_range.sheet]
-        formulas = self._formulas[cell_range.sheet]
+        written = {}
+        if self._formulas is not None:
+            written = self._formulas[cell_range.sheet]._cells  # noqa: SLF001
         found: dict[tuple[int, int], Cell] = {}
         for (row, column), cell in sheet._cells.items():  # noqa: SLF001 - asking makes cells
             if not (
@@ -55,8 +53,7 @@ class ReferenceWorkbook:
                 and cell_range.min_column <= column <= cell_range.max_column
             ):
                 continue
-            written = formulas._cells.get((row, column))  # noqa: SLF001
-            formula, array_range = _formula(written)
+            formula, array_range = _formula(written.get((row, column)))
             found[row, column] = Cell(
                 row=row,
                 column=column,

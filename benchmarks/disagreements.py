@@ -1,0 +1,147 @@
+"""Lists every recorded pair on which ``standard`` and ``official`` disagree, with the reason.
+
+    python benchmarks/disagreements.py DATA [--out docs/disagreements.md]
+
+DATA is the folder with the published suites and the recorded verdicts. Formulas are not computed:
+both profiles see the values that stand in the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.pairs import Pair, compare_pair, recorded_pairs
+from judge.compare.comparison import Comparison, DifferenceClass
+from judge.compare.render import range_name
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A pair on which the two profiles disagree.
+
+    Attributes:
+        pair: the pair.
+        standard, official: what the profiles say.
+        reason: why they differ, in a line that is the same for the same cause.
+    """
+
+    pair: Pair
+    standard: bool
+    official: bool
+    reason: str
+
+
+def disagreements(pairs: Iterable[Pair]) -> list[Disagreement]:
+    """The pairs on which the profiles disagree, in their order."""
+    found = []
+    for pair in pairs:
+        standard = compare_pair(pair, "standard")
+        if standard.official_equal == standard.equal:
+            continue
+        official = compare_pair(pair, "official")
+        found.append(
+            Disagreement(pair, standard.equal, official.equal, _reason(pair, standard, official))
+        )
+    return found
+
+
+def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:
+    if any("falls over" in note for note in official.notes):
+        return f"the script falls over at the position {pair.position!r}"
+    if any("lacks a sheet" in note for note in official.notes):
+        return f"the script looks for a sheet that is not there: {pair.position!r}"
+    if set(standard.ranges) != set(official.ranges):
+        meant = ", ".join(map(range_name, standard.ranges))
+        read = ", ".join(map(range_name, official.ranges)) or "no cell"
+        if len(official.ranges) < len(standard.ranges):
+            return f"the script compares less than {pair.position!r} says: {read}, not {meant}"
+        return f"the script compares {read} where {meant} is meant"
+    if set(standard.difference_counts) == {DifferenceClass.NOT_CALCULATED}:
+        return "the answer is a formula without a value, which the script takes for a blank cell"
+    return "values: " + ", ".join(sorted(kind.value for kind in _counts(standard, official)))
+
+
+def _counts(standard: Comparison, official: Comparison) -> Iterable[DifferenceClass]:
+    return (standard if official.equal else official).difference_counts
+
+
+# -- the document ----------------------------------------------------------------------------------
+
+
+def document(found: list[Disagreement], total: int) -> str:
+    """The list as Markdown."""
+    accepted = sum(each.standard for each in found)
+    lines = [
+        "# Where `standard` and `official` disagree",
+        "",
+        f"Of the {total:,} recorded pairs of workbooks of SpreadsheetBench, the two profiles",
+        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script does",
+        f"not, and rejects {len(found) - accepted} that it accepts. Written by",
+        "`benchmarks/disagreements.py`; formulas are not computed here.",
+        "",
+    ]
+    for accepts in (False, True):
+        title = "accepts, the script does not" if accepts else "rejects, the script accepts"
+        lines += [f"## `standard` {title}", ""]
+        lines += _table("task", "pairs", "what they are", "reason")
+        lines += [*_grouped(found, accepts), ""]
+    words = {True: "accepts", False: "rejects"}
+    lines += ["## Every pair", "", *_table("task", "gold", "answer", "`standard`", "script")]
+    lines += [
+        _row(
+            each.pair.task,
+            each.pair.gold.name,
+            each.pair.prediction.name,
+            words[each.standard],
+            words[each.official],
+        )
+        for each in found
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _grouped(found: list[Disagreement], accepts: bool) -> list[str]:
+    groups: dict[tuple[str, str], list[Disagreement]] = defaultdict(list)
+    for each in found:
+        if each.standard is accepts:
+            groups[each.pair.task, each.reason].append(each)
+    rows = []
+    for (task, reason), members in sorted(groups.items()):
+        kinds = Counter(each.pair.kind for each in members)
+        named = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))
+        rows.append(_row(task, str(len(members)), named, reason))
+    return rows
+
+
+def _table(*titles: str) -> list[str]:
+    return [_row(*titles), "|" + "---|" * len(titles)]
+
+
+def _row(*texts: str) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Writes the document, or prints it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args(arguments)
+    pairs = list(recorded_pairs(options.data))
+    text = document(disagreements(pairs), len(pairs))
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        options.out.write_text(text, encoding="utf-8")
+        print(f"{options.out}: written")
+
+
+if __name__ == "__main__":
+    main()

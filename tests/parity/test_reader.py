@@ -1,0 +1,125 @@
+"""Our reader against openpyxl over the workbooks of the published suites, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from benchmarks.pairs import SUITE, VERIFIED, golds
+from judge.compare.cell import Cell, CellRange
+from judge.compare.checker import prepare
+from judge.compare.reader import Workbook, open_workbook
+from judge.compare.workbook import ReferenceWorkbook
+from judge.errors import WorkbookError
+from judge.task import CheckerSpec
+
+pytestmark = pytest.mark.data
+
+MAX_ROW, MAX_COLUMN = 1_048_576, 16_384
+
+
+@dataclass
+class Tally:
+    workbooks: int = 0
+    cells: int = 0
+    linked: int = 0
+    unread: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def hold_against_openpyxl(paths: Iterable[Path], *, formulas: bool) -> Tally:
+    """Compares every cell of every worksheet: value, type, number format, and the formula."""
+    tally = Tally()
+    for path in paths:
+        data = path.read_bytes()
+        ours = open_workbook(data)
+        try:
+            theirs = ReferenceWorkbook(data, formulas=formulas)
+        except WorkbookError as error:
+            tally.unread.append(f"{path.name}: {error.message}")
+            continue
+        tally.workbooks += 1
+        assert ours.sheet_names == theirs.sheet_names, path
+        for sheet in ours.sheet_names:
+            everything = CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+            found, expected = ours.cells(everything), theirs.cells(everything)
+            for row, column in found.keys() | expected.keys():
+                first, second = found.get((row, column)), expected.get((row, column))
+                tally.cells += 1
+                if _same(first, second, formulas):
+                    continue
+                # openpyxl puts the target of a link into a blank cell; Excel does not show it.
+                if (first is None or first.value is None) and theirs.is_linked(
+                    everything, row, column
+                ):
+                    tally.linked += 1
+                    continue
+                tally.wrong.append(f"{path.name} {sheet} {row},{column}: {first} {second}")
+    return tally
+
+
+def _same(first: Cell | None, second: Cell | None, formulas: bool) -> bool:
+    one, other = _facts(first, formulas), _facts(second, formulas)
+    return one == other and type(one[0]) is type(other[0])
+
+
+def _facts(cell: Cell | None, formulas: bool) -> tuple[object, ...]:
+    if cell is None:
+        return None, None, None, None
+    number_format = cell.number_format if cell.value is not None else None
+    formula = cell.formula.casefold() if formulas and cell.formula is not None else None
+    return cell.value, number_format, formula, cell.array_range if formulas else None
+
+
+def workbooks(data: Path) -> Iterator[Path]:
+    for suite in (SUITE, VERIFIED):
+        yield from sorted((data / suite / "spreadsheet").glob("*/*.xlsx"))
+
+
+def test_a_sample_of_whole_workbooks_with_their_formulas(judge_data: Path) -> None:
+    tally = hold_against_openpyxl(list(workbooks(judge_data))[5::40], formulas=True)
+    assert not tally.wrong
+    assert tally.workbooks > 45
+    assert tally.cells > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_cell_of_every_workbook(judge_data: Path) -> None:
+    tally = hold_against_openpyxl(workbooks(judge_data), formulas=False)
+    assert not tally.wrong
+    assert not tally.unread
+    assert tally.workbooks > 2000
+    assert tally.cells > 1_500_000
+
+
+def test_the_cells_of_every_answer_range_are_those_of_the_whole_sheet(judge_data: Path) -> None:
+    """Reading a range gives what reading the whole sheet gives, wherever the range lies."""
+    wrong = []
+    for path, position, answer_sheet in list(golds(judge_data / SUITE))[::3]:
+        ranged, whole = open_workbook(path), open_workbook(path)
+        for each in _ranges(ranged, position, answer_sheet):
+            everything = whole.cells(CellRange(each.sheet, 1, 1, MAX_ROW, MAX_COLUMN))
+            within = {
+                place: cell
+                for place, cell in everything.items()
+                if each.min_row <= place[0] <= each.max_row
+                and each.min_column <= place[1] <= each.max_column
+            }
+            if dict(ranged.cells(each)) != within:
+                wrong.append((path.name, each))
+    assert not wrong
+
+
+def _ranges(workbook: Workbook, position: str, answer_sheet: str | None) -> tuple[CellRange, ...]:
+    plan = prepare(
+        CheckerSpec(),
+        answer_position=position,
+        answer_sheet=answer_sheet,
+        gold=workbook,
+        output=None,
+    )
+    return plan.gold_ranges
