@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
@@ -76,3 +77,53 @@ def info(sandbox: str, as_json: bool) -> None:
         click.echo(f"  {title}:")
         for name, value in sorted(entries.items()):
             click.echo(f"    {name}: {value}")
+
+
+@sandbox.command()
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as JSON on stdout.")
+def attack(sandbox: str, as_json: bool) -> None:
+    """Run hostile programs against this machine's sandbox and say what held.
+
+    Exits with 5 where something did not hold.
+    """
+    if not attack_and_print(sandbox, as_json=as_json):
+        click.get_current_context().exit(5)
+
+
+def attack_and_print(kind: str, *, as_json: bool) -> bool:
+    """Runs the self-test of the sandbox and prints what held.
+
+    Args:
+        kind: ``auto``, ``docker`` or ``bubblewrap``.
+        as_json: one JSON document rather than lines for people.
+
+    Returns:
+        Whether everything held.
+
+    Raises:
+        SandboxError: no sandbox can be had.
+    """
+    from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
+
+    opened = open_sandbox(kind)
+    outcomes = []
+    try:
+        for outcome in selftest.attack(opened):
+            outcomes.append(outcome)
+            if not as_json:
+                mark = click.style("held  ", fg="green")
+                if not outcome.held:
+                    mark = click.style("FAILED", fg="red", bold=True)
+                click.echo(f"  {mark} {outcome.name}: {outcome.detail or outcome.attacked}")
+        backend = opened.info.backend
+    finally:
+        opened.close()
+    held = all(outcome.held for outcome in outcomes)
+    if as_json:
+        document = {"backend": backend, "held": held, "attacks": [asdict(o) for o in outcomes]}
+        click.echo(json.dumps(document, ensure_ascii=False))
+    else:
+        count = sum(outcome.held for outcome in outcomes)
+        click.echo(f"{backend}: held against {count} of {len(outcomes)} attacks")
+    return held

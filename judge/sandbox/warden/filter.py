@@ -3,7 +3,7 @@
 Assembled by hand for x86_64 and aarch64, since the library that does it is seldom there. Refused
 calls fail with EPERM rather than kill, so a library that probes for a feature goes on without it.
 
-Beyond what Docker's default profile refuses, this one refuses io_uring, ptrace and reading other
+It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading other
 processes' memory, every namespace, System V and POSIX message IPC (it outlives a process), memfd
 (memory that no resident-set counter sees), and sockets other than local and internet ones (vsock
 and netlink reach past a network namespace).
@@ -110,7 +110,15 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
     "sysfs": (139, None),
     "ustat": (136, None),
+    "get_mempolicy": (239, 236),
+    "mbind": (237, 235),
+    "set_mempolicy": (238, 237),
+    "create_module": (174, None),
+    "get_kernel_syms": (177, None),
+    "query_module": (178, None),
 }
+_FIRST_UNKNOWN = 450
+"""Calls newer than these tables: the C library does without them."""
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)  # its flags are in memory, where a filter cannot look; C libraries fall back
 _SOCKET = (41, 198)
@@ -141,6 +149,8 @@ def assemble(machine: str | None = None) -> bytes:
     if machine == "x86_64":
         lines += [_instruction(_JUMP_AT_LEAST, _X32_BIT, if_false=1), refuse]
     lines += [
+        _instruction(_JUMP_AT_LEAST, _FIRST_UNKNOWN, if_false=1),
+        _instruction(_RETURN, _ERRNO | errno.ENOSYS),
         _instruction(_JUMP_EQUAL, _CLONE3[column], if_false=1),
         _instruction(_RETURN, _ERRNO | errno.ENOSYS),
         _instruction(_JUMP_EQUAL, _CLONE[column], if_false=4),
