@@ -83,20 +83,24 @@ class Journal:
 
     def __init__(self, store: RunDirectory, budget: Budget) -> None:
         self._store = store
-        self._replies: dict[CallKey, dict[str, Any]] = {}
+        self._replies: dict[CallKey, Mapping[str, Any]] = {}
         for record in store.read_records(CALLS_FILE):
             call: dict[str, Any] = record
             budget.spend(int(call.get("tokens") or 0), float(call.get("cost") or 0.0))
-            if isinstance(call.get("reply"), dict):
-                self._replies[_key_of(call)] = call
+            self._remember(call)
 
-    def find(self, key: CallKey) -> dict[str, Any] | None:
+    def find(self, key: CallKey) -> Mapping[str, Any] | None:
         """The record of a call that has been answered."""
         return self._replies.get(key)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Writes a call down."""
+        """Writes a call down; one that was answered is found from now on."""
         self._store.append(CALLS_FILE, record)
+        self._remember(record)
+
+    def _remember(self, call: Mapping[str, Any]) -> None:
+        if isinstance(call.get("reply"), dict):
+            self._replies[_key_of(call)] = call
 
 
 def _key_of(call: Mapping[str, Any]) -> CallKey:
@@ -200,6 +204,7 @@ class Asker:
                     "error": error.kind,
                     "message": error.message,
                     "attempts": error.attempts,
+                    "cost": 0.0,
                     "faults": list(error.faults),
                 }
                 context.journal.append(record)

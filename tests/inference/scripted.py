@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
+import logging
 import re
 import socket
 import threading
@@ -54,6 +57,16 @@ class Seen:
         return str(self.messages[0]["content"])
 
 
+@functools.cache
+def _shared_server() -> HTTPServer:
+    """One server for all tests of the process: stopping one takes half a second."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = HTTPServer(threaded=True)
+    server.start()
+    atexit.register(server.stop)
+    return server
+
+
 @dataclass
 class ScriptedServer:
     """Answers each request as the script says.
@@ -64,13 +77,11 @@ class ScriptedServer:
     """
 
     script: Script
-    http: HTTPServer = field(default_factory=lambda: HTTPServer(threaded=True))
+    http: HTTPServer = field(default_factory=_shared_server)
     seen: list[Seen] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Self:
-        # Connections of a whole fleet of tasks arrive at once; werkzeug keeps the default backlog.
-        self.http.start()
         self.http.expect_request(re.compile(r"/v1/chat/completions")).respond_with_handler(
             self._answer
         )
@@ -80,8 +91,6 @@ class ScriptedServer:
 
     def __exit__(self, *_: object) -> None:
         self.http.clear()
-        if self.http.is_running():
-            self.http.stop()
 
     @property
     def url(self) -> str:
