@@ -33,7 +33,7 @@ class SelfTest:
         name: short name.
         attacked: the property that it attacks, for people.
         program: the program.
-        status: how the run must end.
+        statuses: how the run may end.
         output: what must stand at the output path.
         survivors: how many processes must have been ended with it; None: any number.
     """
@@ -41,7 +41,7 @@ class SelfTest:
     name: str
     attacked: str
     program: str
-    status: RunStatus = RunStatus.OK
+    statuses: tuple[RunStatus, ...] = (RunStatus.OK,)
     output: OutputStatus = OutputStatus.MISSING
     survivors: int | None = None
 
@@ -63,6 +63,9 @@ class Outcome:
     detail: str = ""
 
 
+_OUT_OF_TIME = (RunStatus.CPU_LIMIT, RunStatus.WALL_LIMIT)
+"""On a busy machine the clock may be first."""
+
 SELF_TESTS = (
     SelfTest(
         "fork bomb",
@@ -75,7 +78,7 @@ SELF_TESTS = (
             except OSError:
                 pass
         """,
-        RunStatus.CPU_LIMIT,
+        _OUT_OF_TIME,
     ),
     SelfTest(
         "daemon",
@@ -99,7 +102,7 @@ SELF_TESTS = (
         while True:
             kept.append(b"x" * 2**20)
         """,
-        RunStatus.MEMORY_LIMIT,
+        (RunStatus.MEMORY_LIMIT,),
     ),
     SelfTest(
         "memory in a child",
@@ -112,13 +115,13 @@ SELF_TESTS = (
                 kept.append(b"x" * 2**20)
         os.wait()
         """,
-        RunStatus.MEMORY_LIMIT,
+        (RunStatus.MEMORY_LIMIT,),
     ),
     SelfTest(
         "sleep",
         "time by the clock is bounded",
         "import time; time.sleep(100)",
-        RunStatus.WALL_LIMIT,
+        (RunStatus.WALL_LIMIT,),
     ),
     SelfTest(
         "disk",
@@ -129,7 +132,7 @@ SELF_TESTS = (
             number += 1
             open(f"/tmp/{number}", "w").close()
         """,
-        RunStatus.DISK_LIMIT,
+        (RunStatus.DISK_LIMIT,),
     ),
     SelfTest(
         "flood",
@@ -139,7 +142,7 @@ SELF_TESTS = (
         while True:
             os.write(1, b"x" * 65536)
         """,
-        RunStatus.CPU_LIMIT,
+        _OUT_OF_TIME,
     ),
     SelfTest(
         "network",
@@ -311,8 +314,8 @@ def _attack_once(sandbox: Sandbox, test: SelfTest) -> Outcome:
         except SandboxError as error:
             return Outcome(test.name, test.attacked, held=False, detail=error.message)
     detail = _reached(result)
-    if not detail and result.status is not test.status:
-        detail = f"ended as {result.status}, not as {test.status}: {result.detail}"
+    if not detail and result.status not in test.statuses:
+        detail = f"ended as {result.status}, not as {test.statuses[0]}: {result.detail}"
     if not detail and result.output_status is not test.output:
         detail = f"the output was {result.output_status}, not {test.output}"
     if not detail and test.survivors not in (None, result.survivors):

@@ -3,10 +3,10 @@
 Assembled by hand for x86_64 and aarch64, since the library that does it is seldom there. Refused
 calls fail with EPERM rather than kill, so a library that probes for a feature goes on without it.
 
-It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading other
-processes' memory, every namespace, System V and POSIX message IPC (it outlives a process), memfd
-(memory that no resident-set counter sees), and sockets other than local and internet ones (vsock
-and netlink reach past a network namespace).
+It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading
+other processes' memory, System V and POSIX message IPC (it outlives a process), memfd (memory that
+no resident-set counter sees), and sockets other than local and internet ones (vsock and netlink
+reach past a network namespace).
 """
 
 from __future__ import annotations
