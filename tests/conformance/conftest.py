@@ -21,6 +21,14 @@ BACKENDS: dict[str, Callable[[], Sandbox]] = {
 }
 
 
+def open_or_skip(name: str) -> Sandbox:
+    """Opens a backend, or skips the test where it cannot be had."""
+    try:
+        return BACKENDS[name]()
+    except SandboxError as error:
+        pytest.skip(f"{name}: {error.message} ({error.hint})")
+
+
 @pytest.fixture(
     scope="session",
     params=[
@@ -28,10 +36,7 @@ BACKENDS: dict[str, Callable[[], Sandbox]] = {
     ],
 )
 def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    try:
-        opened = BACKENDS[request.param]()
-    except SandboxError as error:
-        pytest.skip(f"{request.param}: {error.message} ({error.hint})")
+    opened = open_or_skip(request.param)
     yield opened
     opened.close()
 
