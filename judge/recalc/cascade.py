@@ -23,11 +23,9 @@ from judge.recalc.engines import FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 
-QUICK_S = 1.0
-"""How long the quick engines get where LibreOffice is asked only if they do not settle it."""
-
-BESIDE_S = 0.4
-"""How long they get where LibreOffice is asked anyway, and they are only to be compared."""
+QUICK_S = 0.15
+"""How long each quick engine gets at first where LibreOffice is there; real workbooks that take
+them longer are computed by LibreOffice in the meantime. What they are needed for is asked again."""
 
 SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
 """Errors that the quick engines do not show merely because something is missing in them."""
@@ -123,42 +121,55 @@ class _Inquiry:
         self._outcome = Outcome()
         self._answers: dict[str, EngineResult] = {}
         self._silent: dict[str, str] = {}
+        self._fell_over: dict[str, float] = {}
+        """Engines without an answer -> the seconds that they were given."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
         self._disagreements = 0
 
     def run(self) -> Outcome:
+        question = self._question
         office = LIBREOFFICE in self._engines
-        if office and not self._on_sure_ground():
+        left = set(question.formulas)
+        if not office:
+            self._ask_pair(question.timeout_s)
+            left = self._take_agreed(left)
+        elif self._on_sure_ground():
+            self._ask_pair(QUICK_S)
+            left = self._take_agreed(left)
+            if left:
+                self._ask(LIBREOFFICE, question.timeout_s)
+        else:
             # LibreOffice will be asked whatever the others say: so it starts with them.
             with ThreadPoolExecutor(max_workers=1) as beside:
-                asked = beside.submit(self._ask, LIBREOFFICE, self._question.timeout_s)
-                self._ask_pair(patience=BESIDE_S)
+                asked = beside.submit(self._ask, LIBREOFFICE, question.timeout_s)
+                self._ask_pair(QUICK_S)
                 asked.result()
-            left = set(self._question.formulas)
-        else:
-            self._ask_pair(patience=QUICK_S if office else None)
-            left = self._take_agreed(set(self._question.formulas))
-            if left and office:
-                self._ask(LIBREOFFICE, self._question.timeout_s)
+        if office and any(self._needs_second_opinion(cell) for cell in left):
+            self._ask_pair(question.timeout_s)
         left = {cell for cell in sorted(left) if not self._decide(cell)}
         if left and FORMULAS in self._engines:
-            self._ask(FORMULAS, self._question.timeout_s)
+            self._ask(FORMULAS, question.timeout_s)
             left = {cell for cell in sorted(left) if not self._decide_without_office(cell)}
         for cell in sorted(left):
             self._outcome.failed[cell] = self._why_not(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
+        self._outcome.complete = not any(
+            seconds >= question.timeout_s for seconds in self._fell_over.values()
+        )
         return self._outcome
 
-    def _ask_pair(self, patience: float | None) -> None:
-        limit_s = self._question.timeout_s
+    def _ask_pair(self, limit_s: float) -> None:
+        """Asks the quick engines that have not answered yet."""
         for name in PAIR_ENGINES:
-            if name in self._engines:
-                self._ask(name, limit_s if patience is None else min(limit_s, patience))
+            waited = self._fell_over.get(name, 0.0)
+            if name in self._engines and name not in self._answers and waited < limit_s:
+                self._ask(name, limit_s)
 
     def _ask(self, name: str, timeout_s: float) -> None:
         question = self._question
+        timeout_s = min(timeout_s, question.timeout_s)
         try:
             self._answers[name] = self._engines[name].compute(
                 question.workbook, self._ranges, timeout_s=timeout_s, dialect=question.dialect
@@ -166,8 +177,16 @@ class _Inquiry:
         except EngineUnavailableError:
             raise
         except RecalcError as error:
-            self._outcome.complete = False
+            self._fell_over[name] = timeout_s
             self._silent[name] = error.message
+
+    def _needs_second_opinion(self, cell: CellRef) -> bool:
+        """Whether LibreOffice's word on a cell can be overruled, or there is none."""
+        word = self._word(LIBREOFFICE, cell)
+        if word is None or (isinstance(word, ErrorValue) and word.code in COARSE_ERRORS):
+            return True
+        functions = traits(self._question.formulas[cell]).functions
+        return bool(self._trust.weak(LIBREOFFICE, functions))
 
     def _on_sure_ground(self) -> bool:
         """Whether an agreement of the pair would be taken without asking LibreOffice."""

@@ -25,7 +25,7 @@ from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
 from judge.compare.reader import Workbook
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, Outcome, Question
+from judge.recalc.cascade import Cascade, Outcome, Question, address
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.dependency import Footing, FormulaIndex, footing
 from judge.recalc.engines import INSTALL_COMMAND
@@ -188,7 +188,7 @@ class Recalculator:
         """Values, and whether another run would compute the same."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         rests_on = footing(((cell.ref.sheet, cell.source) for cell in cells), index)
-        notes = self._notes(rests_on)
+        notes = [*self._notes(rests_on), *_intersections(cells)]
         question = Question(
             workbook=workbook.data,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
@@ -248,6 +248,21 @@ class Recalculator:
         """Ends the engines; safe to call twice."""
         for engine in self._engines:
             engine.close()
+
+
+def _intersections(cells: Sequence[WantedCell]) -> list[str]:
+    """Notes formulas that would give more as array formulas, and are none."""
+    found = [
+        cell.ref
+        for cell in cells
+        if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
+    ]
+    if not found:
+        return []
+    return [
+        f"{len(found)} formulas take a range where Excel wants one value and are no array "
+        f"formulas, so that Excel takes the cell of their own row or column: {address(min(found))}"
+    ]
 
 
 def _nobody(cells: Sequence[WantedCell]) -> Outcome:

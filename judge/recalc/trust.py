@@ -14,7 +14,7 @@ from judge.recalc.engines import FORMUALIZER, IRONCALC
 PAIR = "pair"
 """Name under which the table counts the cells on which IronCalc and formualizer agree."""
 
-PAIR_ENGINES = (IRONCALC, FORMUALIZER)
+PAIR_ENGINES = (FORMUALIZER, IRONCALC)
 
 LEAST_EVIDENCE = 3
 """Cells of different formulas that a function needs before its figures say anything."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-_SHARED = ("common", "dialect")
+_SHARED = ("common", "children", "dialect")
 
 _TEMPLATE = """\
 import sys, types

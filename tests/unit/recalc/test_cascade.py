@@ -81,7 +81,7 @@ def test_elsewhere_libreoffice_is_believed(formula: str, array_range: str | None
     )
     assert value == 9
     assert outcome.used == {"libreoffice"}
-    assert "engines disagree in S!A1: libreoffice 9, ironcalc 5, formualizer 5" in outcome.notes[0]
+    assert "engines disagree in S!A1: libreoffice 9, formualizer 5, ironcalc 5" in outcome.notes[0]
 
 
 def test_a_pair_that_disagrees_asks_libreoffice() -> None:
@@ -178,9 +178,19 @@ def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
         "=SUM(A2)", libreoffice=4, ironcalc=RecalcError("ironcalc: boom"), formualizer=4
     )
     assert value == 4
-    assert not outcome.complete
-    value, _, _ = ask("=CELL(A2)", ironcalc=RecalcError("ironcalc: boom"))
+    assert outcome.complete
+    value, outcome, _ = ask("=CELL(A2)", ironcalc=RecalcError("ironcalc: boom"))
     assert value == "ironcalc: boom (CELL)"
+    assert not outcome.complete
+
+
+def test_a_quick_engine_that_was_slow_is_asked_again_only_where_it_matters() -> None:
+    slow = RecalcError("ironcalc: took longer")
+    _, _, engines = ask("=SUM(A2)", libreoffice=4, ironcalc=slow, formualizer=4)
+    assert len(engines["ironcalc"].asked) == 1
+    _, outcome, engines = ask("=SUM(A2)", libreoffice=VALUE, ironcalc=slow, formualizer=4)
+    assert len(engines["ironcalc"].asked) == 2
+    assert not outcome.complete
 
 
 def test_an_engine_that_cannot_be_started_is_our_fault() -> None:

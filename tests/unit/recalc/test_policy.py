@@ -200,6 +200,14 @@ def test_volatile_functions_are_noted_wherever_they_stand() -> None:
     assert result.notes == ("volatile functions, computed for now: TODAY",)
 
 
+def test_implicit_intersection_is_noted() -> None:
+    book = workbook({"A1": "=SUM(IF(B1:B3>1,1,0))", "A2": ("A2", "=SUM(IF(B1:B3>1,1,0))")})
+    result = recalculator(office(A1=1, A2=2)).fill(book, [ALL], origin=Origin.SOLUTION)
+    (note,) = result.notes
+    assert note.startswith("1 formulas take a range where Excel wants one value")
+    assert note.endswith("S!A1")
+
+
 def test_what_cannot_be_computed_says_what_is_missing() -> None:
     book = workbook({"A1": "=CUBEVALUE(1)"})
     result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)

@@ -1,0 +1,182 @@
+"""Processes that wait, warmed up, for the one workbook that they will compute.
+
+Standard library only: this text goes into the sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import resource
+import select
+import signal
+import time
+import zipfile
+from collections.abc import Callable
+
+from judge.recalc.services.common import (
+    Answer,
+    Request,
+    read_frame,
+    split_request,
+    write_frame,
+)
+
+# Result texts can be large, but an answer that is larger than this is no honest workbook.
+ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
+
+
+Compute = Callable[[Request, bytes], Answer]
+
+
+class ReadyChild:
+    """A process that is forked and warmed up before its workbook is known.
+
+    It computes one workbook and ends, so that nothing of it is seen by the next.
+
+    Args:
+        compute: makes the answer to a request.
+        warm_up: called before the request comes.
+        memory_bytes: its address space.
+    """
+
+    def __init__(self, compute: Compute, warm_up: Callable[[], None], memory_bytes: int) -> None:
+        self.memory_bytes = memory_bytes
+        task_read, self._task = os.pipe()
+        self._answer, answer_write = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            status = 1
+            try:
+                keep_only(task_read, answer_write)
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+                warm_up()
+                work(compute, task_read, answer_write)
+                status = 0
+            finally:
+                os._exit(status)
+        os.close(task_read)
+        os.close(answer_write)
+
+    def ask(self, payload: bytes, timeout_s: float) -> Answer:
+        """Hands over a request and waits for the answer; the process is ended either way."""
+        deadline = time.monotonic() + timeout_s
+        text: bytes | None = b""
+        try:
+            with contextlib.suppress(BrokenPipeError), os.fdopen(self._task, "wb") as task:
+                write_frame(task, payload)
+            text = drain(self._answer, deadline)
+        finally:
+            status = self.end()
+        if text is None:
+            return {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
+        if not text:
+            return {"error": f"the engine fell over (wait status {status})"}
+        loaded: Answer = json.loads(text)
+        return loaded
+
+    def end(self) -> int:
+        """Ends the process; returns its wait status."""
+        for descriptor in (self._answer, self._task):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
+        return os.waitpid(self._process, 0)[1]
+
+
+def work(compute: Compute, task: int, answer: int) -> None:
+    """What a child does: wait for its workbook, compute, answer."""
+    with os.fdopen(task, "rb") as stream:
+        payload = read_frame(stream)
+    if payload is None:
+        return
+    request, workbook = split_request(payload)
+    cpu_s = int(float(str(request["timeout_s"]))) + 5 + int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    said: Answer
+    try:
+        said = compute(request, workbook)
+    except MemoryError:
+        said = {"error": "out of memory"}
+    except BaseException as error:  # noqa: BLE001 - a panic of Rust code comes as one
+        said = {"error": one_line(error)}
+    with os.fdopen(answer, "wb") as stream_out:
+        stream_out.write(json.dumps(said).encode())
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def keep_only(*descriptors: int) -> None:
+    """Closes everything but standard error and some descriptors: a child has no say in frames."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    for descriptor in range(3, MOST_DESCRIPTORS):
+        if descriptor not in descriptors:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+MOST_DESCRIPTORS = 256
+
+
+def drain(descriptor: int, deadline: float) -> bytes | None:
+    """Everything that the child writes, or None where it takes too long."""
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            return None
+        chunk = os.read(descriptor, 1 << 20)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > ANSWER_LIMIT_BYTES:
+            return b""
+
+
+def small_workbook() -> bytes:
+    """A workbook with one formula."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    mime = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    kinds = (("workbook", "sheet.main"), ("worksheets/sheet1", "worksheet"), ("styles", "styles"))
+    overrides = "".join(
+        f'<Override PartName="/xl/{part}.xml" ContentType="{mime}.{kind}+xml"/>'
+        for part, kind in kinds
+    )
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+        f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>{overrides}'
+        "</Types>",
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
+        '<sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
+        f'<Relationship Id="r2" Type="{office}/styles" Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": f'<styleSheet xmlns="{main}"><fonts count="1"><font/></fonts>'
+        '<fills count="1"><fill/></fills><borders count="1"><border/></borders>'
+        '<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="1"><xf/></cellXfs>'
+        '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles>'
+        "</styleSheet>",
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData><row r="1">'
+        '<c r="A1"><f>SUM(B1:B2)+IF(B1&gt;1,1,2)</f></c><c r="B1"><v>1</v></c></row></sheetData>'
+        "</worksheet>",
+    }
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return stream.getvalue()
