@@ -22,6 +22,8 @@ WARM_MODULES = ("openpyxl", "numpy")
 """Imported before any solution comes. What else a program names, see :func:`modules_to_warm`."""
 _HEAVY_MODULES = ("pandas",)
 _SPARE_DISK_BYTES = 128 * MIB
+_MAX_PATH_BYTES = 4096
+_MAX_NAME_BYTES = 255
 _SYSTEM = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin"}
 ) | {"sys", "usr", "var"}
@@ -64,16 +66,31 @@ def folders_of(request: RunRequest) -> set[str]:
         paths = [*paths, request.collect]
     tops = set()
     for path in paths:
-        if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
+        if not _is_plain(path):
             raise SandboxError(
                 f"{path!r} is not a plain absolute path",
                 hint="tell the solution paths such as /mnt/data/input/1_7_input.xlsx",
             )
-        top, _, below = path[1:].partition("/")
-        if not below or top in _SYSTEM:
+        if not can_be_placed(path):
             raise SandboxError(
                 f"nothing can be placed at {path!r} inside a sandbox",
                 hint="tell the solution a path below a folder such as /mnt, /data or /tmp",
             )
-        tops.add("/" + top)
+        tops.add("/" + path.split("/")[1])
     return tops
+
+
+def can_be_placed(path: str) -> bool:
+    """Whether a file can stand at a path inside a sandbox: absolute, outside the system's folders."""
+    top, _, below = path[1:].partition("/")
+    return _is_plain(path) and bool(below) and top not in _SYSTEM
+
+
+def _is_plain(path: str) -> bool:
+    return (
+        path.startswith("/")
+        and posixpath.normpath(path) == path
+        and "\0" not in path
+        and len(path.encode("utf-8", "replace")) < _MAX_PATH_BYTES
+        and all(len(part.encode("utf-8", "replace")) <= _MAX_NAME_BYTES for part in path.split("/"))
+    )

@@ -41,10 +41,7 @@ class CaseGroup:
                 (memory / name).write_text(str(value))
         if "pids" in homes:
             (homes["pids"] / "pids.max").write_text(str(processes))
-        self._fds = {
-            name: os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for name, home in homes.items()
-        }
+        self._kept = {name: _keep_open(home) for name, home in homes.items()}
         self.entrances = [
             os.open(home / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
             for home in set(homes.values())
@@ -52,8 +49,7 @@ class CaseGroup:
 
     def meter(self) -> meters.Meter:
         """Measures the group; works in the case's world too."""
-        memory, cpu = (Path(f"/proc/self/fd/{self._fds[name]}") for name in ("memory", "cpu"))
-        return meters.OwnGroupMeter(meters.GroupFiles(memory, cpu))
+        return meters.OwnGroupMeter(meters.GroupFiles(self._kept["memory"], self._kept["cpu"]))
 
 
 def remove(folders: dict[str, str]) -> None:
@@ -64,14 +60,24 @@ def remove(folders: dict[str, str]) -> None:
 
 
 def find_container_group() -> meters.GroupFiles | None:
-    """The counters of the container that this process lives in, where they can be seen."""
+    """The counters of the container that this process lives in, where they can be seen.
+
+    Its folders are kept open, since the case's world does not show them.
+    """
     root = Path("/sys/fs/cgroup")
     choices = ((root / "memory", root / "cpuacct"), (root, root))
-    for memory, cpu in choices:
+    for choice in choices:
         with contextlib.suppress(OSError, ValueError):
+            memory, cpu = (_keep_open(folder) for folder in choice)
             files = meters.GroupFiles(memory, cpu)
             files.usage_bytes()
             files.cpu_s()
             files.kills()
             return files
     return None
+
+
+def _keep_open(folder: Path) -> Path:
+    """A path of the folder that stays good whatever is mounted."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return Path(f"/proc/self/fd/{fd}")

@@ -124,11 +124,12 @@ def _run_case(
     group: groups.CaseGroup | None = None
     if config["groups"]:
         group = groups.CaseGroup(config["groups"], limits["memory_bytes"], limits["processes"])
+    container = groups.find_container_group() if group is None else None
     own = _settle(config, request)
     with _As(user):
         _place_all(request, blobs)
     request["spare_processes"] = config["spare_processes"]
-    meter = _choose_meter(group, own, limits["memory_bytes"])
+    meter = _choose_meter(group, container, own, limits["memory_bytes"])
     entrances = group.entrances if group is not None else []
     facts, out, err = case.run(request, blobs[0], meter, own, hangup, user, entrances)
     status, size = "missing", 0
@@ -181,11 +182,13 @@ def _make_top_folder(path: str) -> None:
 
 
 def _choose_meter(
-    group: groups.CaseGroup | None, own: frozenset[int], limit_bytes: int
+    group: groups.CaseGroup | None,
+    container: meters.GroupFiles | None,
+    own: frozenset[int],
+    limit_bytes: int,
 ) -> meters.Meter:
     if group is not None:
         return group.meter()
-    container = groups.find_container_group()
     if container is not None:
         return meters.SharedGroupMeter(container)
     return meters.ProcessMeter(own, limit_bytes)
