@@ -16,17 +16,32 @@ from pathlib import Path
 from typing import Literal
 
 from judge import __version__
-from judge.batch import FinishedOutput, Outcome, Settings, grade, grade_outputs
+from judge.batch import (
+    FinishedOutput,
+    Outcome,
+    Settings,
+    current_results,
+    grade,
+    grade_outputs,
+)
 from judge.compare.profiles import get_profile
+from judge.compare.style_check import check_style_names
 from judge.dataset import Suite, load_suite
 from judge.dataset.outputs import find_outputs
 from judge.dataset.submissions import load_submissions, submission_of_program, submission_record
-from judge.errors import IncompleteRunError, StoreError, SubmissionError, UsageError
+from judge.errors import (
+    IncompleteRunError,
+    JudgeError,
+    SandboxError,
+    StoreError,
+    SubmissionError,
+    SuiteError,
+    UsageError,
+)
 from judge.grader import GradingRules
 from judge.limits import Limits
 from judge.progress import Progress, Silent
 from judge.recalc.select import open_recalculator
-from judge.records import read_results
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, SandboxInfo
@@ -95,6 +110,7 @@ def score(
     options: ScoreOptions | None = None,
     *,
     progress: Callable[[str], Progress] = lambda _: Silent(),
+    failures: list[JudgeError] | None = None,
 ) -> list[ScoredRun]:
     """Scores a run directory, a folder of runs, a .jsonl of solutions, or finished outputs.
 
@@ -102,19 +118,29 @@ def score(
         results: what to score.
         options: how.
         progress: gives the progress display for a run, told the run's name.
+        failures: where given, one run that cannot be scored does not keep the others from being
+            scored; its error is put in here instead of being raised.
 
     Returns:
-        One entry per run.
+        One entry per run that was scored.
 
     Raises:
         JudgeError: any of its classes; what was judged before the error is kept on disk.
         KeyboardInterrupt: the user interrupted; what was judged is kept on disk.
     """
     options = options or ScoreOptions()
-    sources = _find_sources(Path(results), options)
+    check_style_names(options.style)
+    scored: list[ScoredRun] = []
     with contextlib.ExitStack() as stack:
         opened = Opened(options, stack)
-        return [opened.score_source(source, progress) for source in sources]
+        for path in _find_runs(Path(results), options):
+            try:
+                scored.append(opened.score_source(_source_of(path, options), progress))
+            except JudgeError as error:
+                if failures is None:
+                    raise
+                failures.append(error)
+    return scored
 
 
 # -- what there is to score -----------------------------------------------------------------------
@@ -130,7 +156,20 @@ class _Source:
     fresh: bool
 
 
-def _find_sources(results: Path, options: ScoreOptions) -> list[_Source]:
+def _find_runs(results: Path, options: ScoreOptions) -> list[Path]:
+    """The path itself, or the runs in a folder that is no run."""
+    if not results.is_dir() or RunDirectory.is_run(results):
+        return [results]
+    runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
+    if runs and options.out is not None:
+        raise UsageError(
+            f"{results} holds {len(runs)} runs; --out can take only one",
+            hint="Leave --out away: each run is graded in its own folder.",
+        )
+    return runs or [results]
+
+
+def _source_of(results: Path, options: ScoreOptions) -> _Source:
     if not results.exists():
         raise UsageError(
             f"{results}: no such file or folder",
@@ -139,23 +178,15 @@ def _find_sources(results: Path, options: ScoreOptions) -> list[_Source]:
         )
     if results.is_file():
         run = options.out or Path("results") / results.name.removesuffix(".jsonl")
-        return [_Source(run, solutions=results, outputs=None, fresh=True)]
+        return _Source(run, solutions=results, outputs=None, fresh=True)
     if RunDirectory.is_run(results):
         if options.out is not None and options.out.resolve() != results.resolve():
             solutions = results / SUBMISSIONS_FILE
-            return [_Source(options.out, solutions=solutions, outputs=None, fresh=True)]
-        return [_run_source(results)]
-    runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
-    if runs:
-        if options.out is not None:
-            raise UsageError(
-                f"{results} holds {len(runs)} runs; --out can take only one",
-                hint="Leave --out away: each run is graded in its own folder.",
-            )
-        return [_run_source(path) for path in runs]
+            return _Source(options.out, solutions=solutions, outputs=None, fresh=True)
+        return _run_source(results)
     if next(results.rglob("*_output.xlsx"), None) is not None:
         run = options.out or Path("results") / results.resolve().name
-        return [_Source(run, solutions=None, outputs=results, fresh=True)]
+        return _Source(run, solutions=None, outputs=results, fresh=True)
     raise UsageError(
         f"{results}: holds neither a run, nor runs, nor output workbooks",
         hint="A run has a submissions.jsonl; output workbooks are named {n}_{id}_output.xlsx.",
@@ -183,7 +214,7 @@ class Opened:
         self._options = options
         self._stack = stack
         self._suites: dict[str, Suite] = {}
-        self._settings: Settings | None = None
+        self._settings: dict[tuple[str, bool], Settings] = {}
 
     def score_source(self, source: _Source, progress: Callable[[str], Progress]) -> ScoredRun:
         """Scores one run into its results directory."""
@@ -191,6 +222,7 @@ class Opened:
             run = store.read_run() or {}
             suite = self._suite(source, run)
             _check_same_suite(store, run, suite)
+            _check_same_source(store, run, source)
             store.lock()
             if source.outputs is not None:
                 return self._score_outputs(store, run, source.outputs, suite, progress)
@@ -220,24 +252,28 @@ class Opened:
                 f"{source.solutions}: none of the chosen tasks has a solution",
                 hint="Check --ids and --limit.",
             )
-        settings = self.settings(needs_sandbox=True)
+        settings = self.settings(needs_sandbox=True, remembered=_backend(run))
         models = sorted({each.model for each in submissions if each.model})
         described = self._describe(run, suite, settings) | {
             "model": ", ".join(models) or run.get("model"),
             "setting": next((each.setting for each in submissions if each.setting), None)
             or run.get("setting"),
+            "solutions": str(source.solutions.resolve()) if source.fresh else run.get("solutions"),
         }
         store.write_run(described)
         with progress(source.run.name) as show:
             outcome = grade(store, selected, settings, on_event=show)
-        recorded = {(each.task_id, each.sample) for each in read_results(store)}
-        covered = {pair[1].key for pair in selected} | recorded
+        # Of what was not asked for this time, only what these very rules said of this very code.
+        results = current_results(store, pairs, settings)
+        covered = {pair[1].key for pair in selected}
+        covered |= {(each.task_id, each.sample) for each in results}
         reported = [pair for pair in pairs if pair[1].key in covered]
         return self._finish(
             store,
             described,
             [(task, each.sample) for task, each in reported],
             outcome,
+            results,
             reported,
             without_submission=len(suite.tasks) - len({each.task_id for each in submissions}),
         )
@@ -261,18 +297,20 @@ class Opened:
         ]
         if not outputs:
             raise SubmissionError(f"{folder}: none of the chosen tasks has an output workbook")
-        settings = self.settings(needs_sandbox=False)
+        settings = self.settings(needs_sandbox=False, remembered=_backend(run))
         described = self._describe(run, suite, settings) | {"outputs": str(folder.resolve())}
         store.write_run(described)
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
-        recorded = {each.task_id for each in read_results(store)}
-        reported = [(task, 0) for task in suite.tasks if task.id in recorded]
+        results = list(outcome.results.values())
+        judged = {each.task_id for each in results}
+        reported = [(task, 0) for task in suite.tasks if task.id in judged]
         return self._finish(
             store,
             described,
             reported,
             outcome,
+            results,
             [],
             without_submission=len(suite.tasks) - len(answered),
         )
@@ -283,11 +321,11 @@ class Opened:
         described: Mapping[str, object],
         graded: Sequence[tuple[Task, int]],
         outcome: Outcome,
+        results: Sequence[CaseResult],
         submissions: Sequence[tuple[Task, Submission]],
         *,
         without_submission: int,
     ) -> ScoredRun:
-        results = list(read_results(store))
         report = build_report(described, graded, results, without_submission=without_submission)
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
@@ -316,11 +354,19 @@ class Opened:
             self._suites[name] = load_suite(name)
         return self._suites[name]
 
-    def settings(self, *, needs_sandbox: bool) -> Settings:
-        """Opens sandbox and engines, the first time that they are asked for."""
-        if self._settings is None:
-            options = self._options
-            sandbox = self._open_sandbox(needs_sandbox)
+    def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
+        """Opens sandbox and engines, the first time that they are asked for.
+
+        Args:
+            needs_sandbox: whether programs are to be run.
+            remembered: the backend that the run was begun with. ``auto`` means that one then:
+                another would run everything again, and mix results of both.
+        """
+        options = self._options
+        kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
+        key = (kind, needs_sandbox)
+        if key not in self._settings:
+            sandbox = self._open_sandbox(kind, needs_sandbox)
             recalculator = self._stack.enter_context(
                 contextlib.closing(
                     open_recalculator(
@@ -331,7 +377,7 @@ class Opened:
                     )
                 )
             )
-            self._settings = Settings(
+            self._settings[key] = Settings(
                 sandbox=sandbox,
                 recalculator=recalculator,
                 rules=GradingRules(
@@ -343,14 +389,23 @@ class Opened:
                 limits=options.limits,
                 jobs=max(1, options.jobs),
             )
-        return self._settings
+        return self._settings[key]
 
-    def _open_sandbox(self, needed: bool) -> Sandbox | None:
+    def _open_sandbox(self, kind: str, needed: bool) -> Sandbox | None:
         # Finished outputs run nothing, but the engines that compute their formulas read files
         # that nobody vouches for, and so need a sandbox as well, unless nothing is recalculated.
         if not needed and self._options.recalc == "never":
             return None
-        sandbox = open_sandbox(self._options.sandbox, jobs=max(1, self._options.jobs))
+        try:
+            sandbox = open_sandbox(kind, jobs=max(1, self._options.jobs))
+        except SandboxError as error:
+            if kind == self._options.sandbox:
+                raise
+            raise SandboxError(
+                f"this run was begun with {kind}, which is not to be had now: {error.message}",
+                hint=f"{error.hint or 'Bring it back'}; or choose with --sandbox, which runs every "
+                "case again.",
+            ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))
 
     def _describe(
@@ -369,7 +424,11 @@ class Opened:
             },
             "profile": options.profile,
             "style": list(options.style),
-            "recalc": {"mode": options.recalc, "engines": list(settings.rules.engines)},
+            "recalc": {
+                "mode": options.recalc,
+                "engine": options.engine,
+                "engines": list(settings.rules.engines),
+            },
             "limits": asdict(options.limits),
             "sandbox": _sandbox_record(settings.sandbox.info) if settings.sandbox else None,
             "host": {"python": platform.python_version(), "system": platform.platform()},
@@ -406,6 +465,26 @@ def _check_same_suite(store: RunDirectory, run: Mapping[str, object], suite: Sui
         )
 
 
+def _backend(run: Mapping[str, object]) -> str | None:
+    sandbox = run.get("sandbox")
+    return str(sandbox["backend"]) if isinstance(sandbox, dict) else None
+
+
+def _check_same_source(store: RunDirectory, run: Mapping[str, object], source: _Source) -> None:
+    """A results directory stays with the solutions, or the outputs, that it was begun with."""
+    if not source.fresh or not run:
+        return
+    came_from = source.solutions or source.outputs
+    assert came_from is not None
+    before = run.get("outputs" if source.outputs else "solutions")
+    if before != str(came_from.resolve()):
+        other = before or run.get("solutions") or run.get("outputs") or "something else"
+        raise StoreError(
+            f"{store.path}: holds the results of {other}, not of {came_from}",
+            hint="Give another --out.",
+        )
+
+
 def _problem(outcome: Outcome) -> str | None:
     if outcome.stopped is not None:
         return f"stopped: {outcome.stopped.message}"
@@ -414,10 +493,11 @@ def _problem(outcome: Outcome) -> str | None:
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:
-    """Raises where a run is incomplete.
+    """Raises where a run is incomplete, or where cases could not be judged for the suite's fault.
 
     Raises:
         IncompleteRunError: a run holds judge errors or was stopped; the message names it.
+        SuiteError: a run holds bad tests (BT); each is named with its file.
     """
     for run in runs:
         if run.problem is not None:
@@ -425,6 +505,18 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
                 f"{run.path}: {run.problem}",
                 hint="Run the same command again: it continues where this one ended.",
             )
+    faults = [
+        f"task {result.task_id}, case {result.case}: {result.cause}"
+        for run in runs
+        for result in run.results
+        if result.verdict is Verdict.BT
+    ]
+    if faults:
+        raise SuiteError(
+            f"{len(faults)} cases could not be judged: the suite's own files are at fault",
+            faults=tuple(dict.fromkeys(faults)),
+            hint="Everything else is scored. `judge verify SUITE` checks a whole suite.",
+        )
 
 
 # -- expectations -------------------------------------------------------------------------------
@@ -486,6 +578,7 @@ def verify(
     """
     if options.dataset is None:
         raise UsageError("which suite is to be verified?")
+    check_style_names(options.style)
     suite = load_suite(options.dataset)
     with contextlib.ExitStack() as stack:
         settings = Opened(options, stack).settings(needs_sandbox=False)

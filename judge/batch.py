@@ -24,6 +24,7 @@ from judge.grader import (
     case_result,
     comparison_key,
     judge_output,
+    problem_of_input,
     run_case,
     run_key,
 )
@@ -172,7 +173,7 @@ def grade_outputs(
 
     def judge_one(item: FinishedOutput) -> tuple[dict[str, object], CaseResult]:
         placeholder = Submission(item.task.id, None, "", "")
-        data = item.path.read_bytes() if item.path else None
+        data, problem = _read_output(item.path)
         key = hashlib.sha256(data or b"").hexdigest()
         rule_key = comparison_key(key, item.task, digests.of(item.case.gold_path), settings.rules)
         keys = CaseKeys(run=key, comparison=rule_key)
@@ -180,8 +181,7 @@ def grade_outputs(
         if found is not None:
             return {}, found
         if data is None:
-            facts = RunFacts(Verdict.NO, "no such output workbook in the folder", {}, None)
-            judgement = None
+            facts, judgement = problem, None
         else:
             facts = RunFacts(None, "", {"status": "finished", "output_sha256": key}, data)
             judgement = judge_output(
@@ -191,6 +191,7 @@ def grade_outputs(
                 recalculator=settings.recalculator,
                 rules=settings.rules,
                 origin=Origin.FINISHED,
+                gold_name=item.case.gold_path.name,
             )
         result = case_result(placeholder, item.case, facts, judgement)
         return record_of_result(keys, result), result
@@ -206,6 +207,40 @@ def grade_outputs(
                 Event(result, reused=not record, done=len(outcome.results), total=len(outputs))
             )
     return outcome
+
+
+def current_results(
+    store: RunDirectory, pairs: Sequence[tuple[Task, Submission]], settings: Settings
+) -> list[CaseResult]:
+    """Results on record that belong to just these submissions, judged by just these rules.
+
+    Judge errors count as well; what other code, limits, sandbox, gold or profile gave does not.
+    """
+    if settings.sandbox is None:
+        raise SandboxError("programs can only be run in a sandbox, and there is none")
+    known, digests, image = KnownCases(store), FileDigests(), settings.sandbox.info.image
+    results = []
+    for task, submission in pairs:
+        for case in task.cases:
+            keys = _keys(task, submission, case, settings, image, digests)
+            found = known.current(_case_key(submission, case), keys)
+            if found is not None:
+                results.append(found)
+    return results
+
+
+def _read_output(path: Path | None) -> tuple[bytes | None, RunFacts]:
+    """The bytes of a finished output, or None and why there are none."""
+    if path is None:
+        return None, RunFacts(Verdict.NO, "no such output workbook in the folder", {}, None)
+    try:
+        # Without following it into a FIFO that never ends, or a device.
+        if not path.is_file():
+            return None, RunFacts(Verdict.IW, f"{path.name} is no regular file", {}, None)
+        return path.read_bytes(), RunFacts(None, "", {}, None)
+    except OSError as error:
+        cause = f"{path.name} cannot be read: {error.strerror}"
+        return None, RunFacts(Verdict.IW, cause, {}, None)
 
 
 # -- workers --------------------------------------------------------------------------------------
@@ -293,6 +328,10 @@ class _Worker:
     def _judge(self, job: Job, case: TestCase, keys: CaseKeys, facts: RunFacts) -> _Finished:
         judgement: Judgement | None = None
         record = dict(facts.record)
+        blamed = facts.verdict not in {None, Verdict.CE, Verdict.JE}
+        if blamed and (problem := problem_of_input(case)) is not None:
+            # Nobody can work on an input that cannot be read: that is the suite's fault.
+            facts = RunFacts(Verdict.BT, problem, record, None)
         if facts.verdict is None and facts.output is not None:
             record["output_sha256"] = self._store.put_workbook(facts.output)
             facts = RunFacts(None, facts.cause, record, facts.output)
@@ -304,6 +343,7 @@ class _Worker:
                     recalculator=self._settings.recalculator,
                     rules=self._settings.rules,
                     origin=Origin.SOLUTION,
+                    gold_name=case.gold_path.name,
                 )
             except StoreError:
                 raise

@@ -260,6 +260,7 @@ def judge_output(
     recalculator: Recalculator,
     rules: GradingRules,
     origin: Origin,
+    gold_name: str = "gold",
 ) -> Judgement:
     """Holds an output workbook against the gold of its case.
 
@@ -270,6 +271,7 @@ def judge_output(
         recalculator: computes formulas of the range that have no value to trust.
         rules: profile and options.
         origin: where the output came from, which decides whether its cached values count.
+        gold_name: how the gold is called where it is at fault.
 
     Raises:
         JudgeError: our own fault; a fault of the gold is the verdict BT, one of the output IW.
@@ -279,7 +281,7 @@ def judge_output(
         gold = open_workbook(gold_data)
         _prepare(task, gold, None)
     except (WorkbookError, PositionError) as error:
-        return Judgement(Verdict.BT, f"gold: {error.message}")
+        return Judgement(Verdict.BT, f"{gold_name}: {error.message}")
     try:
         output = open_workbook(output_data)
         plan = _prepare(task, gold, output)
@@ -351,6 +353,15 @@ def verdict_of_comparison(comparison: Comparison) -> tuple[Verdict, str]:
     kinds = {kind.value for kind, count in comparison.difference_counts.items() if count}
     verdict = Verdict.NC if kinds == {"not_calculated"} else Verdict.WA
     return verdict, first_difference(comparison)
+
+
+def problem_of_input(case: TestCase) -> str | None:
+    """Why the input workbook of a case cannot be read, or None where it can."""
+    try:
+        open_workbook(case.input_path)
+    except WorkbookError as error:
+        return f"{case.input_path.name}: {error.message}"
+    return None
 
 
 # -- a case as a whole ----------------------------------------------------------------------------

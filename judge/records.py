@@ -9,7 +9,7 @@ code runs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,13 +50,17 @@ class KnownCases:
         self._store = store
         self._records = {record_key(record): record for record in store.read_records(CASES_FILE)}
 
-    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The result on record, where nothing that could change it has changed."""
+    def current(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record, where nothing that could change it has changed; JE as well."""
         record = self._records.get(key)
         if record is None or record.get("comparison_key") != keys.comparison:
             return None
-        result = result_of_record(record)
-        return None if result.verdict is Verdict.JE else result
+        return result_of_record(record)
+
+    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record that need not be tried again: a current one that is no JE."""
+        result = self.current(key, keys)
+        return None if result is None or result.verdict is Verdict.JE else result
 
     def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
         """A run on record that need not be repeated, with its output where it left one.
@@ -77,8 +81,18 @@ class KnownCases:
 
 
 def record_key(record: Mapping[str, object]) -> CaseKey:
-    """Which case a record is about."""
-    return (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
+    """Which case a record is about.
+
+    Raises:
+        StoreError: the record does not say.
+    """
+    try:
+        return (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
+    except (KeyError, ValueError) as error:
+        raise StoreError(
+            f"{CASES_FILE}: a record does not say which case it is about ({error})",
+            hint="Take the record out; its case is judged again.",
+        ) from error
 
 
 def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
@@ -123,12 +137,6 @@ def result_of_record(record: Mapping[str, object]) -> CaseResult:
             f"{CASES_FILE}: a record is not of this judge's form ({error})",
             hint="Take the record out; its case is judged again.",
         ) from error
-
-
-def read_results(store: RunDirectory) -> Iterable[CaseResult]:
-    """The results on record, the last one of each case."""
-    last = {record_key(record): record for record in store.read_records(CASES_FILE)}
-    return [result_of_record(record) for record in last.values()]
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -93,7 +93,7 @@ class RunDirectory:
 
     def write_document(self, name: str, document: Mapping[str, object]) -> None:
         """Replaces a JSON document of the directory atomically."""
-        self.write_text(name, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        self.write_text(name, dump_json(document, indent=2) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
         """Replaces a text file of the directory atomically."""
@@ -132,7 +132,7 @@ class RunDirectory:
 
     def append(self, name: str, record: Mapping[str, object]) -> None:
         """Appends one record; it is in the file, in whole, when this returns."""
-        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        line = dump_json(record) + "\n"
         with self._writing(name):
             appender = self._appenders.get(name)
             if appender is None:
@@ -147,10 +147,7 @@ class RunDirectory:
 
     def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
         """Replaces a whole .jsonl file atomically."""
-        text = "".join(
-            json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-            for record in records
-        )
+        text = "".join(dump_json(record) + "\n" for record in records)
         if (appender := self._appenders.pop(name, None)) is not None:
             appender.close()
         self.write_text(name, text)
@@ -253,6 +250,17 @@ class RunDirectory:
                 if full
                 else None,
             ) from error
+
+
+def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:
+    """JSON text that can be written as UTF-8, whatever a chat model made of its text."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; escaped, it is kept
+        return json.dumps(document, indent=indent, separators=separators)
+    return text
 
 
 def _write_all(handle: IO[bytes], data: bytes) -> None:

@@ -76,7 +76,7 @@ def verify_case(
             filled = recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
             not_calculated = len(filled.not_calculated)
     except (WorkbookError, PositionError) as error:
-        gold_problem = error.message
+        gold_problem = f"{case.gold_path.name}: {error.message}"
     else:
         judgement = _judge(task, gold_data, gold_data, recalculator, rules)
         gold_problem = "" if judgement.verdict is Verdict.AC else _why(judgement)
@@ -104,7 +104,7 @@ def _untouched(
 ) -> tuple[bool | None, str]:
     judgement = _judge(task, gold_data, case.input_path.read_bytes(), recalculator, rules)
     if judgement.verdict in {Verdict.IW, Verdict.JE}:
-        return None, judgement.cause
+        return None, f"{case.input_path.name}: {judgement.cause}"
     return judgement.verdict is Verdict.AC, ""
 
 

@@ -81,6 +81,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of our output (`head`, a pager) has gone; that is its right.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _print_error(JudgeError(f"{where}{error.strerror or error}"))
+        sys.exit(JudgeError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -94,5 +98,5 @@ def _print_error(error: JudgeError) -> None:
 
 
 def _print_interrupted() -> NoReturn:
-    click.echo("interrupted; what was done is kept, the same command continues it", err=True)
+    click.echo("interrupted", err=True)
     sys.exit(INTERRUPTED_EXIT_CODE)

@@ -60,7 +60,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
     from judge.cli.tables import styled_verdict  # noqa: PLC0415
     from judge.compare.render import difference_lines  # noqa: PLC0415
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     for result in results:
         facts = [f"{phase} {seconds:.3f} s" for phase, seconds in result.timings_s.items()]
         if isinstance(memory := result.run.get("peak_memory_bytes"), int):

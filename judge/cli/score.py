@@ -16,6 +16,7 @@ from judge.cli.options import (
     sandbox_option,
     split_ids,
 )
+from judge.errors import JudgeError
 
 
 @click.command()
@@ -47,13 +48,26 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     jobs = options.pop("jobs") or os.cpu_count() or 1
     ids = split_ids(options.pop("ids"))
     chosen = api.ScoreOptions(limits=limits, jobs=jobs, ids=ids, **options)
-    runs = api.score(results, chosen, progress=lambda _: progress_for(quiet=quiet))
+    failures: list[JudgeError] = []
+    try:
+        runs = api.score(
+            results, chosen, progress=lambda _: progress_for(quiet=quiet), failures=failures
+        )
+    except KeyboardInterrupt:
+        click.echo("what was judged is kept; the same command continues it", err=True)
+        raise
+    if failures and not runs:
+        raise failures[0]
     if as_json:
         reports = [run.report for run in runs]
         click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
     else:
         for run in runs:
             print_run(run)
+    for failure in failures[1:]:
+        click.echo(f"error: {failure.message}", err=True)
+    if failures:
+        raise failures[0]
     api.check_complete(runs)
     if any(api.check_expectations(run)[1] for run in runs):
         click.get_current_context().exit(1)

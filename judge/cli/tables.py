@@ -31,7 +31,7 @@ def styled_verdict(code: str | None) -> str:
 
 def print_run(run: ScoredRun, console: Console | None = None) -> None:
     """Prints scores by instruction type, verdict counts, and what was left out."""
-    console = console or Console()
+    console = console or Console(emoji=False)
     report: Any = run.report
     identity = report["run"]
     table = Table(title=escape(_title(run, identity)), title_justify="left", title_style="bold")
@@ -109,7 +109,9 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[st
         console.print("[yellow]NC:[/] formulas without a value were left alone (--recalc never).")
         return
     engines = recalc.get("engines", [])
-    if not any(str(engine).startswith("libreoffice") for engine in engines):
+    if recalc.get("engine") == "auto" and not any(
+        str(engine).startswith("libreoffice") for engine in engines
+    ):
         console.print(
             "[yellow]NC:[/] some formulas could not be calculated, and LibreOffice is not here. "
             "`judge sandbox build --office` adds it."

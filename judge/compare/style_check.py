@@ -15,6 +15,20 @@ from judge.errors import UsageError, WorkbookError
 _MOST_RULE_CHECKS = 3_000_000
 
 
+def check_style_names(names: Sequence[str]) -> None:
+    """Makes sure that style attributes exist.
+
+    Raises:
+        UsageError: one does not; the hint names those that do.
+    """
+    unknown = [name for name in names if name not in STYLE_ATTRIBUTES]
+    if unknown:
+        raise UsageError(
+            f"there is no style attribute {unknown[0]!r}",
+            hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
+        )
+
+
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
@@ -31,12 +45,7 @@ class StyleChecker:
     """
 
     def __init__(self, gold: Workbook, output: Workbook, attributes: Sequence[str]) -> None:
-        unknown = [name for name in attributes if name not in STYLE_ATTRIBUTES]
-        if unknown:
-            raise UsageError(
-                f"there is no style attribute {unknown[0]!r}",
-                hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
-            )
+        check_style_names(attributes)
         self._gold = gold
         self._output = output
         self._attributes = tuple(dict.fromkeys(attributes))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import posixpath
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from judge.dataset.suite import Suite
 from judge.dataset.told import told_paths
 from judge.errors import SubmissionError
 from judge.extract import extract_code
+from judge.sandbox.layout import can_be_placed
 from judge.submission import Submission
 from judge.task import Task
 from judge.verdict import Verdict
@@ -233,8 +233,13 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
     value = _text(record, name)
     if value is None:
         return None
-    if not value.startswith("/") or posixpath.normpath(value) != value or value == "/":
+    if not value.startswith("/"):
         raise _LineError(f"field {name!r} must be an absolute path, not {value!r}")
+    if not can_be_placed(value):
+        raise _LineError(
+            f"field {name!r}: nothing can stand at {value[:80]!r} inside a sandbox; "
+            "use a path below a folder such as /mnt, /data or /tmp"
+        )
     return value
 
 

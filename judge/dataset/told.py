@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.sandbox.layout import can_be_placed
 from judge.submission import default_input_path, default_output_path
 
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<text>/[^'"\n]+?)(?P=quote)""")
@@ -61,7 +62,7 @@ def _first(texts: Iterable[str], task_id: str, words: str) -> str | None:
         if (
             text.startswith("/")
             and name.fullmatch(posixpath.basename(text))
-            and posixpath.normpath(text) == text
+            and can_be_placed(text)
         ):
             return text
     return None

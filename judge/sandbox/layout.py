@@ -81,7 +81,7 @@ def folders_of(request: RunRequest) -> set[str]:
 
 
 def can_be_placed(path: str) -> bool:
-    """Whether a file can stand at a path inside a sandbox: absolute, outside the system's folders."""
+    """Whether a file can stand at a path inside a sandbox, outside the system's own folders."""
     top, _, below = path[1:].partition("/")
     return _is_plain(path) and bool(below) and top not in _SYSTEM
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -123,11 +124,107 @@ def test_a_gold_that_cannot_be_read_is_a_bad_test_and_nothing_else_is_lost(
         "score", solutions, "--dataset", suite, "--out", tmp_path / "run", "--json",
         "--sandbox", "bubblewrap", "--recalc", "never",
     )  # fmt: skip
+    assert done.returncode == 3
+    assert gold.name in done.stderr
     report = json.loads(done.stdout)
     assert report["tasks"][0]["test_case_results"] == ["AC", "BT", "AC"]
     assert report["overall"]["soft_restriction"] == 1.0
     assert report["overall"]["including_excluded"]["soft_restriction"] == pytest.approx(2 / 3)
     assert report["overall"]["excluded"]["BT"][0]["case"] == 2
+
+
+@pytest.mark.bubblewrap
+def test_an_input_that_cannot_be_read_is_not_the_solutions_fault(
+    cli: Cli, tmp_path: Path, solution: dict[str, object]
+) -> None:
+    suite = tmp_path / "suite"
+    shutil.copytree(SAMPLE, suite)
+    broken = suite / "spreadsheet" / str(solution["id"]) / f"3_{solution['id']}_input.xlsx"
+    broken.write_bytes(b"junk")
+    solutions = write_lines(tmp_path / "s.jsonl", solution)
+    options = ("--dataset", suite, "--out", tmp_path / "run", "--json", "--recalc", "never")
+    done = cli("score", solutions, *options, "--sandbox", "bubblewrap")
+    assert done.returncode == 3
+    assert broken.name in done.stderr
+    assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["AC", "AC", "BT"]
+
+
+@pytest.mark.bubblewrap
+def test_a_report_never_mixes_in_what_other_code_got(
+    cli: Cli, tmp_path: Path, solution: dict[str, object]
+) -> None:
+    lines = (SAMPLE / "submissions.jsonl").read_text(encoding="utf-8").splitlines()
+    right = {str(each["id"]): each for each in map(json.loads, lines) if not each.get("sample")}
+    records = list(right.values())[:3]
+    solutions = write_lines(tmp_path / "s.jsonl", *records)
+    options = (
+        "--dataset",
+        "sample",
+        "--out",
+        tmp_path / "run",
+        "--json",
+        "--sandbox",
+        "bubblewrap",
+    )
+    first = json.loads(cli("score", solutions, *options).stdout)
+    assert first["overall"]["soft_restriction"] == 1.0
+    write_lines(solutions, *(each | {"solution": "raise SystemExit(3)"} for each in records))
+    second = cli("score", solutions, *options, "--limit", "1")
+    report = json.loads(second.stdout)
+    assert [task["test_case_results"] for task in report["tasks"]] == [["RE"] * 3]
+
+    other = write_lines(tmp_path / "other.jsonl", solution)
+    refused = cli("score", other, *options)
+    assert refused.returncode == 9
+    assert "holds the results of" in refused.stderr
+
+
+def test_one_run_that_cannot_be_scored_does_not_stop_the_others(cli: Cli, tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    for gold in (SAMPLE / "spreadsheet" / "1001").glob("*_answer.xlsx"):
+        (outputs / gold.name.replace("_answer", "_output")).write_bytes(gold.read_bytes())
+    (outputs / "2_1001_output.xlsx").unlink()
+    os.mkfifo(outputs / "2_1001_output.xlsx")
+    runs = tmp_path / "runs"
+    options = ("--recalc", "never", "--json")
+    done = cli("score", outputs, "--dataset", "sample", "--out", runs / "b", *options)
+    assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["AC", "IW", "AC"]
+    (runs / "a").mkdir()
+    (runs / "a" / "run.json").write_text('{"schema_version": 2}')
+    done = cli("score", runs, *options)
+    assert done.returncode == 9
+    assert "schema_version is 2" in done.stderr
+    assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["AC", "IW", "AC"]
+
+
+def test_a_path_where_nothing_can_stand(
+    cli: Cli, tmp_path: Path, solution: dict[str, object]
+) -> None:
+    solutions = write_lines(tmp_path / "s.jsonl", solution | {"output_path": "/etc/passwd"})
+    done = cli("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
+    assert done.returncode == 4
+    assert "line 1" in done.stderr
+    assert "output_path" in done.stderr
+
+
+@pytest.mark.bubblewrap
+def test_a_program_cannot_leave_the_score_by_naming_a_path_of_the_system(
+    cli: Cli, tmp_path: Path, solution: dict[str, object]
+) -> None:
+    dodge = f'raise ValueError("/etc/1_{solution["id"]}_output.xlsx \\ud800")'
+    solutions = write_lines(tmp_path / "s.jsonl", solution | {"solution": dodge, "expected": "RE"})
+    options = ("--dataset", "sample", "--out", tmp_path / "run", "--sandbox", "bubblewrap")
+    done = cli("score", solutions, *options, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["RE", "RE", "RE"]
+
+
+def test_a_style_that_does_not_exist(cli: Cli, tmp_path: Path) -> None:
+    options = ("--dataset", "sample", "--out", tmp_path / "run", "--style", "nonsense")
+    done = cli("score", SAMPLE / "submissions.jsonl", *options)
+    assert done.returncode == 2
+    assert "nonsense" in done.stderr
 
 
 def test_no_docker_daemon(

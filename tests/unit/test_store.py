@@ -120,3 +120,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "parent").touch()
     with pytest.raises(StoreError, match=r"run\.json: cannot be read: Not a directory"):
         RunDirectory(tmp_path / "parent" / "run").write_run({})
+
+
+def test_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
+    record = {"solution": "x = '\ud800'"}
+    with RunDirectory(tmp_path) as store:
+        store.append(CASES_FILE, record)
+        store.write_run(record)
+        assert list(store.read_records(CASES_FILE)) == [record]
+        assert (store.read_run() or {})["solution"] == record["solution"]
