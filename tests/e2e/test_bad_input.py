@@ -212,7 +212,7 @@ def test_a_path_where_nothing_can_stand(
 def test_a_program_cannot_leave_the_score_by_naming_a_path_of_the_system(
     cli: Cli, tmp_path: Path, solution: dict[str, object]
 ) -> None:
-    dodge = f'raise ValueError("/etc/1_{solution["id"]}_output.xlsx \\ud800")'
+    dodge = f'raise ValueError("/etc/1_{solution["id"]}_output.xlsx")'
     solutions = write_lines(tmp_path / "s.jsonl", solution | {"solution": dodge, "expected": "RE"})
     options = ("--dataset", "sample", "--out", tmp_path / "run", "--sandbox", "bubblewrap")
     done = cli("score", solutions, *options, "--json")
