@@ -7,24 +7,16 @@ entity bombs, are refused by every XML reader that reads from here.
 
 from __future__ import annotations
 
-import io
 import posixpath
-import struct
 import time
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from xml.parsers import expat
 
+from judge.compare.archive import STORED, Entry, packed, read_entries
 from judge.errors import WorkbookError
 
-_STORED = 0
-_DEFLATED = 8
-_ENCRYPTED_FLAG = 0x1
-_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-_LOCAL_SIGNATURE = b"PK\x03\x04"
-_OLE2_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CHUNK_BYTES = 1 << 16
 
 
@@ -136,7 +128,14 @@ class Package:
     def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         self._data = data
         self.budget = Budget(limits)
-        self._entries = _read_directory(data, limits)
+        if len(data) > limits.file_bytes:
+            raise WorkbookError(
+                f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
+            )
+        # Of duplicate names the last one counts, as for every reader that builds an index.
+        self._entries = {each.name: each for each in read_entries(data, most=limits.entries)}
+        for entry in self._entries.values():
+            _check_size(entry, limits)
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -163,11 +162,11 @@ class Package:
         entry = self._entries.get(name)
         if entry is None:
             raise WorkbookError(f"the workbook lacks its part {name}")
-        packed = self._packed(entry)
-        inflate = self._stored if entry.compress_type == _STORED else self._inflated
+        body = packed(self._data, entry)
+        inflate = self._stored if entry.method == STORED else self._inflated
         budget = self.budget
         started = time.thread_time()
-        for chunk in inflate(entry, packed):
+        for chunk in inflate(entry, body):
             budget.take_bytes(len(chunk))
             now = time.thread_time()
             budget.take_seconds(now - started)
@@ -175,91 +174,43 @@ class Package:
             # The time that the consumer takes is reading time too.
             started = now
 
-    def _packed(self, entry: zipfile.ZipInfo) -> memoryview:
-        start = entry.header_offset
-        header = self._data[start : start + _LOCAL_HEADER.size]
-        if len(header) < _LOCAL_HEADER.size or not header.startswith(_LOCAL_SIGNATURE):
-            raise WorkbookError(f"the archive is broken: no entry where {entry.filename} should be")
-        *_, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-        start += _LOCAL_HEADER.size + name_length + extra_length
-        end = start + entry.compress_size
-        if end > len(self._data):
-            raise WorkbookError(f"the archive is cut short inside {entry.filename}")
-        return memoryview(self._data)[start:end]
+    def _stored(self, entry: Entry, body: memoryview) -> Iterator[bytes]:
+        if entry.bytes != entry.packed_bytes:
+            raise WorkbookError(f"the archive is broken: sizes of {entry.name} disagree")
+        for start in range(0, len(body), _CHUNK_BYTES):
+            yield bytes(body[start : start + _CHUNK_BYTES])
 
-    def _stored(self, entry: zipfile.ZipInfo, packed: memoryview) -> Iterator[bytes]:
-        if entry.file_size != entry.compress_size:
-            raise WorkbookError(f"the archive is broken: sizes of {entry.filename} disagree")
-        for start in range(0, len(packed), _CHUNK_BYTES):
-            yield bytes(packed[start : start + _CHUNK_BYTES])
-
-    def _inflated(self, entry: zipfile.ZipInfo, packed: memoryview) -> Iterator[bytes]:
+    def _inflated(self, entry: Entry, body: memoryview) -> Iterator[bytes]:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-        left = entry.file_size
+        left = entry.bytes
         position = 0
         pending: bytes | memoryview = b""
         while not inflater.eof:
             if not pending:
-                pending = packed[position : position + _CHUNK_BYTES]
+                pending = body[position : position + _CHUNK_BYTES]
                 position += _CHUNK_BYTES
             try:
                 chunk = inflater.decompress(pending, _CHUNK_BYTES)
             except zlib.error as error:
-                raise WorkbookError(f"{entry.filename} cannot be inflated: {error}") from error
+                raise WorkbookError(f"{entry.name} cannot be inflated: {error}") from error
             if not chunk and not pending and not inflater.eof:
-                raise WorkbookError(f"the archive is cut short inside {entry.filename}")
+                raise WorkbookError(f"the archive is cut short inside {entry.name}")
             pending = inflater.unconsumed_tail
             left -= len(chunk)
             if left < 0:
-                raise WorkbookError(f"{entry.filename} inflates to more bytes than it declares")
+                raise WorkbookError(f"{entry.name} inflates to more bytes than it declares")
             if chunk:
                 yield chunk
 
 
-def _read_directory(data: bytes, limits: ReadLimits) -> dict[str, zipfile.ZipInfo]:
-    if len(data) > limits.file_bytes:
+def _check_size(entry: Entry, limits: ReadLimits) -> None:
+    if entry.bytes > limits.part_bytes:
         raise WorkbookError(
-            f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
+            f"{entry.name} inflates to {entry.bytes:,} bytes, more than {limits.part_bytes:,}"
         )
-    if data.startswith(_OLE2_SIGNATURE):
+    if entry.bytes > limits.ratio_floor_bytes and entry.bytes > limits.ratio * entry.packed_bytes:
         raise WorkbookError(
-            "the file is an old binary workbook (.xls) or an encrypted one, not an .xlsx package",
-            hint="Save it as an unencrypted .xlsx workbook.",
-        )
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-    # The directory of a hostile archive can make the zip reader raise nearly anything.
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error) as error:
-        what = "the file is empty" if not data else f"not a zip archive: {error}"
-        raise WorkbookError(what) from error
-    if len(infos) > limits.entries:
-        raise WorkbookError(f"the archive has more than {limits.entries:,} entries")
-    for info in infos:
-        _check_entry(info, limits)
-    # Of duplicate names the last one counts, as for every zip reader that builds an index.
-    return {info.filename: info for info in infos}
-
-
-def _check_entry(info: zipfile.ZipInfo, limits: ReadLimits) -> None:
-    name = info.filename
-    if info.flag_bits & _ENCRYPTED_FLAG:
-        raise WorkbookError(f"the archive's entry {name} is encrypted")
-    if info.compress_type not in {_STORED, _DEFLATED}:
-        raise WorkbookError(
-            f"the archive's entry {name} is packed with method {info.compress_type}; "
-            "workbooks use deflate"
-        )
-    if info.file_size > limits.part_bytes:
-        raise WorkbookError(
-            f"{name} inflates to {info.file_size:,} bytes, more than {limits.part_bytes:,}"
-        )
-    if (
-        info.file_size > limits.ratio_floor_bytes
-        and info.file_size > limits.ratio * info.compress_size
-    ):
-        raise WorkbookError(
-            f"{name} inflates {info.file_size // max(1, info.compress_size):,} times; "
+            f"{entry.name} inflates {entry.bytes // max(1, entry.packed_bytes):,} times; "
             f"more than {limits.ratio} times is not read"
         )
 

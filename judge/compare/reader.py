@@ -6,7 +6,6 @@ range by range, and each range once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +77,8 @@ class Workbook:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the file, in hexadecimal digits."""
+        import hashlib  # noqa: PLC0415 - it loads OpenSSL, which comparing does not need
+
         return hashlib.sha256(self.data).hexdigest()
 
     @property
