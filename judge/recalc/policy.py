@@ -259,10 +259,11 @@ def _intersections(cells: Sequence[WantedCell]) -> list[str]:
     ]
     if not found:
         return []
-    return [
+    note = (
         f"{len(found)} formulas take a range where Excel wants one value and are no array "
         f"formulas, so that Excel takes the cell of their own row or column: {address(min(found))}"
-    ]
+    )
+    return [note]
 
 
 def _nobody(cells: Sequence[WantedCell]) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-_SHARED = ("common", "children", "dialect")
+_SHARED = ("common", "children", "dialect", "match_arrays")
 
 _TEMPLATE = """\
 import sys, types

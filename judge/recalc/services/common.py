@@ -147,7 +147,7 @@ def prepare(
     workbook: bytes,
     names: Mapping[str, str],
     *,
-    rewrite: Callable[[str], str] | None = None,
+    rewrite: Rewrite | None = None,
     trigger: re.Pattern[bytes] | None = None,
 ) -> bytes:
     """The workbook that the engine gets: checked against bombs, formulas in the engine's words.
@@ -156,7 +156,8 @@ def prepare(
         workbook: the package.
         names: function name -> name to write in its place wherever it is called *without* a
             prefix. An engine that computes what Excel would not recognise is so kept from it.
-        rewrite: turns a formula into what the engine reads as Excel does.
+        rewrite: turns a formula into what the engine reads as Excel does; told whether it is
+            an array formula.
         trigger: what a part must contain for ``rewrite`` to be asked.
 
     Raises:
@@ -189,16 +190,20 @@ def prepare(
         return repack(archive, changed) if changed else workbook
 
 
-def renaming(names: Mapping[str, str]) -> Callable[[str], str]:
+def renaming(names: Mapping[str, str]) -> Rewrite:
     """Writes other names for functions that are called without a prefix."""
     calls = re.compile(
         r"""("[^"]*"|'[^']*')|(?<![\w.\\])(""" + "|".join(map(re.escape, names)) + r")(?=\s*\()",
         re.IGNORECASE,
     )
-    return lambda formula: calls.sub(lambda m: m[1] or names[m[2].upper()], formula)
+    return lambda formula, _: calls.sub(lambda m: m[1] or names[m[2].upper()], formula)
 
 
-def edit_formulas(content: bytes, steps: list[Callable[[str], str]]) -> bytes:
+Rewrite = Callable[[str, bool], str]
+"""Makes another text of a formula's text, told whether it is an array formula."""
+
+
+def edit_formulas(content: bytes, steps: list[Rewrite]) -> bytes:
     """Applies some steps to the text of every formula of a part."""
     if not steps:
         return content
@@ -206,8 +211,10 @@ def edit_formulas(content: bytes, steps: list[Callable[[str], str]]) -> bytes:
     def edit(found: re.Match[bytes]) -> bytes:
         text = html.unescape(found[2].decode("utf-8", "surrogateescape"))
         new = text
+        # A defined name is computed as an array formula is.
+        is_array = b"definedName" in found[1] or _ARRAY.search(found[1]) is not None
         for step in steps:
-            new = step(new)
+            new = step(new, is_array)
         if new == text:
             return found[0]
         escaped = new.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -226,6 +233,7 @@ def repack(archive: zipfile.ZipFile, changed: Mapping[str, bytes]) -> bytes:
     return target.getvalue()
 
 
+_ARRAY = re.compile(rb"""\bt\s*=\s*["']array["']""")
 _FORMULA = re.compile(
     rb"(<(?:\w+:)?(?:f|definedName)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</(?:\w+:)?(?:f|definedName)>)"
 )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
-    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|_xlfn\.SINGLE"
+    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|_xlfn\.SINGLE"
     rb"|__xludf\.DUMMYFUNCTION)\s*\(",
     re.IGNORECASE,
 )

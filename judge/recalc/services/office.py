@@ -7,7 +7,6 @@ warm; it is started again after a crash, a time-out, and every so many workbooks
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 
 from judge.recalc.services.common import Answer, CannotComputeError, Request, prepare, serve
 from judge.recalc.services.dialect import TRIGGER, for_libreoffice
+from judge.recalc.services.match_arrays import as_plain_formula
 
 SOFFICE = "/usr/lib/libreoffice/program/soffice.bin"
 FILTER = "Calc MS Excel 2007 XML"
@@ -348,7 +348,12 @@ def compute(
 def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) -> Answer:
     """Computes within the time asked for; soffice is killed where it takes longer."""
     names = request.get("names") or {}
-    rewrite = functools.partial(for_libreoffice, date_1904=bool(request.get("date_1904")))
+    date_1904 = bool(request.get("date_1904"))
+
+    def rewrite(formula: str, is_array: bool) -> str:
+        plain = as_plain_formula(formula, is_array=is_array)
+        return for_libreoffice(plain, date_1904=date_1904)
+
     ready = prepare(workbook, names, rewrite=rewrite, trigger=TRIGGER)
     ranges = [tuple(asked) for asked in request["ranges"]]
     timeout_s = float(request["timeout_s"])

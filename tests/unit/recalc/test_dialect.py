@@ -15,6 +15,7 @@ from judge.recalc.services.dialect import (
     joins_text,
     split_arguments,
 )
+from judge.recalc.services.match_arrays import as_plain_formula
 
 
 @pytest.mark.parametrize(
@@ -71,21 +72,60 @@ def test_no_text_is_refused(text: str) -> None:
 
 def test_names_are_rewritten_only_where_they_are_called_without_prefix() -> None:
     rename = renaming({"XLOOKUP": "JUDGE.UNKNOWN", "FILTER": "_xlfn._xlws.FILTER"})
-    assert rename('XLOOKUP(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)') == (
+    assert rename('XLOOKUP(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)', False) == (
         'JUDGE.UNKNOWN(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)'
     )
-    assert rename("xlookup (1)&FILTER(A1)&MYFILTER(1)&FILTER") == (
+    assert rename("xlookup (1)&FILTER(A1)&MYFILTER(1)&FILTER", True) == (
         "JUDGE.UNKNOWN (1)&_xlfn._xlws.FILTER(A1)&MYFILTER(1)&FILTER"
     )
 
 
 def test_only_formulas_of_a_part_are_edited() -> None:
     xml = b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;x</f><v>x</v></c><f/><c><f>y</f></c>'
-    edited = edit_formulas(xml, [lambda text: text.replace("x", "<z>")])
+    edited = edit_formulas(xml, [lambda text, _: text.replace("x", "<z>")])
     assert edited == (
         b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;&lt;z&gt;</f><v>x</v></c>'
         b"<f/><c><f>y</f></c>"
     )
+
+
+def rewrite(formula: str, is_array: bool) -> str:
+    return for_libreoffice(formula)
+
+
+def test_array_formulas_are_told_apart() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def note(text: str, is_array: bool) -> str:
+        seen.append((text, is_array))
+        return text
+
+    edit_formulas(
+        b"<f>1</f><f t=\"array\" ref=\"A1\">2</f><f t='shared' si='0'>3</f><definedName name='x'>4"
+        b"</definedName>",
+        [note],
+    )
+    assert seen == [("1", False), ("2", True), ("3", False), ("4", True)]
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("MATCH(A1,B1:B9,0)", "MATCH(A1,B1:B9,0)"),
+        ('MATCH(1,B:B&"",0)', 'MATCH(1,#VALUE!&"",0)'),
+        ("MATCH(1,(B2:B9=A1)*(2:2=1),0)", "MATCH(1,(#VALUE!=A1)*(#VALUE!=1),0)"),
+        ("MATCH(1,'a b'!$B$2:$D$2&1,0)", "MATCH(1,#VALUE!&1,0)"),
+        ("SUMPRODUCT(MATCH(1,B2:B9&1,0))", "SUMPRODUCT(MATCH(1,B2:B9&1,0))"),
+        ("MATCH(1,INDEX(B2:B9,0)*1,0)", "MATCH(1,INDEX(B2:B9,0)*1,0)"),
+        ("LOOKUP(2,1/(B2:B9=1),C2:C9)", "LOOKUP(2,1/(B2:B9=1),C2:C9)"),
+        ('"MATCH(1,B2:B9&1,0)"', '"MATCH(1,B2:B9&1,0)"'),
+    ],
+)
+def test_match_over_a_computed_range_is_an_error_unless_arrays_are_computed(
+    formula: str, expected: str
+) -> None:
+    assert as_plain_formula(formula, is_array=False) == expected
+    assert as_plain_formula(formula, is_array=True) == formula
 
 
 def _package(**parts: bytes) -> bytes:
@@ -98,10 +138,8 @@ def _package(**parts: bytes) -> bytes:
 
 def test_parts_without_what_is_to_be_changed_stay() -> None:
     package = _package(xl__a=b"<f>SUM(1)</f>", other=b"<f>SMALL(A1,1)</f>")
-    assert prepare(package, {}, rewrite=for_libreoffice, trigger=TRIGGER) is package
-    changed = prepare(
-        _package(xl__a=b"<f>SMALL(A1,1)</f>"), {}, rewrite=for_libreoffice, trigger=TRIGGER
-    )
+    assert prepare(package, {}, rewrite=rewrite, trigger=TRIGGER) is package
+    changed = prepare(_package(xl__a=b"<f>SMALL(A1,1)</f>"), {}, rewrite=rewrite, trigger=TRIGGER)
     with zipfile.ZipFile(io.BytesIO(changed)) as archive:
         assert b"IFERROR" in archive.read("xl/a.xml")
 

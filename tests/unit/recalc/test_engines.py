@@ -166,6 +166,19 @@ def test_libreoffice_never_keeps_a_cached_value(engine: Any) -> None:
     assert computed(forged, engine)[1, 1] == 2
 
 
+@pytest.mark.office
+@pytest.mark.parametrize("engine", [LIBREOFFICE], indirect=True)
+def test_match_over_a_computed_range_needs_an_array_formula(engine: Any) -> None:
+    formula = '=MATCH(1,(B1:B3="b")*(C1:C3=2),0)'
+    constants = {"B1": "a", "B2": "b", "B3": "c", "C1": 1, "C2": 2, "C3": 3}
+    found = computed(
+        package({"A1": formula, "A2": formula, "A9": formula, "D1": ("D1", formula)} | constants),
+        engine,
+    )
+    assert [found[row, 1] for row in (1, 2, 9)] == [ErrorValue("#VALUE!")] * 3
+    assert found[1, 4] == 2
+
+
 def book_with_cached(book: bytes, value: bytes) -> bytes:
     source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:

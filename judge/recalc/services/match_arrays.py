@@ -1,0 +1,94 @@
+"""What Excel makes of MATCH over a computed range where the formula is no array formula.
+
+``MATCH(1,(A1:A9="x")*(B1:B9="y"),0)`` is #VALUE! to Excel unless it is entered as an array formula
+("How to correct a #VALUE! error in INDEX/MATCH functions" in Microsoft's support pages, and golds
+saved by Excel). LibreOffice intersects ranges implicitly as Excel does, but computes the second
+argument of MATCH as an array in any formula.
+
+Standard library only: this text goes into the sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+ARRAYS_INSIDE = frozenset(
+    """
+    SUMPRODUCT LOOKUP MMULT MINVERSE MDETERM FREQUENCY LINEST LOGEST TREND GROWTH TRANSPOSE SUMX2MY2
+    SUMX2PY2 SUMXMY2 FILTER SORT SORTBY UNIQUE XLOOKUP XMATCH TOCOL TOROW VSTACK HSTACK TAKE DROP
+    CHOOSECOLS CHOOSEROWS WRAPCOLS WRAPROWS EXPAND MAP REDUCE SCAN BYROW BYCOL MAKEARRAY LET LAMBDA
+    TEXTSPLIT AGGREGATE
+    """.split()  # noqa: SIM905 - a list of twenty lines says no more
+)
+"""Functions in whose arguments Excel computes arrays in any formula."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<text>"(?:[^"]|"")*")
+  | (?P<range>(?:(?:'(?:[^']|'')*'|[^\W\d][\w.]*)!)?
+      (?: \$?[A-Za-z]{1,3}\$?\d{1,7}:\$?[A-Za-z]{1,3}\$?\d{1,7}
+        | \$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}
+        | \$?\d{1,7}:\$?\d{1,7}
+      )(?![\w(.:]))
+  | (?P<quoted>'(?:[^']|'')*')
+  | (?P<array>\{[^}]*\})
+  | (?P<call>[^\W\d][\w.]*\s*\()
+  | (?P<word>[^\W\d][\w.]*)
+  | (?P<open>\()
+  | (?P<close>\))
+  | (?P<comma>,)
+  | (?P<operator><=|>=|<>|[-+*/^&=<>])
+    """,
+    re.VERBOSE,
+)
+_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.)+", re.IGNORECASE)
+
+
+@dataclass
+class _Bracket:
+    """An open bracket: of a call, or (with an empty name) a plain one."""
+
+    name: str
+    arrays: bool
+    argument: int = 0
+    computed: bool = False
+    ranges: list[re.Match[str]] = field(default_factory=list)
+
+
+def as_plain_formula(formula: str, *, is_array: bool) -> str:
+    """The formula with #VALUE! where Excel has it unless the formula is an array formula."""
+    if is_array:
+        return formula
+    stack = [_Bracket("", arrays=False)]
+    replaced: list[re.Match[str]] = []
+    for found in _TOKEN.finditer(formula):
+        kind = found.lastgroup
+        if kind in {"call", "open"}:
+            name = _PREFIX.sub("", found[0][:-1].strip()).upper() if kind == "call" else ""
+            stack.append(_Bracket(name, stack[-1].arrays or name in ARRAYS_INSIDE))
+        elif kind in {"comma", "close"}:
+            bracket = stack[-1]
+            if bracket.name == "MATCH" and bracket.argument == 1 and bracket.computed:
+                replaced.extend(bracket.ranges)
+            if kind == "close" and len(stack) > 1:
+                stack.pop()
+            elif kind == "comma":
+                bracket.argument += 1
+        elif kind in {"operator", "range"}:
+            function = next((each for each in reversed(stack) if each.name), stack[0])
+            if function.name == "MATCH" and function.argument == 1 and not function.arrays:
+                if kind == "range":
+                    function.ranges.append(found)
+                else:
+                    function.computed = True
+    return _replace(formula, replaced)
+
+
+def _replace(formula: str, ranges: list[re.Match[str]]) -> str:
+    pieces = []
+    done = 0
+    for found in sorted(ranges, key=lambda each: each.start()):
+        pieces += [formula[done : found.start()], "#VALUE!"]
+        done = found.end()
+    return "".join((*pieces, formula[done:]))
