@@ -174,13 +174,13 @@ class Asker:
         if known is not None:
             self.calls.append(_without_text(known))
             return reply_of_json(known["reply"])
-        digest = request.digest(context.chat_model.endpoint)
-        reply = None
-        if context.cache is not None and request.is_repeatable:
-            reply = context.cache.get(digest)
-        if reply is None:
+        if context.cache is None or not request.is_repeatable:
             reply = await self._really_ask(request, key)
-            if context.cache is not None and request.is_repeatable:
+        else:
+            digest = request.digest(context.chat_model.endpoint)
+            known_reply = context.cache.get(digest)
+            reply = known_reply or await self._really_ask(request, key)
+            if known_reply is None:
                 context.cache.put(digest, reply)
         self._write_down(key, request, reply)
         return reply

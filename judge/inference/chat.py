@@ -147,8 +147,9 @@ def estimate_tokens(text: str) -> int:
     Common tokenizers make one token of about four letters of English prose, of every two or three
     characters of code and numbers, and of almost every character of other scripts.
     """
-    ascii_chars = len(text.encode("ascii", "ignore"))
-    letters = sum(map(str.isalpha, text[:4000])) / max(len(text[:4000]), 1)
+    ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    sample = text[:1000]
+    letters = sum(map(str.isalpha, sample)) / max(len(sample), 1)
     per_token = 4.4 * letters + 2.2 * (1 - letters)
     return round(ascii_chars / max(per_token, 1) + (len(text) - ascii_chars) * 0.8) + 1
 

@@ -55,13 +55,18 @@ class Pacer:
         self._seen = 0
         self._debt = 0.0
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether there are limits at all; without any, estimates are not looked at."""
+        return self._requests is not None or self._tokens is not None
+
     async def admit(self, prompt_tokens: int) -> None:
         """Waits until a request may be sent.
 
         Args:
             prompt_tokens: about how many tokens its prompt has.
         """
-        if self._requests is None and self._tokens is None:
+        if not self.is_limited:
             await self._sit_out_pause()
             return
         # One at a time: a large request that waits for its tokens is not overtaken for ever.

@@ -75,11 +75,23 @@ class InferenceRecords:
         return f"{CONVERSATIONS_FOLDER}/{quote(task_id, safe=' ')}.{sample}.json"
 
     def write_conversation(self, task_id: str, sample: int, document: Mapping[str, Any]) -> None:
-        """Replaces a conversation's file."""
-        self.store.write_text(
-            self.conversation_path(task_id, sample),
-            json.dumps(document, indent=1, ensure_ascii=False) + "\n",
-        )
+        """Replaces a conversation's file.
+
+        A file that is torn because the process died belongs to a task without a submission: it is
+        written again when the run is continued.
+        """
+        lines = [
+            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+            for name, value in document.items()
+        ]
+        path = self.store.path / self.conversation_path(task_id, sample)
+        try:
+            path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(
+                f"{path}: cannot be written: {error.strerror}",
+                hint="Make room and run the same command again: what was answered is kept.",
+            ) from error
 
     def read_conversation(self, task_id: str, sample: int) -> dict[str, Any] | None:
         """A conversation's file; None where there is none."""
