@@ -70,6 +70,8 @@ class Question:
         footing: what the cells rest on.
         dialect: how the formulas are to be read.
         timeout_s: how long one engine may take.
+        intersecting: cells whose formula takes a range where Excel wants one value, and is no
+            array formula. The quick engines compute arrays there, which Excel does not.
     """
 
     workbook: bytes
@@ -77,6 +79,7 @@ class Question:
     footing: Footing
     dialect: Dialect
     timeout_s: float
+    intersecting: frozenset[CellRef] = frozenset()
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
@@ -277,7 +280,7 @@ class _Inquiry:
         """
         names = [name for name in self._answers if name != LIBREOFFICE]
         words = {name: word for name in names if (word := self._word(name, cell)) is not None}
-        if not words:
+        if not words or (len(self._engines) > 1 and cell in self._question.intersecting):
             return False
         ranked = sorted(words, key=self._standing, reverse=True)
         for index, name in enumerate(ranked):
@@ -317,6 +320,8 @@ class _Inquiry:
 
     def _why_not(self, cell: CellRef) -> str:
         said = []
+        if cell in self._question.intersecting:
+            said.append("a range stands where Excel takes one cell of it, which takes LibreOffice")
         for name in self._engines:
             answer = self._answers.get(name)
             if answer is None:

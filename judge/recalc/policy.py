@@ -188,13 +188,21 @@ class Recalculator:
         """Values, and whether another run would compute the same."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         rests_on = footing(((cell.ref.sheet, cell.source) for cell in cells), index)
-        notes = [*self._notes(rests_on), *_intersections(cells)]
+        intersecting = _intersecting(cells)
+        notes = self._notes(rests_on)
+        if intersecting:
+            notes.append(
+                f"{len(intersecting)} formulas take a range where Excel wants one value and are "
+                "no array formulas, so that Excel takes the cell of their own row or column: "
+                f"{address(min(intersecting))}"
+            )
         question = Question(
             workbook=workbook.data,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
             footing=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
+            intersecting=intersecting,
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}
@@ -250,20 +258,13 @@ class Recalculator:
             engine.close()
 
 
-def _intersections(cells: Sequence[WantedCell]) -> list[str]:
-    """Notes formulas that would give more as array formulas, and are none."""
-    found = [
+def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
+    """Cells whose formula would give more as an array formula, and is none."""
+    return frozenset(
         cell.ref
         for cell in cells
         if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
-    ]
-    if not found:
-        return []
-    note = (
-        f"{len(found)} formulas take a range where Excel wants one value and are no array "
-        f"formulas, so that Excel takes the cell of their own row or column: {address(min(found))}"
     )
-    return [note]
 
 
 def _nobody(cells: Sequence[WantedCell]) -> Outcome:

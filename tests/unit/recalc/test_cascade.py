@@ -39,6 +39,7 @@ def ask(
     trust: TrustTable = TRUST,
     failed: Mapping[str, str] | None = None,
     array_range: str | None = None,
+    intersects: bool = False,
     **words: CellValue | BaseException,
 ) -> tuple[CellValue | str, Outcome, dict[str, ScriptedEngine]]:
     """One formula in A1, with what each engine says of it."""
@@ -50,7 +51,9 @@ def ask(
     }
     for name, why in (failed or {}).items():
         engines[name] = ScriptedEngine(name, {}, {ref(1): why})
-    question = Question(b"", {ref(1): formula}, footing([(SHEET, cell)], index), PLAIN, 30.0)
+    intersecting = frozenset({ref(1)} if intersects else ())
+    rests_on = footing([(SHEET, cell)], index)
+    question = Question(b"", {ref(1): formula}, rests_on, PLAIN, 30.0, intersecting)
     outcome = Cascade(list(engines.values()), trust).compute(question)
     found = outcome.values.get(ref(1), outcome.failed.get(ref(1), ""))
     return found, outcome, engines
@@ -159,6 +162,13 @@ def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
     value, outcome, _ = ask("=CELL(A2)", ironcalc=4, formualizer=5)
     assert value == "ironcalc says 4; formualizer says 5 (CELL)"
     assert outcome.values == {}
+
+
+def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
+    value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, ironcalc=1, formualizer=1)
+    assert str(value).startswith("a range stands where Excel takes one cell of it")
+    value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, libreoffice=7, ironcalc=1, formualizer=1)
+    assert value == 7
 
 
 def test_an_engine_alone_is_taken_at_its_word() -> None:
