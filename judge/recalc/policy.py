@@ -16,6 +16,7 @@ from typing import Literal
 from judge.compare.cell import (
     NOTHING_COMPUTED,
     CellRange,
+    CellRef,
     CellValue,
     ComputedValues,
     ErrorValue,
