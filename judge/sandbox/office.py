@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tarfile
 from collections.abc import Callable
@@ -12,18 +11,10 @@ from judge.errors import SandboxError
 from judge.sandbox import debian
 from judge.sandbox.roots import COMPLETE, Report, cache_folder, fresh_folder, is_complete
 
-_FORMAT = "2"
-
-
-def office_digest() -> str:
-    """Changes with the recipe of the root."""
-    recipe = "\0".join((_FORMAT, *debian.OFFICE_PACKAGES, debian.OFFICE_BACKPORTS))
-    return hashlib.sha256(recipe.encode()).hexdigest()[:16]
-
 
 def office_root() -> Path:
     """Where the root with LibreOffice is, or will be, for bubblewrap."""
-    return cache_folder() / "roots" / f"office-{office_digest()}"
+    return cache_folder() / "roots" / f"office-{debian.office_digest()}"
 
 
 def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
@@ -45,7 +36,9 @@ def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
         try:
             with tarfile.open(tarball()) as archive:
                 members = [member for member in archive if not member.isdev()]
-                archive.extractall(work, members, filter="tar")
+                if hasattr(tarfile, "tar_filter"):
+                    archive.extraction_filter = tarfile.tar_filter
+                archive.extractall(work, members)  # noqa: S202 - a tarball that we made
         except tarfile.TarError as error:
             raise SandboxError(f"the office root cannot be unpacked: {error}") from error
         (work / COMPLETE).write_text(json.dumps({"libreoffice": version_in(work)}))
