@@ -32,7 +32,8 @@ from judge.recalc.dependency import Footing, FormulaIndex, footing
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
-from judge.recalc.trust import TrustTable, trust_table
+from judge.recalc.services import services_digest
+from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, sheet_formulas, wanted_cells
 
 Mode = Literal["auto", "never", "always"]
@@ -70,6 +71,9 @@ def calculates(facts: WorkbookFacts) -> bool:
         return not major.isdigit() or int(major) >= OLDEST_EXCEL
     return any(name in application.casefold() for name in CALCULATING)
 
+
+RULES = 1
+"""Raised whenever the policy or the cascade decides in another way."""
 
 OLDEST_EXCEL = 9
 """Major version of Excel 2000; what calls itself Excel with a smaller one is a library."""
@@ -123,7 +127,7 @@ class Recalculator:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What decides what comes out: engines with their versions, and how names are taken.
+        """What decides what comes out: engines with their versions, and a digest of our rules.
 
         Starts engines to ask for their versions; an engine that cannot be started is left out.
         """
@@ -139,6 +143,10 @@ class Recalculator:
         for engine in self._engines:
             with contextlib.suppress(RecalcError):
                 found.append(f"{engine.name} {engine.version}")
+        if not found:
+            return ()
+        rules = f"{RULES}{services_digest()}{table_digest()}"
+        found.append(f"rules {hashlib.sha256(rules.encode()).hexdigest()[:12]}")
         if self._lenient:
             found.append("lenient names")
         return tuple(found)

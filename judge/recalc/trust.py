@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -104,8 +105,16 @@ _NO_RECORD = Record(0, 0)
 @functools.cache
 def trust_table() -> TrustTable:
     """The table that ships with the package (``judge/recalc/trust.json``)."""
-    text = resources.files("judge.recalc").joinpath("trust.json").read_text(encoding="utf-8")
-    return read_table(json.loads(text))
+    return read_table(json.loads(_table_text()))
+
+
+def table_digest() -> str:
+    """Changes whenever the table of the package does."""
+    return hashlib.sha256(_table_text().encode()).hexdigest()
+
+
+def _table_text() -> str:
+    return resources.files("judge.recalc").joinpath("trust.json").read_text(encoding="utf-8")
 
 
 def read_table(data: Mapping[str, Any]) -> TrustTable:

@@ -6,6 +6,8 @@ Inside there is no ``judge``: :func:`program_text` puts the shared modules into 
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from importlib import resources
 
 _SHARED = ("common", "children", "dialect", "match_arrays")
@@ -21,6 +23,16 @@ for _name, _text in {shared!r}:
     exec(compile(_text, _name, "exec"), _module.__dict__)
 exec(compile({program!r}, {name!r}, "exec"), {{"__name__": "__main__"}})
 """
+
+
+@functools.cache
+def services_digest() -> str:
+    """Changes whenever a service reads or rewrites anything in another way."""
+    texts = "".join(program_text(name) for name in PROGRAMS)
+    return hashlib.sha256(texts.encode()).hexdigest()
+
+
+PROGRAMS = ("office", "embedded")
 
 
 def program_text(name: str) -> str:
