@@ -1,0 +1,132 @@
+"""``judge recalc`` and ``judge engines`` as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import judge.recalc.library
+import judge.sandbox
+from judge.cli.recalc import engines, recalc
+from judge.compare.reader import open_workbook
+from judge.errors import PositionError, RecalcError, WorkbookError
+from judge.recalc import recalculate
+from judge.sandbox.scripted import ScriptedSandbox
+from tests.unit.recalc.fakes import ALL, package
+
+VERSIONS = {"libreoffice": "26", "ironcalc": "0.9", "formualizer": "0.13", "formulas": "1.3"}
+
+
+def answers(values: dict[tuple[int, int], object]) -> Iterator[object]:
+    """A service that knows some cells, whichever engine is asked."""
+
+    def answer(payload: bytes) -> bytes:
+        length = int.from_bytes(payload[:4], "big")
+        header = json.loads(payload[4 : 4 + length])
+        if header["op"] == "describe":
+            return json.dumps({"versions": VERSIONS}).encode()
+        lists = [
+            [
+                values.get((row, column), {"x": "no such function"})
+                for row in range(top, bottom + 1)
+                for column in range(left, right + 1)
+            ]
+            for _, top, left, bottom, right in header["ranges"]
+        ]
+        return json.dumps({"values": lists, "seconds": 0}).encode()
+
+    while True:
+        yield answer
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
+    known = {(1, 1): 3.0, (2, 1): {"e": "#N/A"}, (3, 1): 44348.0, (4, 1): "text"}
+    scripted = ScriptedSandbox(answers=answers(known))  # type: ignore[arg-type]
+    monkeypatch.setattr(judge.recalc.library, "open_sandbox", lambda _: scripted)
+    monkeypatch.setattr(judge.sandbox, "open_sandbox", lambda _: scripted)
+    return scripted
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    path = tmp_path / "book.xlsx"
+    cells = {"A1": "=B1+1", "A2": "=NA()", "A3": "=B1", "A4": '="text"', "B1": 2}
+    path.write_bytes(package(cells, A3="yyyy-mm-dd"))
+    return path
+
+
+def test_cells_are_printed(sandbox: ScriptedSandbox, book: Path) -> None:
+    result = CliRunner().invoke(recalc, [str(book)], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "S!A1\t3",
+        "S!A2\t#N/A",
+        "S!A3\t2021-06-01 00:00:00",
+        "S!A4\ttext",
+    ]
+    assert "4 cells computed by" in result.stderr
+    assert sandbox.closed
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_json_names_dates_and_errors(book: Path) -> None:
+    result = CliRunner().invoke(recalc, [str(book), "--json", "--at", "A1:A3"])
+    said = json.loads(result.stdout)
+    assert said["values"] == {
+        "S!A1": 3,
+        "S!A2": {"error": "#N/A"},
+        "S!A3": {"date": "2021-06-01T00:00:00"},
+    }
+    assert said["not_calculated"] == {}
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_copy_holds_the_values(book: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.xlsx"
+    result = CliRunner().invoke(recalc, [str(book), "-o", str(out)], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    cells = open_workbook(out).cells(ALL)
+    assert cells[1, 1].value == 3
+    assert cells[1, 1].formula == "=B1+1"
+    assert [path.name for path in tmp_path.iterdir()].count("out.xlsx") == 1
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_what_is_not_calculated_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(package({"A1": "=B1", "A9": "=CUBEVALUE(1)"}))
+    runner = CliRunner()
+    result = runner.invoke(recalc, [str(path)])
+    assert isinstance(result.exception, RecalcError)
+    assert "1 formula cells could not be computed" in result.exception.message
+    assert "S!A9\tnot calculated: libreoffice: no such function" in result.stderr
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_faults_of_the_user_are_named(book: Path, tmp_path: Path) -> None:
+    with pytest.raises(PositionError):
+        recalculate(book, at="'Other'!A1")
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"no workbook")
+    with pytest.raises(WorkbookError, match=r"broken\.xlsx"):
+        recalculate(broken)
+    with pytest.raises(WorkbookError, match="nowhere"):
+        recalculate(book, output=tmp_path / "nowhere" / "out.xlsx")
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_engines_are_listed_with_versions() -> None:
+    text = CliRunner().invoke(engines, [], catch_exceptions=False).stdout
+    for name, version in VERSIONS.items():
+        assert name in text
+        assert version in text
+    said = json.loads(CliRunner().invoke(engines, ["--json"]).stdout)
+    assert [entry["name"] for entry in said] == list(VERSIONS)
+    assert said[0]["coverage"]["trusted"] > 50
