@@ -9,7 +9,7 @@ it is wrong there, or it has none. A disagreement is noted, whoever is believed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -39,6 +39,9 @@ COARSE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!"))
 FINE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!", "#DIV/0!", "#N/A"))
 
 NOTED_DISAGREEMENTS = 5
+
+FOLLOWED_ALONE = 500
+"""Up to how many cells each one's own footing is looked at, where no two engines agree."""
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class Question:
         timeout_s: how long one engine may take.
         intersecting: cells whose formula takes a range where Excel wants one value, and is no
             array formula. The quick engines compute arrays there, which Excel does not.
+        footing_of: what one cell rests on.
     """
 
     workbook: bytes
@@ -80,6 +84,13 @@ class Question:
     dialect: Dialect
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
+    footing_of: Callable[[CellRef], Footing] | None = None
+
+    def functions_below(self, cell: CellRef) -> frozenset[str]:
+        """Every function that one cell rests on; those of all cells where they are many."""
+        if self.footing_of is None or len(self.formulas) > FOLLOWED_ALONE:
+            return self.footing.functions
+        return self.footing_of(cell).functions
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
@@ -261,6 +272,8 @@ class _Inquiry:
 
     def _better_than_office(self, cell: CellRef, against: Mapping[str, CellValue]) -> str | None:
         """The engine that is believed instead of LibreOffice, if one is."""
+        if cell in self._question.intersecting:
+            return None
         functions = traits(self._question.formulas[cell]).functions
         weak = self._trust.weak(LIBREOFFICE, functions)
         office = self._answers[LIBREOFFICE].values[cell]
@@ -282,7 +295,9 @@ class _Inquiry:
         words = {name: word for name in names if (word := self._word(name, cell)) is not None}
         if not words or (len(self._engines) > 1 and cell in self._question.intersecting):
             return False
-        ranked = sorted(words, key=self._standing, reverse=True)
+        functions = self._question.functions_below(cell)
+        standing = {name: self._trust.share(name, functions) for name in words}
+        ranked = sorted(words, key=lambda name: standing[name], reverse=True)
         for index, name in enumerate(ranked):
             allies = [
                 other for other in ranked[index + 1 :] if same_value(words[name], words[other])
@@ -295,14 +310,11 @@ class _Inquiry:
         if len(self._engines) == 1:
             self._take(cell, words[best], best)
             return True
-        if self._standing(best) < RIGHT or _is_doubtful(words[best]):
+        if standing[best] < RIGHT or _is_doubtful(words[best]):
             return False
         self._note_split(cell, words, best)
         self._take(cell, words[best], best)
         return True
-
-    def _standing(self, name: str) -> float:
-        return self._trust.share(name, self._question.footing.functions)
 
     def _note_split(self, cell: CellRef, words: Mapping[str, CellValue], taken: str) -> None:
         if any(not same_value(word, words[taken]) for word in words.values()):

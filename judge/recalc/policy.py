@@ -196,7 +196,8 @@ class Recalculator:
     ) -> tuple[ComputedValues, bool]:
         """Values, and whether another run would compute the same."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
-        rests_on = footing(((cell.ref.sheet, cell.source) for cell in cells), index)
+        sources = {cell.ref: cell.source for cell in cells}
+        rests_on = footing(((ref.sheet, source) for ref, source in sources.items()), index)
         intersecting = _intersecting(cells)
         notes = self._notes(rests_on)
         if intersecting:
@@ -212,6 +213,7 @@ class Recalculator:
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
+            footing_of=lambda ref: footing([(ref.sheet, sources[ref])], index),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

@@ -169,6 +169,8 @@ def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
     assert str(value).startswith("a range stands where Excel takes one cell of it")
     value, _, _ = ask("=SUM(A2:A3*2)", intersects=True, libreoffice=7, ironcalc=1, formualizer=1)
     assert value == 7
+    value, _, _ = ask("=DAY(A2:A3)", intersects=True, libreoffice=VALUE, formualizer=1)
+    assert value == VALUE
 
 
 def test_an_engine_alone_is_taken_at_its_word() -> None:

@@ -208,6 +208,23 @@ def test_implicit_intersection_is_noted() -> None:
     assert note.endswith("S!A1")
 
 
+def test_one_cell_is_judged_by_what_it_rests_on_itself() -> None:
+    trust = read_table(
+        {
+            "measured_with": {},
+            "functions": {"LN": {"ironcalc": [9, 9]}, "LOG": {"ironcalc": [1, 9]}},
+        }
+    )
+    engine = ScriptedEngine("ironcalc", {ref(1): 1, ref(2): 2})
+    other = ScriptedEngine("formulas", {}, {})
+    alone = Recalculator([engine, other], trust=trust)
+    result = alone.fill(
+        workbook({"A1": "=LN(B1)", "A2": "=LOG(B1)"}), [ALL], origin=Origin.SOLUTION
+    )
+    assert dict(result.values) == {ref(1): 1}
+    assert ref(2) in result.not_calculated
+
+
 def test_what_cannot_be_computed_says_what_is_missing() -> None:
     book = workbook({"A1": "=CUBEVALUE(1)"})
     result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)
