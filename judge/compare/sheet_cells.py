@@ -8,15 +8,13 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from judge.compare.address import COLUMN_BITS, Window, parse_cell
-from judge.compare.cell import CellValue, ErrorValue
-from judge.compare.dates import from_iso8601, from_serial
+from judge.compare.cell import CellValue
+from judge.compare.cell_values import ValueReader
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Budget, ReadLimits
 from judge.compare.rich_text import InlineText
 from judge.compare.sheet_tail import SheetTail, TailCollector
 from judge.errors import WorkbookError
-
-_DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +83,11 @@ class CellCollector:
         self.cells = SheetCells()
         self.row = 0
         self.stopped_at: int | None = None
-        self._kept = self._kept_chars = 0
+        self._kept = 0
+        self.kept_chars = 0
         self._windows = tuple(windows)
         self._last_row = max((each.max_row for each in windows), default=0)
-        self._dates = formats.dates
-        self._elapsed = formats.elapsed
-        self._date_1904 = date_1904
+        self._reader = ValueReader(formats, date_1904=date_1904, fail=self._malformed)
         self._blanks = blanks
         self._part = part
         self._limits = limits
@@ -126,6 +123,8 @@ class CellCollector:
         """
         self._parser = parser
         self._stop_after_rows = stop_after_rows
+        self.stopped_at = None
+        self._in_row = self._in_cell = self._in_value = False
         self._set_prefix(prefix)
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -157,8 +156,8 @@ class CellCollector:
         kept = len(self.cells.values) + self.cells.tail.size
         budget.take_cells(kept - self._kept)
         self._kept = kept
-        budget.take_chars(self._kept_chars)
-        self._kept_chars = 0
+        budget.take_chars(self.kept_chars)
+        self.kept_chars = 0
         if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
             raise WorkbookError(
                 f"{self._part} holds a text of more than {self._limits.text_chars:,} characters"
@@ -318,64 +317,33 @@ class CellCollector:
             if style:
                 self._styles[key] = style
         if text is not None:
-            self._kept_chars += len(text)
+            self.kept_chars += len(text)
         if self._formula is not None:
             self._keep_formula(key, self._formula, text)
         kind = attributes.get("t", "n")
         if kind == "n":
-            self._values[key] = self._number(text, style) if text else None
+            self._values[key] = self._reader.number(text, style) if text else None
         elif kind == "s" and text:
-            self.cells.strings[key] = self._integer(text)
+            self.cells.strings[key] = self._reader.integer(text)
             self._values[key] = None
+        elif kind == "inlineStr":
+            self._values[key] = self._inline_text()
         else:
-            self._values[key] = self._typed(kind, text)
+            self._values[key] = self._reader.typed(kind, text) if text else None
 
     def _style_number(self, text: str) -> int:
         number = self._style_numbers.get(text)
         if number is None:
             # One number is shared by all cells of a format.
-            number = self._style_numbers[text] = self._integer(text or "0")
+            number = self._style_numbers[text] = self._reader.integer(text or "0")
         return number
 
-    def _number(self, text: str, style: int) -> CellValue:
-        try:
-            number = float(text) if "." in text or "E" in text or "e" in text else int(text)
-        except ValueError:
-            self._malformed(f"the number {text[:30]!r}")
-        if style in self._dates:
-            try:
-                return from_serial(
-                    number, date_1904=self._date_1904, elapsed=style in self._elapsed
-                )
-            except (OverflowError, ValueError):
-                return _DATE_OUT_OF_RANGE
-        return number
-
-    def _typed(self, kind: str, text: str | None) -> CellValue:
-        if kind == "inlineStr":
-            if self._inline is None:
-                return None
-            content = self._inline.content
-            self._kept_chars += len(content)
-            return content
-        if not text:
+    def _inline_text(self) -> str | None:
+        if self._inline is None:
             return None
-        if kind == "b":
-            return bool(self._integer(text))
-        if kind == "e":
-            return ErrorValue(text)
-        if kind == "d":
-            try:
-                return from_iso8601(text)
-            except ValueError:
-                self._malformed(f"the date {text[:30]!r}")
-        return text
-
-    def _integer(self, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            self._malformed(f"{text[:30]!r} where a whole number belongs")
+        content = self._inline.content
+        self.kept_chars += len(content)
+        return content
 
     def _keep_formula(self, key: int, attributes: dict[str, str], value: str | None) -> None:
         # A formula whose result is the empty text has an empty value of type "str"; without the
@@ -390,5 +358,5 @@ class CellCollector:
             shared=attributes.get("si"),
             cached=cached or self._inline is not None,
         )
-        self._kept_chars += len(self._formula_text)
+        self.kept_chars += len(self._formula_text)
         self._formula_text = ""

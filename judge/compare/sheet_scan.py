@@ -1,9 +1,10 @@
 """One pass over a worksheet's XML: to the wanted rows, through them, and past the others.
 
-Rows above and below the wanted ones are passed over as bytes, which is several times faster than
-parsing them. That is exact as long as no comment, CDATA section or processing instruction stands
-among the bytes passed over: in well-formed XML without these, ``<row`` is a tag wherever it stands.
-Where one does stand there, and for encodings other than UTF-8, the whole part is parsed.
+Rows above and below the wanted ones are passed over as bytes, and wanted rows that are spelled as
+usual are read as text, which is several times faster than parsing them. That is exact as long as no
+comment, CDATA section or processing instruction stands among these bytes: in well-formed XML
+without these, ``<row`` is a tag wherever it stands. Rows that are spelled otherwise are parsed.
+Where a comment or the like stands, and for encodings other than UTF-8, the whole part is parsed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from judge.compare.address import Window
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Package, check_token, feed, new_parser
+from judge.compare.plain_rows import PlainRows
 from judge.compare.sheet_cells import CellCollector, SheetCells
 from judge.errors import WorkbookError
 
@@ -24,8 +26,10 @@ _ROOT = re.compile(
 )
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
 _ROW_NUMBER = re.compile(rb"""\sr\s*=\s*["'](\d+)["']""")
+_NUMBERED_ROW = re.compile(rb'<row r="([0-9]+)"')
 _READABLE = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
 _LONGEST_HEAD_BYTES = 4 << 20
+_LONGEST_ROW_BYTES = 4 << 20
 
 
 class _NotSkippableError(Exception):
@@ -78,6 +82,7 @@ class _Scanner:
         self._formats = formats
         self._date_1904 = date_1904
         self._blanks = blanks
+        self._last_row = max((each.max_row for each in windows), default=0)
 
     def _collector(self) -> CellCollector:
         return CellCollector(
@@ -128,7 +133,7 @@ class _Scanner:
         first_row = min((each.min_row for each in self._windows), default=1)
         if first_row > 1:
             rest, collector.row = self._skip_rows_above(chunks, rest, prefix, first_row)
-        rest = self._parse_rows(chunks, rest, root, prefix, collector)
+        rest = self._read_rows(chunks, rest, root, prefix, collector)
         tail = self._skip_rows_below(chunks, rest, prefix)
         self._parse_tail(chunks, tail, root, prefix, collector)
         return collector.cells
@@ -190,7 +195,7 @@ class _Scanner:
                 raise _NotSkippableError
             pending = kept + chunk
 
-    def _parse_rows(
+    def _read_rows(
         self,
         chunks: Iterator[bytes],
         pending: bytes,
@@ -198,11 +203,88 @@ class _Scanner:
         prefix: bytes,
         collector: CellCollector,
     ) -> bytes:
+        """Reads rows to the last wanted one and returns the bytes that follow it.
+
+        Whole rows are read as plain text where they are spelled as usual, and parsed where not.
+        """
+        opening = root + b"<" + prefix + b"sheetData>"
+        pending = pending[pending.index(b">") + 1 :]
+        if prefix or not self._windows:
+            return self._parse_rows(chunks, pending, opening, prefix, collector)
+        plain = PlainRows(
+            self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks
+        )
+        while True:
+            if b"<!" in pending or b"<?" in pending or len(pending) > _LONGEST_ROW_BYTES:
+                return self._parse_rows(chunks, pending, opening, prefix, collector)
+            end = pending.find(b"</sheetData")
+            cut = end if end >= 0 else pending.rfind(b"<row")
+            if cut > 0:
+                left = self._read_some_rows(pending[:cut], opening, plain, collector)
+                pending = pending[cut:]
+                if left is not None:
+                    return left + pending
+            if end >= 0:
+                return pending
+            chunk = next(chunks, None)
+            if chunk is None:
+                raise WorkbookError(f"{self._part} ends among its rows")
+            pending += chunk
+
+    def _read_some_rows(
+        self, rows: bytes, opening: bytes, plain: PlainRows, collector: CellCollector
+    ) -> bytes | None:
+        """Reads complete rows; returns those behind the last wanted one, or None without any."""
+        left = None
+        numbered = rows.count(b"<row") == rows.count(b'<row r="')
+        last = _last_number(rows, b'<row r="') if numbered else None
+        if last is not None and last > self._last_row:
+            for match in _NUMBERED_ROW.finditer(rows):
+                if int(match[1]) > self._last_row:
+                    rows, left = rows[: match.start()], rows[match.start() :]
+                    break
+        kept = None
+        if last is not None:
+            try:
+                kept = plain.take(rows.decode(), collector.cells)
+            except UnicodeDecodeError:
+                kept = None
+        if last is None or kept is None:
+            behind = self._parse_some_rows(rows, opening, collector)
+            left = left if behind is None else behind + (left or b"")
+        else:
+            collector.row = min(last, self._last_row)
+            collector.kept_chars += kept
+        collector.check(self._package.budget)
+        return left
+
+    def _parse_some_rows(
+        self, rows: bytes, opening: bytes, collector: CellCollector
+    ) -> bytes | None:
+        """Parses complete rows; returns those behind the last wanted one, or None without any."""
+        parser = new_parser()
+        feed(parser, opening, self._part)
+        collector.install(parser, "", stop_after_rows=True)
+        feed(parser, rows, self._part)
+        if collector.stopped_at is not None:
+            return rows[collector.stopped_at - len(opening) :]
+        feed(parser, b"</sheetData></worksheet>", self._part, final=True)
+        collector.stopped_at = None
+        return None
+
+    def _parse_rows(
+        self,
+        chunks: Iterator[bytes],
+        pending: bytes,
+        opening: bytes,
+        prefix: bytes,
+        collector: CellCollector,
+    ) -> bytes:
         """Parses rows to the last wanted one and returns the bytes that follow it."""
         parser = new_parser()
-        feed(parser, root, self._part)
+        feed(parser, opening, self._part)
         collector.install(parser, prefix.decode(), stop_after_rows=True)
-        fed = len(root)
+        fed = len(opening)
         while True:
             feed(parser, pending, self._part)
             collector.check(self._package.budget)
