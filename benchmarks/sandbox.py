@@ -35,9 +35,10 @@ import openpyxl
 
 from judge.dataset import load_suite
 from judge.dataset.submissions import load_submissions
-from judge.sandbox import open_sandbox
+from judge.sandbox import images, open_sandbox
 from judge.sandbox.bubblewrap import BubblewrapSandbox
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus, Sandbox
+from judge.sandbox.docker import DockerSandbox
 from judge.sandbox.roots import python_root
 
 YARDSTICK = """\
@@ -149,6 +150,9 @@ class Plain:
 CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
     "subprocess": lambda _: Plain(),
     "docker": lambda jobs: open_sandbox("docker", jobs=jobs),
+    "docker, nested": lambda jobs: DockerSandbox(
+        images.python_tag(), images.office_tag(), jobs=jobs, nested=True
+    ),
     "bubblewrap": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
     "bubblewrap, reused": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=True),
 }

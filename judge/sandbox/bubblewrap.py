@@ -295,7 +295,7 @@ class BubblewrapSandbox:
                 inside = f"{_GROUPS_INSIDE}/{role}"
                 binds += ["--bind", str(folder), inside]
                 folders[role] = inside
-        extra = [*binds, "--dir", "/run/case", "--remount-ro", "/"]
+        extra = [*binds, "--dir", "/run", "--remount-ro", "/"]
         place = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
         spare: int | None = 0 if self._maps else 4
         if _kernel_version() < _NPROC_NAMESPACED and not self._maps:
@@ -303,7 +303,7 @@ class BubblewrapSandbox:
         config = {
             "mode": "namespaces",
             "user": _USER if self._maps else None,
-            "own_network": False,
+            "nested": None,
             "groups": folders or None,
             "spare_processes": spare,
             "warm": [*layout.WARM_MODULES],
@@ -367,7 +367,7 @@ _FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 def _devices() -> list[str]:
     """A ``/dev`` without terminals; bubblewrap's own would take a second user namespace."""
-    arguments = ["--dir", "/dev", "--dir", "/dev/shm"]  # noqa: S108 - inside
+    arguments = ["--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
     for name in ("null", "zero", "full", "random", "urandom"):
         arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     links = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.sandbox import bubblewrap, debian, docker, images, office, roots
+from judge.sandbox import bubblewrap, debian, images, office, roots
+from judge.sandbox.daemon import Daemon
 from judge.sandbox.roots import Report
 
 
@@ -54,7 +55,7 @@ def _backends(backend: str, report: Report) -> set[str]:
     if bubblewrap.find_bwrap() is not None:
         wanted.add("bubblewrap")
     try:
-        docker.connect()
+        Daemon()
         wanted.add("docker")
     except SandboxError as error:
         report(f"docker: left out, {error.message}")

@@ -6,6 +6,7 @@ needs no chroot. What their scripts would have set up and is needed is done in h
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -62,19 +63,35 @@ def _scratch() -> str | None:
     return None
 
 
+_PYTHON_HOOKS = (_ACCOUNTS, _SHELL, _SLIM)
+_OFFICE_HOOKS = (_ACCOUNTS, _SHELL, _REGISTRY, _SLIM)
+
+
+def python_digest() -> str:
+    """Changes with the recipe of :func:`python_tarball`."""
+    return _digest(*PYTHON_PACKAGES, *_PYTHON_HOOKS)
+
+
+def office_digest() -> str:
+    """Changes with the recipe of :func:`office_tarball`."""
+    return _digest(*OFFICE_PACKAGES, OFFICE_BACKPORTS, *_OFFICE_HOOKS)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
 @contextmanager
 def python_tarball() -> Iterator[Path]:
     """A small Debian 12 with Python 3.11 as a tar file, gone at the end."""
-    hooks = (_ACCOUNTS, _SHELL, _SLIM)
-    with _tarball("bookworm", PYTHON_PACKAGES, hooks, backports=None) as tarball:
+    with _tarball("bookworm", PYTHON_PACKAGES, _PYTHON_HOOKS, backports=None) as tarball:
         yield tarball
 
 
 @contextmanager
 def office_tarball() -> Iterator[Path]:
     """A Debian 13 with LibreOffice from its backports and the UNO bridge, as a tar file."""
-    hooks = (_ACCOUNTS, _SHELL, _REGISTRY, _SLIM)
-    with _tarball("trixie", OFFICE_PACKAGES, hooks, backports=OFFICE_BACKPORTS) as tarball:
+    with _tarball("trixie", OFFICE_PACKAGES, _OFFICE_HOOKS, backports=OFFICE_BACKPORTS) as tarball:
         yield tarball
 
 

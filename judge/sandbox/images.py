@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from judge.errors import SandboxError
-from judge.sandbox import debian, docker, office, roots
+from judge.sandbox import debian, docker, roots
+from judge.sandbox.daemon import Daemon
 from judge.sandbox.roots import Report
 
 DEFAULT_BASE = "python:3.11-slim-bookworm"
@@ -46,7 +46,7 @@ def python_tag() -> str:
 
 def office_tag() -> str:
     """Name of the image with LibreOffice."""
-    return f"{docker.OFFICE_IMAGE}:{office.office_digest()}"
+    return f"{docker.OFFICE_IMAGE}:{debian.office_digest()}"
 
 
 def _image_file(name: str) -> str:
@@ -67,22 +67,23 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
     Raises:
         SandboxError: no daemon, or a step failed.
     """
-    client = docker.connect()
+    daemon = Daemon()
     tag = python_tag()
-    if docker.image_id(client, tag) is not None:
+    if daemon.image_id(tag) is not None:
         report(f"docker: {tag} is there")
         return tag
-    with docker.translated("the image could not be built"):
-        start = _find_base(client, base, report)
-        version = _python_of(client, start)
-        with tempfile.TemporaryDirectory(prefix="judge-") as folder:
-            for name, present in (("solutions", set()), ("engines", set(roots.pins()))):
-                report(f"docker: installing {name} from the package index")
-                target = Path(folder, "site" if name == "solutions" else name)
-                options = _foreign(version, client.info()["Architecture"])
-                roots.install(roots.lock_without(name, present), target, options)
-            report(f"docker: building {tag} on {start}")
-            _build(client, Path(folder), tag, {"BASE": start, "PYTHON_VERSION": version})
+    start = _find_base(daemon, base, report)
+    version = _python_of(daemon, start)
+    architecture = daemon.facts()["Architecture"]
+    with tempfile.TemporaryDirectory(prefix="judge-") as folder:
+        for name, present in (("solutions", set()), ("engines", set(roots.pins()))):
+            report(f"docker: installing {name} from the package index")
+            target = Path(folder, "site" if name == "solutions" else name)
+            lock = roots.lock_without(name, present)
+            roots.install(lock, target, _foreign(version, architecture))
+        report(f"docker: building {tag} on {start}")
+        with _context(Path(folder)) as context:
+            daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version})
     report(f"docker: built {tag}")
     return tag
 
@@ -97,49 +98,38 @@ def build_office_image(tarball: Callable[[], Path], report: Report) -> str:
     Raises:
         SandboxError: no daemon, or the import failed.
     """
-    client = docker.connect()
+    daemon = Daemon()
     tag = office_tag()
-    if docker.image_id(client, tag) is not None:
+    if daemon.image_id(tag) is not None:
         report(f"docker: {tag} is there")
         return tag
     report(f"docker: importing {tag}")
-    with docker.translated("the image could not be imported"):
-        _import(client, tarball(), tag)
+    daemon.import_tarball(tarball(), tag)
     return tag
 
 
-def _find_base(client: Any, base: str | None, report: Report) -> str:
+def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
     wanted = base or DEFAULT_BASE
-    if docker.image_id(client, wanted) is not None:
+    if daemon.image_id(wanted) is not None:
         return wanted
     report(f"docker: pulling {wanted}")
-    why = docker.pull(client, wanted)
+    why = daemon.pull(wanted)
     if why is None:
         return wanted
     if base is not None:
         raise SandboxError(f"{wanted} is not here and cannot be pulled: {why}")
     report("docker: no registry answers; making a base from Debian packages")
-    recipe = "\0".join(debian.PYTHON_PACKAGES)
-    tag = f"{_DEBIAN_BASE}:{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
-    if docker.image_id(client, tag) is None:
+    tag = f"{_DEBIAN_BASE}:{debian.python_digest()}"
+    if daemon.image_id(tag) is None:
         with debian.python_tarball() as tarball:
-            _import(client, tarball, tag)
+            daemon.import_tarball(tarball, tag)
     return tag
 
 
-def _import(client: Any, tarball: Path, tag: str) -> None:
-    repository, _, version = tag.partition(":")
-    with tarball.open("rb") as file:
-        client.import_image_from_data(file, repository=repository, tag=version)
-    if docker.image_id(client, tag) is None:
-        raise SandboxError(f"{tag} is not there after its import")
-
-
-def _python_of(client: Any, image: str) -> str:
+def _python_of(daemon: Daemon, image: str) -> str:
     """Version of the interpreter in an image, asked of it."""
-    said = docker.run_plain(
-        client, image, ["python3", "-c", "import platform; print(platform.python_version())"]
-    )
+    program = "import platform; print(platform.python_version())"
+    said = daemon.run_plain(image, ["python3", "-c", program])
     version = said.strip()
     if not version or tuple(int(part) for part in version.split(".")[:2]) < (3, 11):
         raise SandboxError(f"{image} has no Python 3.11 or newer: it says {said!r}")
@@ -155,21 +145,6 @@ def _foreign(version: str, architecture: str) -> list[str]:
     for name in _MANYLINUX:
         options += ["--platform", f"{name}_{machine}"]
     return options
-
-
-def _build(client: Any, folder: Path, tag: str, arguments: dict[str, str]) -> None:
-    with _context(folder) as context:
-        steps = client.build(
-            fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True, pull=False,
-            network_mode="none", buildargs=arguments, decode=True,
-        )  # fmt: skip
-        said = []
-        for step in steps:
-            if "error" in step:
-                raise SandboxError(f"the image could not be built: {step['error'].strip()}")
-            said.append(str(step.get("stream", "")))
-    if docker.image_id(client, tag) is None:
-        raise SandboxError(f"the image could not be built: {''.join(said)[-500:]}")
 
 
 @contextmanager

@@ -72,9 +72,12 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
 def _open_docker(jobs: int) -> Sandbox:
     from judge.sandbox import docker, images  # noqa: PLC0415 - slow, and often not wanted
 
-    runtime = os.environ.get("JUDGE_DOCKER_RUNTIME") or None
     return docker.DockerSandbox(
-        images.python_tag(), images.office_tag(), jobs=jobs, runtime=runtime
+        images.python_tag(),
+        images.office_tag(),
+        jobs=jobs,
+        runtime=os.environ.get("JUDGE_DOCKER_RUNTIME") or None,
+        nested=os.environ.get("JUDGE_DOCKER_NESTED") == "1",
     )
 
 
@@ -93,14 +96,13 @@ def probe_sandboxes() -> list[Finding]:
 
 
 def _probe_docker() -> list[Finding]:
-    from judge.sandbox import docker, images  # noqa: PLC0415 - slow
+    from judge.sandbox import daemon, images  # noqa: PLC0415 - slow
 
     try:
-        client = docker.connect()
-        with docker.translated("the daemon does not describe itself"):
-            facts = client.info()
+        found_daemon = daemon.Daemon()
+        facts = found_daemon.facts()
         present = {
-            tag: docker.image_id(client, tag) for tag in (images.python_tag(), images.office_tag())
+            tag: found_daemon.image_id(tag) for tag in (images.python_tag(), images.office_tag())
         }
     except SandboxError as error:
         return [Finding("Docker daemon", False, error.message, "apt-get install docker.io")]

@@ -1,4 +1,4 @@
-"""A stream over the pipes of a local process."""
+"""Streams of bytes to a program inside: pipes of a local process, a container's connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import time
+from typing import Any
 
 from judge.sandbox.link import StreamEndedError
 
@@ -87,3 +88,86 @@ class PipeStream:
                     return False
                 self._tail = (self._tail + chunk)[-_COMPLAINT_BYTES:]
         return True
+
+
+class ContainerStream:
+    """The hijacked connection to a container's standard streams, taken apart again.
+
+    Without a terminal the daemon sends standard output and error as chunks on one connection, each
+    with a head of 8 bytes: which of the two, and how long.
+    """
+
+    def __init__(self, attached: Any) -> None:
+        self._attached = attached  # keeps the response, and with it the connection, alive
+        self._socket = getattr(attached, "_sock", attached)
+        self._received = bytearray()
+        self._output = bytearray()
+        self._tail = b""
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Sends everything."""
+        view = memoryview(data)
+        try:
+            while view:
+                self._set_timeout(deadline)
+                view = view[self._socket.send(view[:_CHUNK_BYTES]) :]
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise StreamEndedError(str(error)) from error
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        """Receives exactly ``size`` bytes of standard output."""
+        while len(self._output) < size:
+            self._receive_more(deadline)
+        wanted = bytes(self._output[:size])
+        del self._output[:size]
+        return wanted
+
+    def complaint(self) -> str:
+        """The end of its standard error."""
+        with contextlib.suppress(StreamEndedError, TimeoutError):
+            while True:
+                self._receive_more(time.monotonic() + 0.05)
+        return self._tail.decode(errors="replace")
+
+    def close(self) -> None:
+        """Hangs up."""
+        with contextlib.suppress(OSError):
+            self._socket.close()
+        with contextlib.suppress(OSError):
+            self._attached.close()
+
+    def _set_timeout(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    def _receive_more(self, deadline: float) -> None:
+        self._set_timeout(deadline)
+        try:
+            chunk = self._socket.recv(_CHUNK_BYTES)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise StreamEndedError(str(error)) from error
+        if not chunk:
+            raise StreamEndedError("end of stream")
+        self._received += chunk
+        self._take_apart()
+
+    def _take_apart(self) -> None:
+        position = 0
+        received = self._received
+        while len(received) - position >= 8:
+            end = position + 8 + int.from_bytes(received[position + 4 : position + 8], "big")
+            if len(received) < end:
+                break
+            part = received[position + 8 : end]
+            if received[position] == 1:
+                self._output += part
+            else:
+                self._tail = (self._tail + part)[-_COMPLAINT_BYTES:]
+            position = end
+        del received[:position]

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import open_sandbox
+from judge.sandbox import images, open_sandbox
 from judge.sandbox.bubblewrap import BubblewrapSandbox
 from judge.sandbox.contract import Sandbox, SandboxSession
+from judge.sandbox.docker import DockerSandbox
 
 JOBS = 2
 
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "docker": lambda: open_sandbox("docker", jobs=JOBS),
+    "docker-nested": lambda: DockerSandbox(
+        images.python_tag(), images.office_tag(), jobs=JOBS, nested=True
+    ),
     "bubblewrap": lambda: BubblewrapSandbox(jobs=JOBS),
     "bubblewrap-reused": lambda: BubblewrapSandbox(jobs=JOBS, reuse=True),
     "bubblewrap-sampled": lambda: BubblewrapSandbox(jobs=JOBS, control_groups=False),

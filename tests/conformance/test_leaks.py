@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import docker
 from judge.sandbox.cgroups import find_groups
-from judge.sandbox.docker import Owner
+from judge.sandbox.daemon import Daemon
+from judge.sandbox.owner import Owner
 from tests.conformance.conftest import open_or_skip
 
 JUDGE = """
@@ -69,11 +69,10 @@ def descendants(root: int) -> set[int]:
 def containers_of(pid: int) -> list[str]:
     """Containers whose label names that judge."""
     try:
-        client = docker.connect()
+        labelled = Daemon().labelled()
     except SandboxError:
         return []
-    found = client.containers(all=True, filters={"label": "judge.sandbox"})
-    owners = {each["Id"]: Owner.from_label(each["Labels"]["judge.sandbox"]) for each in found}
+    owners = {identity: Owner.from_label(label) for identity, label in labelled.items()}
     return [name for name, owner in owners.items() if owner is not None and owner.pid == pid]
 
 

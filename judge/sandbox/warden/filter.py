@@ -125,6 +125,11 @@ _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
 
 
+def refused_names() -> list[str]:
+    """Names of the calls that are refused whatever their arguments are."""
+    return list(_REFUSED)
+
+
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 

@@ -12,20 +12,47 @@ import os
 
 from judge.sandbox.warden import kernel
 
-_NEW_ROOT = "/run/case"
-_FRESH = ("proc", "dev", "tmp", "mnt", "home", "run", "var")
+_NEW_ROOT = "/run"
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_BROUGHT = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "opt", "sbin", "usr")
 _NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 
 
-def enter(disk_bytes: int, inodes: int, *, own_network: bool) -> None:
+def become_own_root(user: int) -> None:
+    """Goes on as process 1 of user, process and mount namespaces of its own (nested places).
+
+    The process that calls this stays behind and ends with the one that goes on.
+
+    Args:
+        user: id that this process has inside from here on, with every capability there.
+    """
+    outer_user, outer_group = os.getuid(), os.getgid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {outer_user} 1"),
+        ("gid_map", f"{user} {outer_group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    inner = os.fork()
+    if inner:
+        os.closerange(0, 1024)
+        _, status = os.waitpid(inner, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+
+
+def enter(disk_bytes: int, inodes: int) -> None:
     """Moves this process, process 1 of its namespace, into a world of its own.
 
     Args:
         disk_bytes: size of everything that can be written.
         inodes: number of files and folders that can be made.
-        own_network: make an empty network namespace as well.
     """
-    kernel.unshare(_NAMESPACES | (kernel.CLONE_NEWNET if own_network else 0))
+    kernel.unshare(_NAMESPACES)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount(
         "tmpfs",
@@ -34,22 +61,33 @@ def enter(disk_bytes: int, inodes: int, *, own_network: bool) -> None:
         kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC,
         f"size={disk_bytes},nr_inodes={inodes},mode=0755",
     )
-    for name in os.listdir("/"):
-        if name not in _FRESH:
-            _bring(name)
+    for name in _BROUGHT:
+        _bring(name)
     os.mkdir(f"{_NEW_ROOT}/proc", 0o555)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     kernel.mount("proc", f"{_NEW_ROOT}/proc", "proc", flags)
-    os.mkdir(f"{_NEW_ROOT}/dev", 0o755)
-    kernel.mount("/dev", f"{_NEW_ROOT}/dev", "", kernel.MS_BIND | kernel.MS_REC)
-    for name in ("tmp", "mnt", "home", "shm", ".former"):
-        os.mkdir(f"{_NEW_ROOT}/{name}")
-        os.chmod(f"{_NEW_ROOT}/{name}", 0o1777)  # noqa: S103 - a world for one case alone
-    kernel.mount(f"{_NEW_ROOT}/shm", f"{_NEW_ROOT}/dev/shm", "", kernel.MS_BIND)  # noqa: S108 - as above
+    for name in ("tmp", "mnt", "home", ".former"):
+        _make_open_folder(name)
+    _make_devices()
     kernel.pivot_root(_NEW_ROOT, f"{_NEW_ROOT}/.former")
     os.chdir("/")
     kernel.detach("/.former")
     os.rmdir("/.former")
+
+
+def _make_open_folder(name: str) -> None:
+    os.mkdir(f"{_NEW_ROOT}/{name}")
+    os.chmod(f"{_NEW_ROOT}/{name}", 0o1777)  # noqa: S103 - a world for one case alone
+
+
+def _make_devices() -> None:
+    os.mkdir(f"{_NEW_ROOT}/dev")
+    _make_open_folder("dev/shm")
+    for name in _DEVICES:
+        os.close(os.open(f"{_NEW_ROOT}/dev/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC))
+        kernel.mount(f"/dev/{name}", f"{_NEW_ROOT}/dev/{name}", "", kernel.MS_BIND)
+    for name, below in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        os.symlink(f"/proc/self/fd{below}", f"{_NEW_ROOT}/dev/{name}")
 
 
 def _bring(name: str) -> None:

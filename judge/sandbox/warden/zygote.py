@@ -27,15 +27,19 @@ def main(config: dict[str, Any]) -> None:
 
     Args:
         config: ``mode`` (``namespaces``: a world for each case; ``users``: another user for each
-            case), ``user`` (first id for solutions, or None to keep this one), ``own_network``,
-            ``groups`` (controller -> folder, or None), ``spare_processes``, ``warm`` (modules),
-            ``open_folders`` (mounted folders that every user may write to).
+            case), ``user`` (first id for solutions, or None to keep this one), ``nested`` (id to
+            have in namespaces made here first, None where the place is such already), ``groups``
+            (controller -> folder, or None), ``spare_processes`` (of the warden's, that count with
+            the solution's; None: they cannot be counted), ``warm`` (modules), ``open_folders``
+            (mounted folders that every user may write to).
     """
     requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
     replies = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
     nothing = os.open("/dev/null", os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
+    if config["nested"]:
+        world.become_own_root(config["nested"])
     kernel.forbid_inspection()
     # the one signal that the interpreter handles: a solution with this very user could send it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -154,7 +158,7 @@ def _settle(config: dict[str, Any], request: dict[str, Any]) -> frozenset[int]:
     if config["mode"] == "users":
         kernel.adopt_orphans()
         return frozenset({1, os.getpid()})
-    world.enter(request["disk_bytes"], request["inodes"], own_network=config["own_network"])
+    world.enter(request["disk_bytes"], request["inodes"])
     paths = [*request["files"], request["program_name"]]
     if request["collect"]:
         paths.append(request["collect"])

@@ -10,7 +10,7 @@ def spawn(depth):
         time.sleep(1000)
 for _ in range(4):
     spawn(4)
-time.sleep(0.3)
+time.sleep(2)
 
 import openpyxl
 book = openpyxl.Workbook()

@@ -11,9 +11,11 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.limits import GIB, Limits
-from judge.sandbox import docker
-from judge.sandbox.docker import ContainerStream, Owner, Shape
+from judge.sandbox.daemon import Daemon
+from judge.sandbox.docker import Shape
 from judge.sandbox.link import StreamEndedError
+from judge.sandbox.owner import Owner
+from judge.sandbox.streams import ContainerStream
 
 
 def chunk(kind: int, data: bytes) -> bytes:
@@ -96,11 +98,11 @@ def test_an_owner_is_known_gone_only_where_that_is_sure() -> None:
 def test_no_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     with pytest.raises(SandboxError, match="no Docker daemon answers") as caught:
-        docker.connect()
+        Daemon()
     assert caught.value.hint
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
     with pytest.raises(SandboxError):
-        docker.connect()
+        Daemon()
     monkeypatch.setenv("DOCKER_HOST", "nonsense://x")
     with pytest.raises(SandboxError):
-        docker.connect()
+        Daemon()

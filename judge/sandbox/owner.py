@@ -1,0 +1,73 @@
+"""Whose a container is, and whether that judge is still there: for taking leftovers away."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The judge that a container belongs to, as far as another judge can tell.
+
+    Attributes:
+        host: the machine.
+        boot: the machine's current run.
+        space: process namespace of the judge, in which its id means something.
+        pid: its process id.
+        started: when that process started, in clock ticks since boot; ids are used again.
+    """
+
+    host: str
+    boot: str
+    space: str
+    pid: int
+    started: str
+
+    @classmethod
+    def this_process(cls) -> Self:
+        """The judge that this code runs in."""
+        pid = os.getpid()
+        return cls(
+            host=_read("/etc/machine-id") or socket.gethostname(),
+            boot=_read("/proc/sys/kernel/random/boot_id"),
+            space=str(Path("/proc/self/ns/pid").readlink()),
+            pid=pid,
+            started=_start_of(pid),
+        )
+
+    def label(self) -> str:
+        """As the text of a label."""
+        return " ".join((self.host, self.boot, self.space, str(self.pid), self.started))
+
+    @classmethod
+    def from_label(cls, text: str) -> Self | None:
+        """From the text of a label; None where it is not one of ours."""
+        parts = text.split(" ")
+        if len(parts) != 5 or not parts[3].isdigit():
+            return None
+        return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4])
+
+    def knows_gone(self, other: Owner) -> bool:
+        """Whether this judge can be sure that the other one is no more."""
+        if other.host != self.host:
+            return False
+        if other.boot != self.boot:
+            return True
+        return other.space == self.space and _start_of(other.pid) != other.started
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _start_of(pid: int) -> str:
+    """Start time of a process in clock ticks since boot; empty where there is none."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 else ""
