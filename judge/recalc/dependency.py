@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.compare.cell import Cell, CellRef
+from judge.errors import WorkbookError
 from judge.recalc.formula import FormulaTraits, Reference, references, traits
 
 FOLLOWED_LIMIT = 50_000
@@ -152,6 +153,15 @@ def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
                 asked.add(key)
                 waiting.extend(index.within(reference, sheet))
     return Footing(tuple(set(found.values())), arrays, complete=True, cells=len(seen))
+
+
+def footing_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Footing:
+    """What formula cells rest on; where a sheet cannot be read, that they may rest on anything."""
+    try:
+        return footing(cells, index)
+    except WorkbookError:
+        found = {traits(cell.formula or "") for _, cell in cells}
+        return Footing(tuple(found), array_formulas=True, complete=False, cells=len(cells))
 
 
 def _everything(index: FormulaIndex) -> Footing:

@@ -28,7 +28,7 @@ from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, Outcome, Question, address
 from judge.recalc.contract import Dialect, Engine
-from judge.recalc.dependency import Footing, FormulaIndex, footing
+from judge.recalc.dependency import Footing, FormulaIndex, footing_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
@@ -166,12 +166,12 @@ class Recalculator:
             engine could compute with the reason. Cells in neither keep what the file holds.
 
         Raises:
-            WorkbookError: the workbook cannot be read.
+            WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an engine that is there cannot be started.
         """
         if self._mode == "never":
             return NOTHING_COMPUTED
-        found = wanted_cells(workbook, ranges)
+        found, unseen = wanted_cells(workbook, ranges)
         if not found:
             return NOTHING_COMPUTED
         trusted = self._mode != "always" and origin is not Origin.SOLUTION
@@ -184,6 +184,7 @@ class Recalculator:
         known = self._cache.get(key)
         if known is None:
             known, lasting = self._compute(workbook, cells)
+            known = replace(known, notes=(*unseen, *known.notes))
             self._cache.put(key, known, lasting=lasting)
         return replace(known, seconds=time.perf_counter() - started)
 
@@ -197,7 +198,7 @@ class Recalculator:
         """Values, and whether another run would compute the same."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
-        rests_on = footing(((ref.sheet, source) for ref, source in sources.items()), index)
+        rests_on = footing_or_doubt([(ref.sheet, source) for ref, source in sources.items()], index)
         intersecting = _intersecting(cells)
         notes = self._notes(rests_on)
         if intersecting:
@@ -213,7 +214,7 @@ class Recalculator:
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            footing_of=lambda ref: footing([(ref.sheet, sources[ref])], index),
+            footing_of=lambda ref: footing_or_doubt([(ref.sheet, sources[ref])], index),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

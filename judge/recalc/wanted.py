@@ -31,24 +31,33 @@ class WantedCell:
     number_format: str
 
 
-def wanted_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> list[WantedCell]:
+def wanted_cells(
+    workbook: Workbook, ranges: Sequence[CellRange]
+) -> tuple[list[WantedCell], list[str]]:
     """Every formula cell of some ranges, and every cell there that an array formula fills.
 
+    Returns:
+        The cells, and notes on what could not be looked for: a sheet may be readable within the
+        ranges and too large, or broken, beyond them.
+
     Raises:
-        WorkbookError: the workbook cannot be read.
+        WorkbookError: the ranges cannot be read.
     """
     found: dict[CellRef, WantedCell] = {}
-    filling: dict[str, list[Cell]] = {}
     for area in ranges:
         for cell in workbook.formula_cells(area):
             ref = CellRef(area.sheet, cell.row, cell.column)
             found[ref] = WantedCell(ref, cell, cell.has_cached_value, cell.number_format)
-    for area in ranges:
-        if area.sheet not in filling:
-            filling[area.sheet] = filling_cells(workbook, area.sheet)
-        for wanted in _filled(workbook, area, filling[area.sheet]):
-            found.setdefault(wanted.ref, wanted)
-    return list(found.values())
+    notes = []
+    for sheet in dict.fromkeys(area.sheet for area in ranges):
+        areas = [area for area in ranges if area.sheet == sheet]
+        try:
+            sources = filling_cells(workbook, sheet)
+            for wanted in _filled(workbook, areas, sources):
+                found.setdefault(wanted.ref, wanted)
+        except WorkbookError as error:
+            notes.append(f"cells that array formulas fill were not looked for: {error.message}")
+    return list(found.values()), notes
 
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
@@ -98,25 +107,27 @@ def _may_fill(workbook: Workbook, sheet: str) -> bool:
     return False
 
 
-def _filled(workbook: Workbook, area: CellRange, sources: Iterable[Cell]) -> Iterable[WantedCell]:
-    filled = 0
+def _filled(
+    workbook: Workbook, areas: Sequence[CellRange], sources: Sequence[Cell]
+) -> Iterable[WantedCell]:
+    overlaps = []
     for source in sources:
         window = parse_window((source.array_range or "").replace("$", ""))
-        part = None if window is None else _overlap(area, window)
-        if part is None:
-            continue
-        filled += part.size
-        if filled > FILLED_LIMIT:
-            raise WorkbookError(
-                f"the array formulas of {area.sheet!r} fill more than {FILLED_LIMIT:,} cells "
-                "of the range"
-            )
+        if window is not None:
+            parts = [part for area in areas if (part := _overlap(area, window)) is not None]
+            overlaps += [(source, part) for part in parts]
+    if sum(part.size for _, part in overlaps) > FILLED_LIMIT:
+        raise WorkbookError(
+            f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
+            "the range"
+        )
+    for source, part in overlaps:
         stored = workbook.cells(part)
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):
                 own = stored.get((row, column))
                 yield WantedCell(
-                    CellRef(area.sheet, row, column),
+                    CellRef(part.sheet, row, column),
                     source,
                     has_cached_value=own is not None and own.value is not None,
                     number_format=own.number_format if own is not None else "General",

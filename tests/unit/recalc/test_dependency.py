@@ -1,8 +1,9 @@
 """Which formulas a cell rests on."""
 
 from judge.compare.cell import Cell
+from judge.errors import WorkbookError
 from judge.recalc import dependency
-from judge.recalc.dependency import Footing, FormulaIndex, footing
+from judge.recalc.dependency import Footing, FormulaIndex, footing, footing_or_doubt
 
 SHEETS = {
     "One": {(1, 1): "=A2+Two!A1", (2, 1): "=B5", (5, 2): "=1", (9, 9): "=XLOOKUP(1,A:A,A:A)"},
@@ -65,3 +66,14 @@ def test_too_many_formulas_are_not_followed_one_by_one() -> None:
 def test_array_formulas_are_seen() -> None:
     assert of("One", 1, 3, "=SUM(A1)", array_range="C1").array_sensitive
     assert not of("One", 1, 3, "=SUM(A9)").array_sensitive
+
+
+def test_a_sheet_that_cannot_be_read_may_hold_anything() -> None:
+    def refuse(_: str) -> list[Cell]:
+        raise WorkbookError("broken")
+
+    cell = Cell(1, 1, None, formula="=SUM(B:B)")
+    said = footing_or_doubt([("S", cell)], FormulaIndex(["S"], refuse))
+    assert not said.complete
+    assert said.array_sensitive
+    assert said.functions == {"SUM"}
