@@ -50,6 +50,9 @@ def compare_workbooks(
     rules = get_profile(profile) if isinstance(profile, str) else profile
     gold_book = open_workbook(_source(gold), limits=limits)
     output_book = open_workbook(_source(output), limits=limits)
+    if output_book.data == gold_book.data:
+        # The same file twice, as when a suite is verified, is read once.
+        output_book = gold_book
     plan = prepare(
         CheckerSpec(options=dict(options or {})),
         answer_position=position,

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Package, check_token, feed, new_parser
+from judge.compare.raw_formula import UNUSUAL_ENTITY, unescape
 from judge.errors import WorkbookError
+
+_SECTION = b"<(%b)(?: [^<>]*)?>(.*?)</\\1>"
+_CUSTOM = re.compile(_SECTION % b"numFmts", re.DOTALL)
+_FORMATS = re.compile(_SECTION % b"cellXfs", re.DOTALL)
+_NO_CUSTOM = re.compile(b"<numFmts[^<>]*/>")
+_XF = re.compile(b'<xf ((?:[A-Za-z]+="[^"<>&]*" ?)*)/?>')
+_NUMBER = re.compile(b'(?:^| )numFmtId="([0-9]+)"')
+_NUMBER_FORMAT = re.compile('<numFmt ((?:[A-Za-z]+="[^"<>]*" ?)*)/?>')
+_ATTRIBUTE = re.compile('([A-Za-z]+)="([^"]*)"')
 
 
 class _EnoughError(Exception):
@@ -19,6 +31,53 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
     """
     if part is None or part not in package:
         return NumberFormats()
+    data = package.read(part)
+    plain = _read_plainly(data)
+    return plain if plain is not None else _parse(package, part)
+
+
+def _read_plainly(data: bytes) -> NumberFormats | None:
+    """Reads a style sheet in its usual spelling; None where the parser must read it.
+
+    Only two sections of it matter, and they are found by their names. That is exact where nothing
+    stands in the part that could hold these names but is no element.
+    """
+    if b"<!" in data or b"<?" in data[1:] or b"&#" in data or data.startswith((b"\xfe", b"\xff")):
+        return None
+    formats = _FORMATS.findall(data)
+    sections = _CUSTOM.findall(data)
+    if len(formats) != 1 or len(sections) > 1 or data.count(b"<cellXfs") != 1:
+        return None
+    elements = _XF.findall(formats[0][1])
+    if len(elements) != formats[0][1].count(b"<xf"):
+        return None
+    ids = []
+    for attributes in elements:
+        number = _NUMBER.search(attributes)
+        if number is None:
+            return None
+        ids.append(int(number[1]))
+    custom: dict[int, str] = {}
+    if sections:
+        try:
+            text = sections[0][1].decode()
+        except UnicodeDecodeError:
+            return None
+        found = _NUMBER_FORMAT.findall(text)
+        spaced = "\n" in text or "\t" in text or "\r" in text
+        if len(found) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
+            return None
+        for attributes in found:
+            given = dict(_ATTRIBUTE.findall(attributes))
+            if not given.get("numFmtId", "").isdigit():
+                return None
+            custom[int(given["numFmtId"])] = unescape(given.get("formatCode", ""))
+    elif data.count(b"<numFmts") != len(_NO_CUSTOM.findall(data)):
+        return None
+    return NumberFormats(tuple(ids), custom)
+
+
+def _parse(package: Package, part: str) -> NumberFormats:
     custom: dict[int, str] = {}
     ids: list[int] = []
     path: list[str] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NoReturn
 
 from judge.compare.address import (
@@ -23,24 +24,28 @@ from judge.compare.address import (
 from judge.compare.cell import CellValue
 from judge.compare.cell_values import ValueReader
 from judge.compare.number_formats import NumberFormats
-from judge.compare.sheet_cells import RawFormula, SheetCells
+from judge.compare.raw_formula import (
+    ATTRIBUTE,
+    ATTRIBUTES,
+    TEXT,
+    UNUSUAL_ENTITY,
+    RawFormula,
+    unescape,
+)
+from judge.compare.sheet_cells import SheetCells
 
-# What XML allows in a text, apart from markup and from the carriage return, which it rewrites.
-_TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
-_ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
 _CELL = (
     '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
-    f"(<f{_ATTRIBUTES} ?(?:/>|>{_TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
-    f"(?:<v>({_TEXT}+)</v>)?"
-    f'(?:<is>(<t(?: xml:space="preserve")?>{_TEXT}*)</t></is>)?'
+    f"(<f{ATTRIBUTES} ?(?:/>|>{TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
+    f"(?:<v>({TEXT}+)</v>)?"
+    f'(?:<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>)?'
     "</c>)"
 )
-_FORMULA = re.compile(f"<f({_ATTRIBUTES}) ?(?:/>|>({_TEXT}*)</f>)(<v)?")
-_ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
-_ENTITY = re.compile("&([^;&]{1,12});|&")
-_NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _MOST_NAMED_COLUMNS = 64
+_FEWEST_ROWS = 1000
+
+_EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
 _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
@@ -98,15 +103,15 @@ class PlainRows:
         blanks: bool,
     ) -> None:
         self._windows = tuple(windows)
-        # Within one rectangle of few columns, rows and the pattern leave nothing to check.
-        self._check_each = len(windows) > 1 or not _is_named(windows)
+        # Within a single rectangle, the first and the last of rows and columns say it all.
+        self._several = len(windows) > 1
         self._blanks = blanks
         self._reader = ValueReader(formats, date_1904=date_1904, fail=_leave_to_parser)
         self._first_row = min(each.min_row for each in windows)
         self._last_row = max(each.max_row for each in windows)
-        columns = _columns_pattern(windows)
-        self._start = re.compile(f'<c r="(?:{columns}[0-9]|[^A-Z])')
-        self._cell = re.compile(_CELL.replace("{columns}", columns))
+        self._first_column = min(each.min_column for each in windows)
+        self._last_column = max(each.max_column for each in windows)
+        self._start, self._cell = _patterns(_columns_pattern(windows))
         self._rows = _Rows(max(1, self._first_row), min(MAX_ROW, self._last_row))
         self._columns = _Columns()
         self._kinds: dict[str, tuple[int, int, str]] = {}
@@ -126,12 +131,15 @@ class PlainRows:
         """
         if rows.count("<c") != rows.count('<c r="') or "\r" in rows:
             return None
+        entities = "&" in rows
+        if entities and UNUSUAL_ENTITY.search(rows) is not None:
+            return None
         found = self._cell.findall(rows)
         if len(found) != len(self._start.findall(rows)):
             return None
         read = SheetCells()
         try:
-            kept = self._read(found, read, entities="&" in rows)
+            kept = self._read(found, read, entities=entities)
         except (_UnusualError, ValueError):
             return None
         cells.values.update(read.values)
@@ -143,18 +151,24 @@ class PlainRows:
     def _read(self, found: list[tuple[str, ...]], read: SheetCells, *, entities: bool) -> int:
         rows, columns, kinds = self._rows, self._columns, self._kinds
         values, styles, blanks = read.values, read.styles, self._blanks
+        several, first, last = self._several, self._first_column, self._last_column
         kept = 0
         for letters, digits, attributes, formula, text, inline in found:
             if not (text or formula or inline or blanks):
                 continue
-            key = rows[digits] | columns[letters]
-            if self._check_each and not self._is_wanted(key):
+            column = columns[letters]
+            if not first <= column <= last:
+                continue
+            key = rows[digits] | column
+            if several and not self._is_wanted(key):
                 continue
             kind, style, named = kinds.get(attributes) or self._learn(attributes)
             if style:
                 styles[key] = style
             if formula:
-                kept += self._keep_formula(key, formula, text, named, read)
+                cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
+                read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
+                kept += len(formula)
             if kind is _NUMBER and text:
                 values[key] = (
                     float(text) if "." in text or "E" in text or "e" in text else int(text)
@@ -201,7 +215,7 @@ class PlainRows:
         """Kind, cell format and type that the attributes of a cell give it."""
         if _CELL_ATTRIBUTES.fullmatch(attributes) is None:
             raise _UnusualError
-        given = dict(_ATTRIBUTE.findall(attributes))
+        given = dict(ATTRIBUTE.findall(attributes))
         named = given.get("t", "n")
         style = self._reader.integer(given.get("s") or "0")
         kind = _KINDS.get(named, _OTHER)
@@ -210,63 +224,23 @@ class PlainRows:
         known = self._kinds[attributes] = (kind, style, named)
         return known
 
-    def _keep_formula(self, key: int, markup: str, text: str, kind: str, read: SheetCells) -> int:
-        match = _FORMULA.match(markup)
-        if match is None:
-            raise _UnusualError
-        attributes = dict(_ATTRIBUTE.findall(match[1]))
-        formula = unescape(match[2] or "")
-        read.formulas[key] = RawFormula(
-            text=formula,
-            kind=attributes.get("t", "normal"),
-            reference=attributes.get("ref"),
-            shared=attributes.get("si"),
-            cached=bool(text) or (match[3] is not None and kind in {"str", "inlineStr"}),
-        )
-        return len(formula)
-
-
-def _is_named(windows: Sequence[Window]) -> bool:
-    """Whether the wanted columns are few enough to be named one by one in a pattern."""
-    wanted = sum(max(0, each.max_column - each.min_column + 1) for each in windows)
-    return 0 < wanted <= _MOST_NAMED_COLUMNS
-
 
 def _columns_pattern(windows: Sequence[Window]) -> str:
-    """A regular expression for the letters of the wanted columns."""
-    if not _is_named(windows):
+    """A regular expression for the letters of the columns that are looked at."""
+    rows = sum(each.max_row - each.min_row + 1 for each in windows)
+    wanted = sum(max(0, each.max_column - each.min_column + 1) for each in windows)
+    if rows < _FEWEST_ROWS or not 0 < wanted <= _MOST_NAMED_COLUMNS:
+        # Compiling an expression takes longer than looking at the other columns of a few rows.
         return "[A-Z]{1,3}"
-    wanted = {column for each in windows for column in range(each.min_column, each.max_column + 1)}
-    letters = [column_letters(column) for column in sorted(wanted)]
+    columns = {column for each in windows for column in range(each.min_column, each.max_column + 1)}
+    letters = [column_letters(column) for column in sorted(columns)]
     single = "".join(each for each in letters if len(each) == 1)
     several = [each for each in letters if len(each) > 1]
     return "(?:" + "|".join(([f"[{single}]"] if single else []) + several) + ")"
 
 
-def unescape(text: str) -> str:
-    """A text with its entities written out.
-
-    Raises:
-        _UnusualError: an entity that XML does not know, or a character that it does not allow.
-    """
-    return _ENTITY.sub(_character, text) if "&" in text else text
-
-
-def _character(match: re.Match[str]) -> str:
-    name = match[1] or ""
-    if name in _NAMED:
-        return _NAMED[name]
-    if name.startswith("#x"):
-        digits, base = name[2:], 16
-    elif name.startswith("#"):
-        digits, base = name[1:], 10
-    else:
-        raise _UnusualError
-    try:
-        code = int(digits, base)
-    except ValueError:
-        raise _UnusualError from None
-    allowed = code in {9, 10, 13} or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD
-    if not (digits.isalnum() and digits.isascii() and (allowed or 0x10000 <= code <= 0x10FFFF)):
-        raise _UnusualError
-    return chr(code)
+@lru_cache(maxsize=64)
+def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Expressions for the start of a cell that is looked at, and for the whole of it."""
+    start = re.compile(f'<c r="(?:{columns}[0-9]|[^A-Z])')
+    return start, re.compile(_CELL.replace("{columns}", columns))

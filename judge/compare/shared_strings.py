@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from judge.compare.package import Package, check_token, feed, new_parser
+from judge.compare.plain_strings import plain_strings
 from judge.compare.rich_text import InlineText
 from judge.errors import WorkbookError
 
@@ -41,6 +42,14 @@ class SharedStrings:
         part = self._part
         if part is None or min(wanted) < 0:
             raise WorkbookError("a cell points to a shared string that the workbook lacks")
+        found = plain_strings(self._package.chunks(part), wanted)
+        if found is None:
+            return self._parse(part, wanted)
+        self._package.budget.take_chars(sum(map(len, found.values())))
+        # openpyxl takes this half of an escaped escape out, and keeps the rest as it is.
+        return {index: string.replace("x005F_", "") for index, string in found.items()}
+
+    def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:
         collector = _StringCollector(wanted, self._package.budget.limits.text_chars)
         parser = new_parser()
         parser.StartElementHandler = collector.start
@@ -99,7 +108,6 @@ class _StringCollector:
             self._current = None
             return
         if self._current is not None:
-            # openpyxl takes this half of an escaped escape out, and keeps the rest as it is.
             string = self._current.content.replace("x005F_", "")
             self.strings[self.count] = string
             self.chars += len(string)

@@ -10,8 +10,9 @@ from judge.compare.cell import Cell, CellValue
 from judge.compare.formula_shift import shift_formula
 from judge.compare.number_formats import GENERAL, NumberFormats
 from judge.compare.package import Package
+from judge.compare.raw_formula import RawFormula
 from judge.compare.shared_strings import SharedStrings
-from judge.compare.sheet_cells import RawFormula, SheetCells
+from judge.compare.sheet_cells import SheetCells
 from judge.compare.sheet_scan import scan_sheet
 from judge.compare.sheet_tail import SheetTail
 from judge.errors import WorkbookError

@@ -12,28 +12,10 @@ from judge.compare.cell import CellValue
 from judge.compare.cell_values import ValueReader
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Budget, ReadLimits
+from judge.compare.raw_formula import RawFormula
 from judge.compare.rich_text import InlineText
 from judge.compare.sheet_tail import SheetTail, TailCollector
 from judge.errors import WorkbookError
-
-
-@dataclass(frozen=True, slots=True)
-class RawFormula:
-    """A formula as the file has it.
-
-    Attributes:
-        text: the formula without its leading ``=``; empty where a shared one is meant.
-        kind: ``normal``, ``shared``, ``array`` or ``dataTable``.
-        reference: the range that a shared or array formula speaks for, on its first cell.
-        shared: index of the shared formula.
-        cached: whether a value stands beside it.
-    """
-
-    text: str
-    kind: str
-    reference: str | None
-    shared: str | None
-    cached: bool
 
 
 @dataclass(slots=True)
@@ -352,11 +334,7 @@ class CellCollector:
             bool(value) or self._attributes.get("t") in {"str", "inlineStr"}
         )
         self.cells.formulas[key] = RawFormula(
-            text=self._formula_text,
-            kind=attributes.get("t", "normal"),
-            reference=attributes.get("ref"),
-            shared=attributes.get("si"),
-            cached=cached or self._inline is not None,
+            self._formula_text, attributes, cached=cached or self._inline is not None
         )
         self.kept_chars += len(self._formula_text)
         self._formula_text = ""

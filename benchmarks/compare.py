@@ -1,0 +1,202 @@
+"""What a comparison costs: the published rules with openpyxl against ours.
+
+    python benchmarks/compare.py DATA [--limit N] [--plots FOLDER] [--json FILE]
+
+Every gold of the 300 tasks is held against itself, by each contender in a process of its own, one
+after the other: processor seconds, seconds on the clock, and the peak of the process's memory. The
+published rules are those of SpreadsheetBench's script: both workbooks are opened with openpyxl and
+the cells compared one by one. Ours reads a file once where both are the same file; ``ours_apart``
+reads it twice, as any gold and any output are.
+
+Exits with 1 where ours does not take a fifteenth of the time in total, a fiftieth in its worst
+case, and a fifth of the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pairs import SUITE, golds
+from benchmarks.scatter import Series, scatter
+from judge.compare.api import compare_workbooks
+
+GOALS = {"total": 15.0, "worst": 50.0, "memory": 5.0}
+"""How many times less ours must take."""
+
+Case = tuple[Path, str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one comparison took.
+
+    Attributes:
+        file: name of the gold.
+        cells: cells of the answer range.
+        file_bytes: size of the workbook.
+        cpu_s: processor seconds.
+        wall_s: seconds on the clock.
+        accepted: the verdict.
+    """
+
+    file: str
+    cells: int
+    file_bytes: int
+    cpu_s: float
+    wall_s: float
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one contender took for all comparisons.
+
+    Attributes:
+        costs: one for each comparison.
+        peak_bytes: the most memory that its process held.
+        idle_bytes: what it held after the imports.
+    """
+
+    costs: list[Cost]
+    peak_bytes: int
+    idle_bytes: int
+
+    @property
+    def total_s(self) -> float:
+        """Processor seconds of all comparisons."""
+        return sum(each.cpu_s for each in self.costs)
+
+    @property
+    def worst(self) -> Cost:
+        """The comparison that took most."""
+        return max(self.costs, key=lambda each: each.cpu_s)
+
+
+def measure(name: str, cases: Sequence[Case], cells: Sequence[int]) -> Outcome:
+    """Runs a contender on all cases in a process of its own."""
+    asked = json.dumps([(str(path), position, sheet) for path, position, sheet in cases])
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.contenders", name],
+        input=asked,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parent.parent,
+    )
+    record = json.loads(done.stdout)
+    costs = [
+        Cost(path.name, count, path.stat().st_size, *cost)
+        for (path, _, _), count, cost in zip(cases, cells, record["costs"], strict=True)
+    ]
+    return Outcome(costs, record["peak_bytes"], record["idle_bytes"])
+
+
+def figures(outcome: Outcome) -> dict[str, Any]:
+    """The figures of one contender."""
+    times = sorted(each.cpu_s for each in outcome.costs)
+    return {
+        "comparisons": len(times),
+        "accepted": sum(each.accepted for each in outcome.costs),
+        "total_cpu_s": round(outcome.total_s, 3),
+        "total_wall_s": round(sum(each.wall_s for each in outcome.costs), 3),
+        "median_ms": round(statistics.median(times) * 1000, 2),
+        "p95_ms": round(times[int(len(times) * 0.95)] * 1000, 2),
+        "worst_ms": round(outcome.worst.cpu_s * 1000, 1),
+        "worst_file": outcome.worst.file,
+        "peak_mib": round(outcome.peak_bytes / 2**20, 1),
+        "idle_mib": round(outcome.idle_bytes / 2**20, 1),
+    }
+
+
+def times_less(theirs: Outcome, mine: Outcome) -> dict[str, float]:
+    """How many times less ours takes."""
+    return {
+        "total": theirs.total_s / mine.total_s,
+        "worst": theirs.worst.cpu_s / mine.worst.cpu_s,
+        "memory": theirs.peak_bytes / mine.peak_bytes,
+        "memory_above_idle": (theirs.peak_bytes - theirs.idle_bytes)
+        / max(1, mine.peak_bytes - mine.idle_bytes),
+    }
+
+
+def plots(theirs: Outcome, mine: Outcome, folder: Path) -> list[Path]:
+    """Writes the cost against the size of the range and of the workbook."""
+    folder.mkdir(parents=True, exist_ok=True)
+    axes = {
+        "compare-range": ("cells in the answer range", lambda each: float(each.cells)),
+        "compare-workbook": ("size of the workbook, kB", lambda each: each.file_bytes / 1000),
+    }
+    written = []
+    for name, (title, size) in axes.items():
+        series = [
+            Series(label, [(max(size(each), 0.5), each.cpu_s * 1000) for each in outcome.costs])
+            for label, outcome in (("published rules, openpyxl", theirs), ("ours", mine))
+        ]
+        path = folder / f"{name}.svg"
+        drawn = scatter("One comparison", title, "processor time, ms", series)
+        path.write_text(drawn, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures, prints the figures, and says whether the goals are reached."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", type=Path, help="folder with the published suites")
+    parser.add_argument("--limit", type=int, help="only so many golds")
+    parser.add_argument("--plots", type=Path, help="folder for the SVG plots")
+    parser.add_argument("--json", type=Path, help="write every single cost here")
+    options = parser.parse_args(arguments)
+    cases = [
+        (path.resolve(), position, sheet)
+        for path, position, sheet in list(golds(options.data / SUITE))[: options.limit]
+    ]
+    cells = [
+        compare_workbooks(path, path, position, answer_sheet=sheet).cells
+        for path, position, sheet in cases
+    ]
+    outcomes: dict[str, Outcome] = {}
+    for name in ("ours", "published", "ours_apart") * 2:
+        turn = measure(name, cases, cells)
+        # Of two turns the cheaper counts, for all alike: what slowed the machine does not.
+        outcomes[name] = _better(outcomes[name], turn) if name in outcomes else turn
+    theirs = outcomes["published"]
+    ratios = {name: times_less(theirs, outcomes[name]) for name in ("ours", "ours_apart")}
+    reached = {name: ratios["ours"][name] >= goal for name, goal in GOALS.items()}
+    report = {name: figures(outcome) for name, outcome in outcomes.items()} | {
+        "times_less": {
+            name: {key: round(ratio, 1) for key, ratio in each.items()}
+            for name, each in ratios.items()
+        },
+        "goals": GOALS,
+        "reached": reached,
+    }
+    print(json.dumps(report, indent=2))
+    if options.plots is not None:
+        for path in plots(theirs, outcomes["ours_apart"], options.plots):
+            print(f"{path}: written", file=sys.stderr)
+    if options.json is not None:
+        every = {name: asdict(outcome) for name, outcome in outcomes.items()}
+        options.json.write_text(json.dumps(every), encoding="utf-8")
+    return 0 if all(reached.values()) else 1
+
+
+def _better(first: Outcome, second: Outcome) -> Outcome:
+    """The cheaper of two turns for each comparison, and the higher of the peaks."""
+    costs = [
+        min(pair, key=lambda each: each.cpu_s)
+        for pair in zip(first.costs, second.costs, strict=True)
+    ]
+    return replace(first, costs=costs, peak_bytes=max(first.peak_bytes, second.peak_bytes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""The contenders of ``benchmarks/compare.py``, run by it in processes of their own.
+
+    python -m benchmarks.contenders NAME < cases.json > costs.json
+
+Nothing is imported here that a contender does not need: its memory is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Contender = Callable[[Path, str, "str | None"], bool]
+
+
+def published(path: Path, position: str, answer_sheet: str | None) -> bool:
+    """The published rules with openpyxl, as the script applies them."""
+    del answer_sheet  # the script never reads it
+    import openpyxl  # noqa: PLC0415
+
+    from judge.compare.official import ScriptError, official_parts  # noqa: PLC0415
+
+    gold: Any = openpyxl.load_workbook(path, data_only=True)
+    answer: Any = openpyxl.load_workbook(path, data_only=True)
+    try:
+        parts = official_parts(position, gold.sheetnames, answer.sheetnames)
+    except ScriptError:
+        return False
+    if parts is None:
+        return False
+    return all(
+        part.window is None or _cells_agree(gold[part.sheet], answer[part.sheet], part.window)
+        for part in parts
+    )
+
+
+def _cells_agree(gold: Any, answer: Any, window: Any) -> bool:
+    from judge.compare.address import column_letters  # noqa: PLC0415
+    from judge.compare.official import official_agree  # noqa: PLC0415
+
+    for column in range(window.min_column, window.max_column + 1):
+        letters = column_letters(column)
+        for row in range(window.min_row, window.max_row + 1):
+            name = f"{letters}{row}"
+            if not official_agree(gold[name].value, answer[name].value):
+                return False
+    return True
+
+
+def ours(path: Path, position: str, answer_sheet: str | None) -> bool:
+    """Our comparison: `standard`, and what the script would say beside it."""
+    from judge.compare.api import compare_workbooks  # noqa: PLC0415
+
+    return compare_workbooks(path, path, position, answer_sheet=answer_sheet).equal
+
+
+def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
+    """Our comparison of two workbooks that happen to be alike, each of them read."""
+    from judge.compare.checker import check, prepare  # noqa: PLC0415
+    from judge.compare.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.reader import open_workbook  # noqa: PLC0415
+    from judge.task import CheckerSpec  # noqa: PLC0415
+
+    gold, output = open_workbook(path), open_workbook(path)
+    plan = prepare(
+        CheckerSpec(),
+        answer_position=position,
+        answer_sheet=answer_sheet,
+        gold=gold,
+        output=output,
+    )
+    return check(plan, gold, output, profile=get_profile("standard")).equal
+
+
+CONTENDERS: dict[str, Contender] = {
+    "published": published,
+    "ours": ours,
+    "ours_apart": ours_apart,
+}
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def main() -> None:
+    """Runs the contender that the command line names on the cases of the standard input."""
+    warnings.simplefilter("ignore")
+    contender = CONTENDERS[sys.argv[1]]
+    cases: list[tuple[str, str, str | None]] = json.load(sys.stdin)
+    contender(Path(cases[0][0]), cases[0][1], cases[0][2])  # imports are not what is measured
+    idle = _peak_bytes()
+    costs = []
+    for name, position, answer_sheet in cases:
+        path = Path(name)
+        wall, cpu = time.perf_counter(), time.process_time()
+        accepted = contender(path, position, answer_sheet)
+        cpu_s, wall_s = time.process_time() - cpu, time.perf_counter() - wall
+        costs.append((round(cpu_s, 6), round(wall_s, 6), accepted))
+    json.dump({"costs": costs, "peak_bytes": _peak_bytes(), "idle_bytes": idle}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

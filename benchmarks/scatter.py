@@ -1,0 +1,91 @@
+"""A scatter plot on logarithmic axes, written as SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+WIDTH, HEIGHT = 760, 480
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 44, 56
+COLOURS = ("#c0504d", "#1f6f43")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one kind: a label and (x, y) pairs, all above zero."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    low: int
+    high: int
+    start: float
+    end: float
+
+    @staticmethod
+    def over(values: Sequence[float], start: float, end: float) -> _Axis:
+        low = math.floor(math.log10(min(values)))
+        return _Axis(low, max(low + 1, math.ceil(math.log10(max(values)))), start, end)
+
+    def at(self, value: float) -> float:
+        share = (math.log10(value) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        for power in range(self.low, self.high + 1):
+            value = 10.0**power
+            yield self.at(value), f"{value:g}" if power < 0 else f"{int(value):,}"
+
+
+def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) -> str:
+    """The plot as an SVG document."""
+    xs = [x for each in series for x, _ in each.points]
+    ys = [y for each in series for _, y in each.points]
+    x_axis = _Axis.over(xs, LEFT, WIDTH - RIGHT)
+    y_axis = _Axis.over(ys, HEIGHT - BOTTOM, TOP)
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="13">'
+        ),
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        _text(LEFT, 24, title, size=16),
+        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_title, anchor="middle"),
+        _text(16, (TOP + HEIGHT - BOTTOM) / 2, y_title, anchor="middle", turned=True),
+        *_grid(x_axis, y_axis),
+    ]
+    for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
+        parts += [
+            f'<circle cx="{x_axis.at(x):.1f}" cy="{y_axis.at(y):.1f}" r="2.4" fill="{colour}" '
+            'fill-opacity="0.45"/>'
+            for x, y in each.points
+        ]
+        x = LEFT + 220 + 240 * number
+        parts.append(f'<circle cx="{x}" cy="20" r="5" fill="{colour}"/>')
+        parts.append(_text(x + 10, 24, each.label))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _grid(x_axis: _Axis, y_axis: _Axis) -> Iterator[str]:
+    line = '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#dddddd"/>'
+    for place, label in x_axis.ticks():
+        yield line.format(place, TOP, place, HEIGHT - BOTTOM)
+        yield _text(place, HEIGHT - BOTTOM + 18, label, anchor="middle")
+    for place, label in y_axis.ticks():
+        yield line.format(LEFT, place, WIDTH - RIGHT, place)
+        yield _text(LEFT - 6, place + 4, label, anchor="end")
+
+
+def _text(
+    x: float, y: float, text: str, *, anchor: str = "start", size: int = 13, turned: bool = False
+) -> str:
+    turn = f' transform="rotate(-90 {x} {y})"' if turned else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{turn}>'
+        f"{escape(text)}</text>"
+    )

@@ -1,0 +1,81 @@
+"""A formula as a worksheet has it, taken apart when somebody looks at it."""
+
+from __future__ import annotations
+
+import re
+
+# What XML allows in a text, apart from markup and from the carriage return, which it rewrites.
+TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
+ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
+ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
+
+_FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
+_ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+UNUSUAL_ENTITY = re.compile("&(?!(?:amp|lt|gt|quot|apos);)")
+"""A character reference, or an entity that XML does not know."""
+
+
+def unescape(text: str) -> str:
+    """A text with its five named entities written out."""
+    return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text) if "&" in text else text
+
+
+class RawFormula:
+    """A formula as the file has it.
+
+    Args:
+        text: the formula without its leading ``=``; empty where a shared one is meant.
+        attributes: attributes of its element.
+        cached: whether a value stands beside it.
+
+    Attributes:
+        cached: whether a value stands beside it.
+    """
+
+    __slots__ = ("_attributes", "_markup", "_text", "cached")
+
+    def __init__(self, text: str, attributes: dict[str, str], *, cached: bool) -> None:
+        self._text = text
+        self._attributes = attributes
+        self._markup = ""
+        self.cached = cached
+
+    @classmethod
+    def of_markup(cls, markup: str, *, cached: bool) -> RawFormula:
+        """A formula that begins with the markup of an ``<f>`` element in its usual spelling."""
+        formula = cls("", {}, cached=cached)
+        formula._markup = markup
+        return formula
+
+    def _parse(self) -> None:
+        if self._markup:
+            match = _FORMULA.match(self._markup)
+            assert match is not None
+            self._attributes = dict(ATTRIBUTE.findall(match[1]))
+            self._text = unescape(match[2] or "")
+            self._markup = ""
+
+    @property
+    def text(self) -> str:
+        """The formula without its leading ``=``; empty where a shared one is meant."""
+        self._parse()
+        return self._text
+
+    @property
+    def kind(self) -> str:
+        """``normal``, ``shared``, ``array`` or ``dataTable``."""
+        self._parse()
+        return self._attributes.get("t", "normal")
+
+    @property
+    def reference(self) -> str | None:
+        """The range that a shared or array formula speaks for, on its first cell."""
+        self._parse()
+        return self._attributes.get("ref")
+
+    @property
+    def shared(self) -> str | None:
+        """Index of the shared formula."""
+        self._parse()
+        return self._attributes.get("si")
