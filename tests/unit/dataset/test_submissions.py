@@ -49,8 +49,8 @@ def test_everything_that_a_record_can_say(tmp_path: Path, suite: Suite) -> None:
         "setting": "multi",
         "expected": ["AC", "WA"],
         "label": "half",
-        "input_path": "/i.xlsx",
-        "output_path": "/o.xlsx",
+        "input_path": "/data/i.xlsx",
+        "output_path": "/data/o.xlsx",
         "instruction_type": "Cell-Level Manipulation",
         "tokens": 12,
     }
@@ -58,7 +58,7 @@ def test_everything_that_a_record_can_say(tmp_path: Path, suite: Suite) -> None:
     assert submission.key == ("101", 3)
     assert (submission.model, submission.setting, submission.label) == ("m", "multi", "half")
     assert submission.expected == ("AC", "WA")
-    assert (submission.input_path, submission.output_path) == ("/i.xlsx", "/o.xlsx")
+    assert (submission.input_path, submission.output_path) == ("/data/i.xlsx", "/data/o.xlsx")
     assert dict(submission.provenance) == {
         "instruction_type": "Cell-Level Manipulation",
         "tokens": 12,
@@ -110,7 +110,7 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
             "field 'expected' has 3 codes, the task 2 cases",
         ),
         ('{"id": 101, "solution": "x", "input_path": "in.xlsx"}', "must be an absolute path"),
-        ('{"id": 101, "solution": "x", "output_path": "/a/../b"}', "must be an absolute path"),
+        ('{"id": 101, "solution": "x", "output_path": "/a/../b"}', "nothing can stand at"),
         ("[" * 100_000, "line 2: not a record: nested too deeply"),
     ],
 )
