@@ -19,7 +19,7 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ def times_less(theirs: Outcome, mine: Outcome) -> dict[str, float]:
 def plots(theirs: Outcome, mine: Outcome, folder: Path) -> list[Path]:
     """Writes the cost against the size of the range and of the workbook."""
     folder.mkdir(parents=True, exist_ok=True)
-    axes = {
+    axes: dict[str, tuple[str, Callable[[Any], float]]] = {
         "compare-range": ("cells in the answer range", lambda each: float(each.cells)),
         "compare-workbook": ("size of the workbook, kB", lambda each: each.file_bytes / 1000),
     }
