@@ -37,6 +37,7 @@ from judge.dataset import load_suite
 from judge.dataset.submissions import load_submissions
 from judge.sandbox import images, open_sandbox
 from judge.sandbox.bubblewrap import BubblewrapSandbox
+from judge.sandbox.cgroups import find_groups
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus, Sandbox
 from judge.sandbox.docker import DockerSandbox
 from judge.sandbox.roots import python_root
@@ -334,13 +335,15 @@ def footprint() -> dict[str, Any]:
         text=True,
         check=False,
     )
-    groups = sum(1 for _ in Path("/sys/fs/cgroup").rglob("judge-*"))
+    tree = find_groups()
+    homes = set(tree.homes.values()) if tree is not None else set()
+    groups = sum(1 for home in homes for _ in home.glob(f"judge-{os.getpid()}-*"))
     return {
         "resident_mib": round(int(Path("/proc/self/statm").read_text().split()[1]) / 256, 1),
         "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
         "threads": threading.active_count(),
-        "children": int(children.stdout or 0) - 1,
+        "children": int(children.stdout or 0),
         "containers": len(containers.stdout.split()),
         "control_groups": groups,
     }

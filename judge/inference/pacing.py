@@ -19,6 +19,7 @@ from aiolimiter import AsyncLimiter
 from judge.inference.chat import BudgetReachedError
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_MARGIN = 0.95  # what is sent evenly does not arrive evenly
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -132,7 +133,7 @@ def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
     if limit is None:
         return None
     burst = max(limit / 10, 1.0)
-    per_second = max(limit - burst, limit / 2) / period_s
+    per_second = max(limit * _MARGIN - burst, limit / 2) / period_s
     return AsyncLimiter(burst, burst / per_second)
 
 

@@ -91,7 +91,9 @@ class Pool(Generic[T]):
         for thread in self._threads:
             thread.join()
         while self._ready or self._done:
-            (self._ready or self._done).popleft().close()
+            # one that cannot be ended (its daemon is gone) must not keep the others from it
+            with contextlib.suppress(SandboxError):
+                (self._ready or self._done).popleft().close()
 
     def _start(self) -> None:
         if not self._threads and not self._closed:

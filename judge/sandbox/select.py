@@ -87,7 +87,7 @@ def _open_bubblewrap(jobs: int) -> Sandbox:
     finding = probe_namespaces()
     if not finding.ok:
         raise SandboxError(f"bubblewrap does not work here: {finding.detail}", hint=finding.mend)
-    return BubblewrapSandbox(jobs=jobs)
+    return BubblewrapSandbox(jobs=jobs, reuse=True)
 
 
 def probe_sandboxes() -> list[Finding]:

@@ -37,6 +37,7 @@ for _ in range(2):
     threading.Thread(target=run, daemon=True).start()
 time.sleep(2.5)
 print("ready", flush=True)
+sys.stdin.readline()  # it ends when it was looked at, and not before
 {ending}
 """
 ENDINGS = {
@@ -119,11 +120,13 @@ def test_nothing_stays(backend: str, ending: str) -> None:
     program = JUDGE.format(ending=ENDINGS[ending])
     judge = subprocess.Popen(
         [sys.executable, "-c", program, backend],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])},
         start_new_session=True,
     )
+    assert judge.stdin is not None
     assert judge.stdout is not None
     assert judge.stdout.readline() == b"ready\n"
     below = descendants(judge.pid)
@@ -131,6 +134,8 @@ def test_nothing_stays(backend: str, ending: str) -> None:
         assert len(containers_of(judge.pid)) >= 3
     else:
         assert len(below) >= 6
+    judge.stdin.write(b"\n")
+    judge.stdin.close()
     if ending == "killed":
         judge.kill()
     elif ending == "interrupted":

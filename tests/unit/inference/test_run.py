@@ -22,7 +22,7 @@ from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatu
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.store import SUBMISSIONS_FILE, RunDirectory
 from judge.task import TestCase
-from tests.unit.inference.conftest import MakePlan, code
+from tests.inference.planning import MakePlan, code
 
 SOLVED = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x")
 PRINTED = RunResult(RunStatus.OK, OutputStatus.MISSING, stdout=b"['Data']\n")

@@ -22,7 +22,7 @@ from judge.limits import Limits
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox
-from tests.unit.inference.conftest import write_workbook
+from tests.inference.planning import write_workbook
 
 PATHS = ("/tmp/data/input/1_7_input.xlsx", "/tmp/data/output/1_7_output.xlsx")
 OK = RunResult(RunStatus.OK, OutputStatus.MISSING)

@@ -142,3 +142,18 @@ def test_close_ends_everything_and_wakes_who_waits() -> None:
     late = Place(99)
     pool.give_back(late)
     assert late.closed == 1
+
+
+def test_a_place_that_cannot_be_ended_does_not_keep_the_others_from_it() -> None:
+    class Stuck(Place):
+        def close(self) -> None:
+            super().close()
+            raise SandboxError("the daemon is gone")
+
+    pool: Pool[Place] = Pool(lambda: Stuck(0), 1)
+    pool.take()
+    places = [Stuck(1), Stuck(2), Place(3)]
+    for place in places:
+        pool.give_back(place)
+    pool.close()
+    assert [place.closed for place in places] == [1, 1, 1]

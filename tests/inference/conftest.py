@@ -1,0 +1,7 @@
+"""The fixtures that all tests of inference share."""
+
+from __future__ import annotations
+
+from tests.inference.planning import make_plan, questions
+
+__all__ = ["make_plan", "questions"]

@@ -1,0 +1,78 @@
+"""A small suite of questions without golds, plans over it, and replies: for tests of inference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from judge.inference.config import ModelSpec, Price, load_setting
+from judge.inference.content import ContentLimits
+from judge.inference.plan import Assignment, InferencePlan, SuiteReference
+from judge.inference.prompt import load_feedback, load_template
+from judge.task import CaseInput, InstructionType, TaskQuestion
+
+MakePlan = Callable[..., InferencePlan]
+
+
+def write_workbook(path: Path, number: int) -> Path:
+    workbook = openpyxl.Workbook()
+    worksheet = workbook.active
+    assert worksheet is not None
+    worksheet.title = "Data"
+    worksheet.append(["Name", "Amount"])
+    for row in range(10):
+        worksheet.append([f"row {row}", number * 100 + row])
+    workbook.save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Assignment, ...]:
+    folder = tmp_path_factory.mktemp("inputs")
+    return tuple(
+        Assignment(
+            TaskQuestion(
+                id=str(task),
+                instruction=f"Sum up the amounts of task {task}.",
+                instruction_type=InstructionType.CELL_LEVEL,
+                answer_position="B12",
+                answer_sheet=None,
+                data_position=None,
+                inputs=tuple(
+                    CaseInput(n, write_workbook(folder / f"{n}_{task}_input.xlsx", task * 10 + n))
+                    for n in (1, 2, 3)
+                ),
+            ),
+            raw_id=task,
+        )
+        for task in range(1, 6)
+    )
+
+
+@pytest.fixture
+def make_plan(questions: tuple[Assignment, ...]) -> MakePlan:
+    def make(mode: str = "single", feedback: str | None = None, **changes: Any) -> InferencePlan:
+        setting = load_setting(mode, feedback)
+        setting = replace(setting, rounds=changes.pop("rounds", setting.rounds))
+        plan = InferencePlan(
+            suite=SuiteReference("small", "/suite", "0" * 64, "spreadsheetbench-v0.1"),
+            assignments=questions,
+            model=ModelSpec("scripted", "scripted-1", price=Price(1.0, 2.0)),
+            model_name="scripted-1",
+            setting=setting,
+            template=load_template(setting.prompt),
+            feedback=load_feedback(),
+            content=ContentLimits(rows=setting.rows),
+        )
+        return replace(plan, **changes)
+
+    return make
+
+
+def code(task: str, body: str = "workbook = 1") -> str:
+    return f"```python\n{body}\nopen('/mnt/data/output/1_{task}_output.xlsx', 'w')\n```"

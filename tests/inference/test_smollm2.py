@@ -1,0 +1,93 @@
+"""A real model end to end: SmolLM2-135M answers, `judge score` grades what it wrote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from judge.errors import SandboxError
+from judge.sandbox import open_sandbox
+from tests.inference.smollm2 import MISSING, SmolServer, is_installed
+
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
+
+LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
+
+# Free-form this model writes no program that runs; a grammar lets it choose only the value.
+GRAMMAR = r"""
+root ::= opening input "\")\n" change "\nworkbook.save(\"" output "\")\n```"
+opening ::= "```python\nimport openpyxl\nworkbook = openpyxl.load_workbook(\""
+change ::= "workbook.worksheets[0][\"" cell "\"] = " value
+input ::= "/mnt/data/input/1_" id "_input.xlsx"
+output ::= "/mnt/data/output/1_" id "_output.xlsx"
+id ::= [0-9a-z-]{1,20}
+cell ::= [A-H] [1-9]
+value ::= [0-9]{1,4}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SmolServer]:
+    if not is_installed():
+        pytest.skip(MISSING)
+    try:
+        open_sandbox("bubblewrap", jobs=1).close()
+    except SandboxError as error:
+        pytest.skip(f"no bubblewrap here: {error.message}")
+    with SmolServer() as running:
+        yield running
+
+
+def judge(*arguments: str | Path) -> dict[str, object]:
+    done = subprocess.run(
+        [*LAUNCH, *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
+
+
+@pytest.mark.parametrize("mode", ["single", "multi"])
+@pytest.mark.parametrize("form", ["free", "grammar"])
+def test_a_real_model_end_to_end(
+    mode: str, form: str, server: SmolServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = 4
+    options = ["--mode", mode, "--limit", str(tasks), "--max-tokens", "160", "--seed", "7"]
+    options += ["--no-cache", "--sandbox", "bubblewrap", "-c", "2", "-q", "--json"]
+    if mode == "multi":
+        options += ["--rounds", "2", "--rows", "2"]
+    if form == "grammar":
+        options += ["--param", f"grammar={json.dumps(GRAMMAR)}"]
+    asked = judge("infer", "-m", "llama.cpp", "--base-url", server.url, "--out", tmp_path, *options)
+    summary = asked["inference"]
+    assert isinstance(summary, dict)
+    assert (summary["finished"], summary["failed"]) == (tasks, 0)
+    assert summary["prompt_tokens"] > 300 * tasks
+    assert 0 < summary["completion_tokens"] <= 160 * summary["calls"]
+    records = [
+        json.loads(line) for line in (tmp_path / "submissions.jsonl").read_text().splitlines()
+    ]
+    for record in records:
+        assert record["reply"]
+        for call in record["calls"]:
+            assert call["prompt_tokens"] > 0
+            assert call["latency_s"] > 0
+    if form == "grammar":
+        assert all(record["solution"] for record in records)
+    report = judge("score", tmp_path, "--sandbox", "bubblewrap", "--json", "-q")
+    overall = report["overall"]
+    assert isinstance(overall, dict)
+    assert overall["tasks"] == tasks
+    assert "JE" not in overall["verdicts"]
+    with capsys.disabled():
+        print(  # noqa: T201  the figures belong into the report
+            f"\nSmolLM2 {mode} {form}: {summary['calls']} calls, "
+            f"{summary['prompt_tokens']} + {summary['completion_tokens']} tokens, "
+            f"{summary['seconds']:.1f} s, verdicts {overall['verdicts']}"
+        )
