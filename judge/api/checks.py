@@ -1,0 +1,79 @@
+"""Whether a scored run is whole, and has the verdicts that it was made to get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judge.api.options import ScoredRun
+from judge.errors import IncompleteRunError, SuiteError
+from judge.submission import Submission
+from judge.task import Task, TestCase
+from judge.verdict import Verdict
+
+
+def check_complete(runs: Sequence[ScoredRun]) -> None:
+    """Raises where a run is incomplete, or where cases could not be judged for the suite's fault.
+
+    Raises:
+        IncompleteRunError: a run holds judge errors or was stopped; the message names it.
+        SuiteError: a run holds bad tests (BT); each is named with its file.
+    """
+    for run in runs:
+        if run.problem is not None:
+            raise IncompleteRunError(
+                f"{run.path}: {run.problem}",
+                hint="Run the same command again: it continues where this one ended.",
+            )
+    faults = [
+        f"task {result.task_id}, case {result.case}: {result.cause}"
+        for run in runs
+        for result in run.results
+        if result.verdict is Verdict.BT
+    ]
+    if faults:
+        raise SuiteError(
+            f"{len(faults)} cases could not be judged: the suite's own files are at fault",
+            faults=tuple(dict.fromkeys(faults)),
+            hint="Everything else is scored. `judge verify SUITE` checks a whole suite.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A case whose verdict is not the one that its submission was made to get."""
+
+    task_id: str
+    label: str
+    case: int
+    expected: str
+    actual: str
+
+
+def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
+    """Holds verdicts against those that sample submissions must get.
+
+    Returns:
+        How many cases had an expected verdict, and those that got another one.
+    """
+    verdicts = {(each.task_id, each.sample, each.case): each.verdict for each in run.results}
+    expected_cases = 0
+    mismatches: list[Mismatch] = []
+    for task, submission in run.submissions:
+        for case, expected in _expected(task, submission):
+            expected_cases += 1
+            actual = verdicts.get((task.id, submission.sample, case.number))
+            if actual is None or actual.value != expected:
+                label = submission.label or f"sample {submission.sample}"
+                found = "not run" if actual is None else actual.value
+                mismatches.append(Mismatch(task.id, label, case.number, expected, found))
+    return expected_cases, mismatches
+
+
+def _expected(task: Task, submission: Submission) -> Iterator[tuple[TestCase, str]]:
+    if not submission.expected:
+        return iter(())
+    codes = submission.expected
+    if len(codes) == 1:
+        codes = codes * len(task.cases)
+    return zip(task.cases, codes, strict=False)

@@ -1,0 +1,295 @@
+"""What is opened once for all runs, and the scoring of one run with it."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from judge import __version__
+from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.sources import Source, check_same_source, check_same_suite
+from judge.batch import (
+    FinishedOutput,
+    Outcome,
+    Settings,
+    current_results,
+    grade,
+    grade_outputs,
+)
+from judge.compare.profiles import get_profile
+from judge.dataset import Suite, load_suite
+from judge.dataset.outputs import find_outputs
+from judge.dataset.submissions import load_submissions, submission_record
+from judge.errors import SandboxError, SubmissionError, UsageError
+from judge.grader import GradingRules
+from judge.progress import Progress
+from judge.recalc.select import open_recalculator
+from judge.report.summary import build_report
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox, SandboxInfo
+from judge.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import CaseResult, Verdict
+
+
+class Opened:
+    """Sandbox, engines and suites, each opened once and only where it is needed."""
+
+    def __init__(self, options: ScoreOptions, stack: contextlib.ExitStack) -> None:
+        self._options = options
+        self._stack = stack
+        self._suites: dict[str, Suite] = {}
+        self._settings: dict[tuple[str, bool], Settings] = {}
+
+    def score_source(self, source: Source, progress: Callable[[str], Progress]) -> ScoredRun:
+        """Scores one run into its results directory."""
+        with RunDirectory(source.run) as store:
+            run = store.read_run() or {}
+            suite = self._suite(source, run)
+            check_same_suite(store, run, suite)
+            check_same_source(store, run, source)
+            store.lock()
+            if source.outputs is not None:
+                return self._score_outputs(store, run, source.outputs, suite, progress)
+            return self._score_solutions(store, run, source, suite, progress)
+
+    def _score_solutions(
+        self,
+        store: RunDirectory,
+        run: Mapping[str, object],
+        source: Source,
+        suite: Suite,
+        progress: Callable[[str], Progress],
+    ) -> ScoredRun:
+        assert source.solutions is not None
+        submissions = load_submissions(source.solutions, suite)
+        if source.fresh:
+            store.replace_records(
+                SUBMISSIONS_FILE, [submission_record(each, suite) for each in submissions]
+            )
+        chosen = {task.id for task in suite.select(self._options.ids, self._options.limit).tasks}
+        pairs = [(suite.task(each.task_id), each) for each in submissions]
+        order = {task.id: position for position, task in enumerate(suite.tasks)}
+        pairs.sort(key=lambda pair: (order[pair[1].task_id], pair[1].sample))
+        selected = [pair for pair in pairs if pair[0].id in chosen]
+        if not selected:
+            raise SubmissionError(
+                f"{source.solutions}: none of the chosen tasks has a solution",
+                hint="Check --ids and --limit.",
+            )
+        settings = self.settings(needs_sandbox=True, remembered=_backend(run))
+        models = sorted({each.model for each in submissions if each.model})
+        described = self._describe(run, suite, settings) | {
+            "model": ", ".join(models) or run.get("model"),
+            "setting": next((each.setting for each in submissions if each.setting), None)
+            or run.get("setting"),
+            "solutions": str(source.solutions.resolve()) if source.fresh else run.get("solutions"),
+        }
+        store.write_run(described)
+        with progress(source.run.name) as show:
+            outcome = grade(store, selected, settings, on_event=show)
+        # Of what was not asked for this time, only what these very rules said of this very code.
+        results = current_results(store, pairs, settings)
+        covered = {pair[1].key for pair in selected}
+        covered |= {(each.task_id, each.sample) for each in results}
+        reported = [pair for pair in pairs if pair[1].key in covered]
+        return self._finish(
+            store,
+            described,
+            [(task, each.sample) for task, each in reported],
+            outcome,
+            results,
+            reported,
+            without_submission=len(suite.tasks) - len({each.task_id for each in submissions}),
+        )
+
+    def _score_outputs(
+        self,
+        store: RunDirectory,
+        run: Mapping[str, object],
+        folder: Path,
+        suite: Suite,
+        progress: Callable[[str], Progress],
+    ) -> ScoredRun:
+        found = find_outputs(folder, suite)
+        chosen = suite.select(self._options.ids, self._options.limit).tasks
+        answered = {task_id for task_id, _ in found}
+        outputs = [
+            FinishedOutput(task, case, found.get((task.id, case.number)))
+            for task in chosen
+            if task.id in answered
+            for case in task.cases
+        ]
+        if not outputs:
+            raise SubmissionError(f"{folder}: none of the chosen tasks has an output workbook")
+        settings = self.settings(needs_sandbox=False, remembered=_backend(run))
+        described = self._describe(run, suite, settings) | {"outputs": str(folder.resolve())}
+        store.write_run(described)
+        with progress(folder.name) as show:
+            outcome = grade_outputs(store, outputs, settings, on_event=show)
+        results = list(outcome.results.values())
+        judged = {each.task_id for each in results}
+        reported = [(task, 0) for task in suite.tasks if task.id in judged]
+        return self._finish(
+            store,
+            described,
+            reported,
+            outcome,
+            results,
+            [],
+            without_submission=len(suite.tasks) - len(answered),
+        )
+
+    def _finish(
+        self,
+        store: RunDirectory,
+        described: Mapping[str, object],
+        graded: Sequence[tuple[Task, int]],
+        outcome: Outcome,
+        results: Sequence[CaseResult],
+        submissions: Sequence[tuple[Task, Submission]],
+        *,
+        without_submission: int,
+    ) -> ScoredRun:
+        report = build_report(described, graded, results, without_submission=without_submission)
+        store.write_document(REPORT_FILE, report)
+        return ScoredRun(
+            path=store.path,
+            report=report,
+            results=results,
+            submissions=submissions,
+            reused=outcome.reused,
+            problem=_problem(outcome),
+        )
+
+    # -- opening ---------------------------------------------------------------------------------
+
+    def _suite(self, source: Source, run: Mapping[str, object]) -> Suite:
+        remembered = run.get("suite")
+        name = self._options.dataset
+        if name is None and isinstance(remembered, dict):
+            name = str(remembered.get("source"))
+        if name is None:
+            raise UsageError(
+                f"{source.solutions or source.outputs}: which suite do these answer?",
+                hint="Give --dataset SUITE (a folder, an archive, or a name; see "
+                "`judge dataset list`).",
+            )
+        if name not in self._suites:
+            self._suites[name] = load_suite(name)
+        return self._suites[name]
+
+    def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
+        """Opens sandbox and engines, the first time that they are asked for.
+
+        Args:
+            needs_sandbox: whether programs are to be run.
+            remembered: the backend that the run was begun with. ``auto`` means that one then:
+                another would run everything again, and mix results of both.
+        """
+        options = self._options
+        kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
+        key = (kind, needs_sandbox)
+        if key not in self._settings:
+            sandbox = self._open_sandbox(kind, needs_sandbox)
+            recalculator = self._stack.enter_context(
+                contextlib.closing(
+                    open_recalculator(
+                        sandbox,
+                        mode=options.recalc,
+                        engine=options.engine,
+                        workers=max(1, options.jobs),
+                    )
+                )
+            )
+            self._settings[key] = Settings(
+                sandbox=sandbox,
+                recalculator=recalculator,
+                rules=GradingRules(
+                    profile=get_profile(options.profile),
+                    style=options.style,
+                    recalc_mode=options.recalc,
+                    engines=recalculator.identity,
+                ),
+                limits=options.limits,
+                jobs=max(1, options.jobs),
+            )
+        return self._settings[key]
+
+    def _open_sandbox(self, kind: str, needed: bool) -> Sandbox | None:
+        # Finished outputs run nothing, but the engines that compute their formulas read files
+        # that nobody vouches for, and so need a sandbox as well, unless nothing is recalculated.
+        if not needed and self._options.recalc == "never":
+            return None
+        try:
+            sandbox = open_sandbox(kind, jobs=max(1, self._options.jobs))
+        except SandboxError as error:
+            if kind == self._options.sandbox:
+                raise
+            raise SandboxError(
+                f"this run was begun with {kind}, which is not to be had now: {error.message}",
+                hint=f"{error.hint or 'Bring it back'}; or choose with --sandbox, which runs every "
+                "case again.",
+            ) from error
+        return self._stack.enter_context(contextlib.closing(sandbox))
+
+    def _describe(
+        self, run: Mapping[str, object], suite: Suite, settings: Settings
+    ) -> dict[str, object]:
+        options = self._options
+        kept = {name: value for name, value in run.items() if name != "schema_version"}
+        return kept | {
+            "judge_version": __version__,
+            "created": kept.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+            "suite": {
+                "name": suite.name,
+                "source": _suite_source(options.dataset, kept),
+                "digest": suite.digest,
+                "format": suite.format,
+            },
+            "profile": options.profile,
+            "style": list(options.style),
+            "recalc": {
+                "mode": options.recalc,
+                "engine": options.engine,
+                "engines": list(settings.rules.engines),
+            },
+            "limits": asdict(options.limits),
+            "sandbox": _sandbox_record(settings.sandbox.info) if settings.sandbox else None,
+            "host": {"python": platform.python_version(), "system": platform.platform()},
+        }
+
+
+def _suite_source(dataset: str | None, kept: Mapping[str, object]) -> str:
+    if dataset is None:
+        remembered = kept.get("suite")
+        assert isinstance(remembered, dict)
+        return str(remembered["source"])
+    return str(Path(dataset).resolve()) if Path(dataset).exists() else dataset
+
+
+def _sandbox_record(info: SandboxInfo) -> dict[str, object]:
+    return {
+        "backend": info.backend,
+        "image": info.image,
+        "python": info.python,
+        "packages": dict(info.packages),
+        "runtime": info.runtime,
+    }
+
+
+def _backend(run: Mapping[str, object]) -> str | None:
+    sandbox = run.get("sandbox")
+    return str(sandbox["backend"]) if isinstance(sandbox, dict) else None
+
+
+def _problem(outcome: Outcome) -> str | None:
+    if outcome.stopped is not None:
+        return f"stopped: {outcome.stopped.message}"
+    failed = sum(result.verdict is Verdict.JE for result in outcome.results.values())
+    return f"{failed} cases hold judge errors (JE)" if failed else None

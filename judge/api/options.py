@@ -1,0 +1,67 @@
+"""How to score, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from judge.limits import Limits
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import CaseResult
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOptions:
+    """How to score; every field has the default of the command line.
+
+    Attributes:
+        dataset: the suite (folder, archive or name); None takes the one that run.json remembers.
+        out: results directory to write; None grades a run directory in place, and puts anything
+            else under ``results/``.
+        jobs: submissions at one time.
+        ids: task ids to grade; empty for all.
+        limit: grade only that many tasks, in suite order.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        profile: comparison profile.
+        style: style attributes to compare beside the values.
+        recalc: ``auto``, ``never`` or ``always``.
+        engine: calculation engine, ``auto`` for the cascade.
+        limits: bounds of each run.
+    """
+
+    dataset: str | None = None
+    out: Path | None = None
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    ids: tuple[str, ...] = ()
+    limit: int | None = None
+    sandbox: str = "auto"
+    profile: str = "standard"
+    style: tuple[str, ...] = ()
+    recalc: Literal["auto", "never", "always"] = "auto"
+    engine: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """A run that was scored.
+
+    Attributes:
+        path: its results directory.
+        report: the document of its report.json.
+        results: every case result on record for the reported submissions.
+        submissions: the submissions reported on, with their tasks; empty for finished outputs.
+        reused: cases whose result was on record already.
+        problem: why the run is incomplete, or None.
+    """
+
+    path: Path
+    report: Mapping[str, object]
+    results: Sequence[CaseResult]
+    submissions: Sequence[tuple[Task, Submission]]
+    reused: int
+    problem: str | None

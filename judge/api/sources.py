@@ -1,0 +1,99 @@
+"""What there is to score: runs, files of solutions, folders of finished outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.api.options import ScoreOptions
+from judge.dataset import Suite
+from judge.errors import StoreError, UsageError
+from judge.store import SUBMISSIONS_FILE, RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One run to make: where its submissions or outputs come from and where it goes."""
+
+    run: Path
+    solutions: Path | None
+    outputs: Path | None
+    fresh: bool
+
+
+def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
+    """The path itself, or the runs in a folder that is no run."""
+    if not results.is_dir() or RunDirectory.is_run(results):
+        return [results]
+    runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
+    if runs and options.out is not None:
+        raise UsageError(
+            f"{results} holds {len(runs)} runs; --out can take only one",
+            hint="Leave --out away: each run is graded in its own folder.",
+        )
+    return runs or [results]
+
+
+def source_of(results: Path, options: ScoreOptions) -> Source:
+    """What a path is: a run, a file of solutions, or finished outputs; and where its run goes."""
+    if not results.exists():
+        raise UsageError(
+            f"{results}: no such file or folder",
+            hint="Give a run directory, a folder of runs, a .jsonl of solutions, or a folder of "
+            "output workbooks.",
+        )
+    if results.is_file():
+        run = options.out or Path("results") / results.name.removesuffix(".jsonl")
+        return Source(run, solutions=results, outputs=None, fresh=True)
+    if RunDirectory.is_run(results):
+        if options.out is not None and options.out.resolve() != results.resolve():
+            solutions = results / SUBMISSIONS_FILE
+            return Source(options.out, solutions=solutions, outputs=None, fresh=True)
+        return _run_source(results)
+    if next(results.rglob("*_output.xlsx"), None) is not None:
+        run = options.out or Path("results") / results.resolve().name
+        return Source(run, solutions=None, outputs=results, fresh=True)
+    raise UsageError(
+        f"{results}: holds neither a run, nor runs, nor output workbooks",
+        hint="A run has a submissions.jsonl; output workbooks are named {n}_{id}_output.xlsx.",
+    )
+
+
+def _run_source(path: Path) -> Source:
+    solutions = path / SUBMISSIONS_FILE
+    if solutions.is_file():
+        return Source(path, solutions=solutions, outputs=None, fresh=False)
+    run = RunDirectory(path).read_run() or {}
+    outputs = run.get("outputs")
+    if not isinstance(outputs, str):
+        raise StoreError(f"{path}: has a run.json, but neither submissions nor outputs")
+    return Source(path, solutions=None, outputs=Path(outputs), fresh=False)
+
+
+def check_same_suite(store: RunDirectory, run: Mapping[str, object], suite: Suite) -> None:
+    """A results directory stays with the suite that it was begun with."""
+    remembered = run.get("suite")
+    if not isinstance(remembered, dict) or "digest" not in remembered:
+        return
+    if remembered["digest"] != suite.digest:
+        raise StoreError(
+            f"{store.path}: belongs to suite {remembered.get('name')!r} "
+            f"({remembered.get('source')}), whose content is not that of {suite.root}",
+            hint="Give another --out, or the suite that the run was made with.",
+        )
+
+
+def check_same_source(store: RunDirectory, run: Mapping[str, object], source: Source) -> None:
+    """A results directory stays with the solutions, or the outputs, that it was begun with."""
+    if not source.fresh or not run:
+        return
+    came_from = source.solutions or source.outputs
+    assert came_from is not None
+    before = run.get("outputs" if source.outputs else "solutions")
+    if before != str(came_from.resolve()):
+        other = before or run.get("solutions") or run.get("outputs") or "something else"
+        raise StoreError(
+            f"{store.path}: holds the results of {other}, not of {came_from}",
+            hint="Give another --out.",
+        )
