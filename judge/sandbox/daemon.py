@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -18,9 +20,11 @@ from typing import IO, Any
 
 from judge.errors import SandboxError
 from judge.sandbox.streams import ContainerStream
+from judge.sandbox.unreachable import explain_unreachable
 from judge.sandbox.warden import filter as call_filter
 
 _HINT = "start the daemon, check DOCKER_HOST, or use --sandbox bubblewrap"
+_DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
 _LABEL = "judge.sandbox"
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
@@ -54,11 +58,17 @@ def _translated(what: str) -> Iterator[None]:
 
 def _connect() -> Any:
     docker = _package()
-    with _translated("no Docker daemon answers"):
+    try:
         parameters = docker.utils.kwargs_from_env()
         client = docker.APIClient(version="auto", timeout=_GREETING_TIMEOUT_S, **parameters)
-        client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
-        return client
+    except (docker.errors.DockerException, OSError, ValueError) as error:
+        # ValueError: an address that is none gets through to the library that takes it apart
+        installed = shutil.which("dockerd", path=_DAEMON_PATH) is not None
+        host = os.environ.get("DOCKER_HOST")
+        message, hint = explain_unreachable(error, host=host, installed=installed)
+        raise SandboxError(message, hint=hint) from error
+    client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
+    return client
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def _probe_docker() -> list[Finding]:
             tag: found_daemon.image_id(tag) for tag in (images.python_tag(), images.office_tag())
         }
     except SandboxError as error:
-        return [Finding("Docker daemon", False, error.message, "apt-get install docker.io")]
+        return [Finding("Docker daemon", False, error.message, error.hint or "")]
     detail = f"{facts.get('ServerVersion')}, {facts.get('DefaultRuntime')}"
     detail += f", cgroup version {facts.get('CgroupVersion', '1')}"
     found = [Finding("Docker daemon", True, detail)]
