@@ -1,0 +1,407 @@
+"""What a report says, as data: every number of every form of a report comes from here.
+
+:func:`judge.report.build.build_report_data` makes a :class:`ReportData` of a run's records; HTML,
+JSON, CSV and Markdown only write it down. Shares are fractions from 0 to 1, sizes bytes, times
+seconds; ``None`` means that a number is not known or not defined, never that it is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judge.statistics import Estimate
+
+REPORT_DATA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of a group of tasks, under both denominators.
+
+    Attributes:
+        soft_restriction: mean soft score over the tasks that have a scored case.
+        hard_restriction: the same for the hard score.
+        tasks: tasks with at least one scored case.
+        cases: scored cases.
+        all_tasks: tasks, those without a scored case included.
+        all_cases: cases, those that are not scored (JE, BT, SK, not run) included.
+        soft_of_all: soft score where every unscored case counts as not accepted.
+        hard_of_all: hard score where every unscored case counts as not accepted.
+        verdicts: verdict code -> cases, in the order of :class:`judge.verdict.Verdict`.
+    """
+
+    soft_restriction: Estimate
+    hard_restriction: Estimate
+    tasks: int
+    cases: int
+    all_tasks: int
+    all_cases: int
+    soft_of_all: float | None
+    hard_of_all: float | None
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of the tasks with its scores.
+
+    Attributes:
+        key: the part's name in data (``rows_up_to_50``).
+        label: the part's name for people (``rows ≤ 50``).
+        share: its share of the run's tasks.
+        scores: its scores.
+        paper_share: share of the first of each pair over the whole benchmark in the paper's
+            Table 3; None for everything else.
+    """
+
+    key: str
+    label: str
+    share: float | None
+    scores: Scores
+    paper_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """One way of parting the tasks.
+
+    Attributes:
+        key: ``instruction_type``, ``rows``, ``columns``, ``tables``, ``layout``, ``category``,
+            ``answer_cells``, ``workbook_bytes`` or ``rounds``.
+        label: its name for people.
+        rule: how a task comes into its part, in a sentence or two.
+        groups: the parts; a task is in exactly one of them.
+        unknown_tasks: tasks of which it is not known (a workbook that cannot be read, …).
+        from_paper: whether it is one of the four pairs of the paper's Table 3.
+    """
+
+    key: str
+    label: str
+    rule: str
+    groups: tuple[Group, ...]
+    unknown_tasks: int = 0
+    from_paper: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictCount:
+    """How many cases got a verdict.
+
+    Attributes:
+        verdict: the code.
+        description: the verdict in words.
+        phase: where on the way of a case it falls.
+        is_scored: whether it counts in the scores.
+        cases: how many cases got it.
+        share: their share of all cases.
+    """
+
+    verdict: str
+    description: str
+    phase: str
+    is_scored: bool
+    cases: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCount:
+    """How many cases ended in a phase.
+
+    Attributes:
+        phase: ``code``, ``run``, ``output``, ``recalculation``, ``comparison`` or ``judge``.
+        cases: how many.
+        share: their share of all cases.
+        verdicts: the verdicts of that phase that occur.
+    """
+
+    phase: str
+    cases: int
+    share: float
+    verdicts: tuple[VerdictCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceCount:
+    """How often a class of differences occurs.
+
+    Attributes:
+        kind: the class (``number_as_text``).
+        cases: cases that show at least one such difference.
+        only: cases that show no other class.
+        cells: differing cells of that class in all cases.
+        share: share of the cases that were compared and not accepted.
+    """
+
+    kind: str
+    cases: int
+    only: int
+    cells: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A case that is in no score.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        case: 1-based number of the case.
+        verdict: ``JE``, ``BT`` or ``SK``; None where the case was not run.
+        reason: one line.
+    """
+
+    task_id: str
+    sample: int
+    case: int
+    verdict: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManualVerdict:
+    """A verdict that a person put in the place of the automatic one.
+
+    Attributes:
+        automatic: the automatic verdict that stands behind it.
+        verdict: what the person said.
+        by: who.
+        at: when, as ISO 8601 in UTC.
+        why: the reason given.
+    """
+
+    automatic: str
+    verdict: str
+    by: str
+    at: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEntry:
+    """One test case of one submission.
+
+    Attributes:
+        case: 1-based number.
+        verdict: the code; None where the case was not run.
+        phase: where the verdict fell; None where the case was not run.
+        cause: one line for people.
+        manual: set where a person changed the verdict.
+        cpu_s: processor time of the run.
+        wall_s: wall time of the run.
+        recalculation_s: time spent on computing formulas.
+        comparison_s: time spent on comparing.
+        peak_memory_bytes: the run's peak.
+        input_bytes: size of the input workbook.
+        output_bytes: size of the output workbook.
+        input_rows: last used row of the input's largest sheet (see docs/reports.md).
+        input_columns: last used column of the same sheet.
+        answer_cells: cells that were compared.
+        differing_cells: how many of them differ.
+        computed_cells: formula cells of the output that an engine computed.
+        engines: engines that computed something.
+        difference_counts: class -> differing cells.
+        official_equal: what the published script says; None where it was not asked.
+        official_disagrees: whether it says otherwise than the verdict.
+        notes: liberties and doubts that the comparison recorded.
+        output_sha256: under which the output workbook is stored; None where there is none.
+    """
+
+    case: int
+    verdict: str | None
+    phase: str | None
+    cause: str
+    manual: ManualVerdict | None
+    cpu_s: float | None
+    wall_s: float | None
+    recalculation_s: float | None
+    comparison_s: float | None
+    peak_memory_bytes: int | None
+    input_bytes: int | None
+    output_bytes: int | None
+    input_rows: int | None
+    input_columns: int | None
+    answer_cells: int | None
+    differing_cells: int | None
+    computed_cells: int | None
+    engines: tuple[str, ...]
+    difference_counts: Mapping[str, int]
+    official_equal: bool | None
+    official_disagrees: bool
+    notes: tuple[str, ...]
+    output_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEntry:
+    """One submission of one task.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        instruction_type: in the benchmark's words.
+        instruction: the question; None where the suite is not at hand.
+        answer_position: as the suite has it; None where the suite is not at hand.
+        soft_restriction: soft score; None where no case is scored.
+        hard_restriction: hard score; None where no case is scored.
+        groups: breakdown key -> group key, for every breakdown that the task has a part in.
+        cases: the cases in order.
+        difference_kinds: classes of differences over all cases.
+        official_disagrees: whether the published script says otherwise on some case.
+        model: the chat model, where known.
+        setting: the inference setting, where known.
+        rounds: rounds of the conversation.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
+        cost_usd: US dollars.
+        inference_s: seconds that the chat model took.
+        run_wall_s: wall time of all runs.
+        peak_memory_bytes: highest peak of all runs.
+    """
+
+    task_id: str
+    sample: int
+    instruction_type: str
+    instruction: str | None
+    answer_position: str | None
+    soft_restriction: float | None
+    hard_restriction: float | None
+    groups: Mapping[str, str]
+    cases: tuple[CaseEntry, ...]
+    difference_kinds: tuple[str, ...]
+    official_disagrees: bool
+    model: str | None
+    setting: str | None
+    rounds: int | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: float | None
+    inference_s: float | None
+    run_wall_s: float | None
+    peak_memory_bytes: int | None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes the entry distinct within a run: (task id, sample)."""
+        return (self.task_id, self.sample)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A measured quantity over tasks or cases.
+
+    Attributes:
+        key: ``run_wall_s``, ``run_cpu_s``, ``peak_memory_bytes``, ``recalculation_s``,
+            ``comparison_s``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd``,
+            ``inference_s`` or ``rounds``.
+        label: its name for people.
+        per: ``case`` or ``task``.
+        count: how many have it.
+        total: their sum; None where a sum says nothing (a peak).
+        mean: arithmetic mean.
+        median: the middle one.
+        p95: 95th percentile.
+        maximum: the largest.
+    """
+
+    key: str
+    label: str
+    per: str
+    count: int
+    total: float | None
+    mean: float
+    median: float
+    p95: float
+    maximum: float
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRuns:
+    """Several samples of each task, taken as repeated runs.
+
+    Attributes:
+        samples: samples of each task; the fewest where they differ.
+        soft_restriction: mean of the runs' soft scores.
+        soft_sd: their standard deviation (n - 1); None for one run.
+        hard_restriction: mean of the runs' hard scores.
+        hard_sd: their standard deviation.
+        pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
+        pass_hat: k -> share of the tasks expected to be solved by all of k samples.
+    """
+
+    samples: int
+    soft_restriction: float | None
+    soft_sd: float | None
+    hard_restriction: float | None
+    hard_sd: float | None
+    pass_at: Mapping[int, float]
+    pass_hat: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How the intervals were made; with these, anyone gets the same.
+
+    Attributes:
+        confidence: of all intervals.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+    """
+
+    confidence: float
+    resamples: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """A report on one run.
+
+    Attributes:
+        schema_version: of the JSON form.
+        name: name of the results directory.
+        run: identity: suite (name, source, digest, format), model, setting, profile, style,
+            recalc (mode, engine, engines), limits, sandbox (backend, image, python, packages),
+            judge_version, created, host, and the settings of inference where there were any.
+        overall: scores of all tasks.
+        by_instruction_type: the breakdown that the benchmark reports.
+        breakdowns: all others, the paper's four pairs first.
+        phases: cases by phase and verdict, in the order of the phases.
+        differences: cases by class of differences, commonest first.
+        exclusions: what is in no score, and why.
+        manual_verdicts: how many cases hold a verdict that a person changed.
+        stale_manual_verdicts: how many such changes no longer fit the output on record.
+        official_disagreements: cases on which the published script says otherwise.
+        measures: time, memory, tokens and cost, where known.
+        repeated: several samples of each task; None where there is one.
+        tasks: every submission, in suite order.
+        tasks_without_submission: tasks of the suite that the run holds no solution of.
+        method: how the intervals were made.
+        notes: what a reader has to know (the suite is not at hand, the run is incomplete, …).
+    """
+
+    schema_version: int
+    name: str
+    run: Mapping[str, Any]
+    overall: Scores
+    by_instruction_type: Breakdown
+    breakdowns: tuple[Breakdown, ...]
+    phases: tuple[PhaseCount, ...]
+    differences: tuple[DifferenceCount, ...]
+    exclusions: tuple[Exclusion, ...]
+    manual_verdicts: int
+    stale_manual_verdicts: int
+    official_disagreements: int
+    measures: tuple[Distribution, ...]
+    repeated: RepeatedRuns | None
+    tasks: tuple[TaskEntry, ...]
+    tasks_without_submission: int
+    method: Method
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object; keys are the names of the fields."""
+        return asdict(self)

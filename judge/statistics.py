@@ -1,0 +1,422 @@
+"""Intervals and paired comparison. Pure: numbers in, numbers out, the same for the same seed.
+
+The clusters are the tasks. Test cases of one task share an instruction and a solution, so they
+stand and fall together; an interval that takes them for independent is too narrow. A soft score is
+a mean over tasks of each task's own share, so resampling tasks is resampling these numbers.
+
+NumPy does the resampling. The rest is a line or two of arithmetic each, and is written out here:
+``scipy.stats`` holds most of it, but takes longer to import than a whole report takes to make.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, stdev
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+RESAMPLES = 10_000
+SEED = 20_240_624
+"""Seed of every bootstrap unless another one is given; reports record it."""
+
+_BLOCK = 4_000_000
+"""Numbers drawn at one time: 32 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval.
+
+    Attributes:
+        value: the estimate; None where nothing was observed.
+        low: lower end of the interval; None where there is none.
+        high: upper end.
+        n: independent observations behind it (tasks, as a rule).
+        method: ``wilson``, ``cluster bootstrap`` or empty where there is no interval.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+NOTHING_OBSERVED = Estimate(None, None, None, 0, "")
+
+
+# -- intervals ------------------------------------------------------------------------------------
+
+
+def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
+    """Wilson's score interval of a proportion.
+
+    Args:
+        successes: how many of the observations are successes.
+        n: independent observations.
+        confidence: of the interval, two-sided.
+
+    Raises:
+        ValueError: ``successes`` is not between 0 and ``n``.
+
+    Source: E. B. Wilson, JASA 22 (1927), 209-212; recommended for small samples by Brown, Cai and
+    DasGupta, Statistical Science 16 (2001), 101-133.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"{successes} successes of {n}")
+    if n == 0:
+        return NOTHING_OBSERVED
+    z = _quantile(confidence)
+    share = successes / n
+    centre = share + z * z / (2 * n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    # At the ends the arithmetic is off by a rounding error; the interval is not.
+    low = 0.0 if successes == 0 else max(0.0, (centre - half) / scale)
+    high = 1.0 if successes == n else min(1.0, (centre + half) / scale)
+    return Estimate(share, low, high, n, "wilson")
+
+
+def mean_interval(
+    values: Sequence[float],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """A score with its interval, from one number for each task.
+
+    Numbers that are all 0 or 1 are a proportion and get Wilson's interval, which is right at the
+    ends as well, where resampling equal numbers would give an interval of no width. Others get the
+    percentile interval of the cluster bootstrap.
+
+    Args:
+        values: one number from 0 to 1 for each task.
+        confidence: of the interval, two-sided.
+        resamples: how often the tasks are drawn again.
+        seed: of the generator.
+    """
+    if not values:
+        return NOTHING_OBSERVED
+    if all(value in {0.0, 1.0} for value in values):
+        return wilson(round(math.fsum(values)), len(values), confidence=confidence)
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Estimate(mean, None, None, 1, "")
+    low, high = _percentiles(_resampled_means(values, resamples, seed), confidence)
+    return Estimate(mean, low, high, len(values), "cluster bootstrap")
+
+
+def ratio_interval(
+    numerators: Sequence[float],
+    denominators: Sequence[float],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Estimate:
+    """A share of cases with its interval, where the cases come in clusters.
+
+    Args:
+        numerators: for each cluster, how many of its cases show what is counted.
+        denominators: for each cluster, how many cases it has; clusters without one say nothing.
+        confidence: of the interval, two-sided.
+        resamples: how often the clusters are drawn again.
+        seed: of the generator.
+
+    Returns:
+        The ratio of the sums. Where no case or every case shows it, resampling says nothing;
+        Wilson's interval for as many observations as there are clusters is given then, which is
+        wide enough for cases of a cluster that always agree.
+    """
+    pairs = [(a, b) for a, b in zip(numerators, denominators, strict=True) if b]
+    if not pairs:
+        return NOTHING_OBSERVED
+    top, bottom = math.fsum(a for a, _ in pairs), math.fsum(b for _, b in pairs)
+    clusters = len(pairs)
+    share = top / bottom
+    if share in {0.0, 1.0} or bottom == clusters:
+        return wilson(round(share * clusters), clusters, confidence=confidence)
+    if clusters == 1:
+        return Estimate(share, None, None, 1, "")
+    table = np.array(pairs, dtype=np.float64)
+    ratios = np.concatenate(
+        [
+            (sums := table[rows].sum(axis=1))[:, 0] / sums[:, 1]
+            for rows in _draws(clusters, resamples, seed)
+        ]
+    )
+    low, high = _percentiles(ratios, confidence)
+    return Estimate(share, low, high, clusters, "cluster bootstrap")
+
+
+# -- two runs on the same tasks -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How two runs differ on the same tasks.
+
+    Attributes:
+        difference: mean of the differences (second run minus first), from -1 to 1.
+        low: lower end of the interval; None for fewer than two tasks.
+        high: upper end.
+        p: two-sided p of "no difference"; 1 where no task differs.
+        n: tasks that both runs have.
+        sd: standard deviation of the differences; None for fewer than two tasks.
+    """
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float
+    n: int
+    sd: float | None
+
+
+def paired_bootstrap(
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> PairedDifference:
+    """The paired cluster bootstrap: tasks are drawn, each with both of its numbers.
+
+    Args:
+        first: one number for each task.
+        second: the same tasks in the same order.
+        confidence: of the interval, two-sided.
+        resamples: how often the tasks are drawn again.
+        seed: of the generator.
+
+    Returns:
+        The difference, its percentile interval, and the p that belongs to it: twice the smaller
+        share of resampled differences on one side of zero, the observed one counted among them,
+        so that it is never 0.
+
+    Source: B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993), chapters 13 and 16;
+    A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application (1997), section 4.2.
+    """
+    differences = [b - a for a, b in zip(first, second, strict=True)]
+    n = len(differences)
+    if not n:
+        return PairedDifference(None, None, None, 1.0, 0, None)
+    mean = math.fsum(differences) / n
+    if n == 1:
+        return PairedDifference(mean, None, None, 1.0, 1, None)
+    spread = stdev(differences)
+    if not any(differences):
+        return PairedDifference(mean, 0.0, 0.0, 1.0, n, spread)
+    means = _resampled_means(differences, resamples, seed)
+    low, high = _percentiles(means, confidence)
+    # A sum of thirds is rarely zero to the last bit; what is nothing must count on both sides.
+    below = int(np.count_nonzero(means <= _NOTHING)) + 1
+    above = int(np.count_nonzero(means >= -_NOTHING)) + 1
+    p = min(1.0, 2 * min(below, above) / (resamples + 1))
+    return PairedDifference(mean, low, high, p, n, spread)
+
+
+_NOTHING = 1e-12
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """McNemar's exact test, two-sided: the binomial test on the tasks that only one run solved.
+
+    Args:
+        only_first: tasks that the first run alone solved.
+        only_second: tasks that the second run alone solved.
+
+    Returns:
+        The p of "both are as likely"; 1 where no task tells them apart.
+
+    Source: Q. McNemar, Psychometrika 12 (1947), 153-157, with the exact distribution.
+    """
+    if only_first < 0 or only_second < 0:
+        raise ValueError(f"{only_first} and {only_second} tasks")
+    n = only_first + only_second
+    tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / (1 << n))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment for several tests at once, in the order in which they came.
+
+    Source: S. Holm, Scandinavian Journal of Statistics 6 (1979), 65-70.
+    """
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+# -- what a suite could show ----------------------------------------------------------------------
+
+
+def smallest_detectable_difference(
+    n: int, sd: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
+) -> float | None:
+    """The smallest true difference of two paired means that would be found with this power.
+
+    Args:
+        n: tasks.
+        sd: standard deviation of the differences.
+        alpha: level of the two-sided test.
+        power: the chance with which it shall be found.
+
+    Returns:
+        The difference, or None where there are fewer than two tasks.
+    """
+    if n < 2:
+        return None
+    return (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
+
+
+def smallest_detectable_change(
+    n: int, discordant: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
+) -> float | None:
+    """The smallest true difference of two hard scores that McNemar's test would find.
+
+    Args:
+        n: tasks.
+        discordant: share of the tasks that just one of the two runs solves, from 0 to 1.
+        alpha: level of the two-sided test.
+        power: the chance with which it shall be found.
+
+    Returns:
+        The difference; None where so few tasks differ that none would be found, even if all of
+        them spoke for the same run.
+
+    Source: R. J. Connor, Biometrics 43 (1987), 207-211: n tasks find a difference d among a share
+    s of discordant ones where n = (z_alpha sqrt(s) + z_beta sqrt(s - d^2))^2 / d^2.
+    """
+    z_alpha, z_beta = _quantile(1 - alpha), NormalDist().inv_cdf(power)
+
+    def tasks_needed(difference: float) -> float:
+        rest = max(0.0, discordant - difference * difference)
+        return (z_alpha * math.sqrt(discordant) + z_beta * math.sqrt(rest)) ** 2 / difference**2
+
+    if n < 1 or discordant <= 0 or tasks_needed(discordant) > n:
+        return None
+    low, high = 0.0, discordant
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if tasks_needed(middle) > n else (low, middle)
+    return high
+
+
+def fewest_one_sided(alpha: float = 1 - CONFIDENCE) -> int:
+    """How many tasks the one run alone has to solve, and the other none, to differ at this level.
+
+    Below this number of discordant tasks McNemar's exact test cannot speak, whatever they say.
+    """
+    return next(count for count in range(1, 1_100) if mcnemar_exact(0, count) <= alpha)
+
+
+# -- several samples ------------------------------------------------------------------------------
+
+
+def pass_at_k(n: int, c: int, k: int) -> float | None:
+    """The chance that at least one of k samples solves the task, without bias.
+
+    Args:
+        n: samples that were taken.
+        c: samples that solved it.
+        k: samples to draw.
+
+    Returns:
+        The estimate; None where n < k, where no estimate without bias exists.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
+    """
+    _check_samples(n, c, k)
+    return None if n < k else 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float | None:
+    """The chance that all of k samples solve the task (pass^k), without bias.
+
+    Args, returns: as :func:`pass_at_k`.
+
+    Source: S. Yao et al., tau-bench (2024), section 3.
+    """
+    _check_samples(n, c, k)
+    return None if n < k else math.comb(c, k) / math.comb(n, k)
+
+
+def _check_samples(n: int, c: int, k: int) -> None:
+    if not 0 <= c <= n or k < 1:
+        raise ValueError(f"{c} of {n} samples, k = {k}")
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and standard deviation (n - 1) of repeated runs.
+
+    Returns:
+        None for the mean of nothing, and for the standard deviation of fewer than two.
+
+    Source: the form in which Table 5 of the SpreadsheetBench paper gives repeated runs.
+    """
+    if not values:
+        return None, None
+    mean = math.fsum(values) / len(values)
+    return mean, stdev(values) if len(values) > 1 else None
+
+
+def mean_over_tasks(
+    solved: Mapping[str, tuple[int, int]], k: int, *, every: bool = False
+) -> float | None:
+    """pass@k (or pass^k) over tasks.
+
+    Args:
+        solved: task -> (samples, samples that solved it).
+        k: samples to draw.
+        every: all of the k samples have to solve it (pass^k) instead of one (pass@k).
+
+    Returns:
+        The mean; None where some task has fewer than k samples: a mean over the others would be
+        of another suite.
+    """
+    estimate = pass_hat_k if every else pass_at_k
+    estimates = [estimate(n, c, k) for n, c in solved.values()]
+    known = [each for each in estimates if each is not None]
+    if not estimates or len(known) < len(estimates):
+        return None
+    return math.fsum(known) / len(known)
+
+
+# -- inside ---------------------------------------------------------------------------------------
+
+
+def _quantile(confidence: float) -> float:
+    """The normal quantile of a two-sided interval: 1.96 for 0.95."""
+    return NormalDist().inv_cdf(1 - (1 - confidence) / 2)
+
+
+def _draws(n: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Indices of resampled clusters, in blocks that fit into memory."""
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK // n)
+    for start in range(0, resamples, block):
+        yield generator.integers(0, n, size=(min(block, resamples - start), n))
+
+
+def _resampled_means(values: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    return np.concatenate(
+        [array[rows].mean(axis=1) for rows in _draws(len(array), resamples, seed)]
+    )
+
+
+def _percentiles(resampled: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    tail = 100 * (1 - confidence) / 2
+    low, high = np.percentile(resampled, [tail, 100 - tail])
+    return float(low), float(high)
