@@ -107,8 +107,9 @@ def infer(context: click.Context, /, **options: Any) -> None:
 
 def _ask(planned: Planned, options: dict[str, Any]) -> None:
     from judge.cli.infer_view import InferenceProgress, show_summary  # noqa: PLC0415
+    from judge.cli.model_key import read_key  # noqa: PLC0415
 
-    key = _key(planned.plan.model.key_env)
+    key = read_key(planned.plan.model.key_env)
     _check_budget(planned, options)
     if not options["quiet"]:
         click.echo(f"results: {planned.out}  (to go on: judge infer --out {planned.out})", err=True)
@@ -188,23 +189,6 @@ async def _run(
         )
         store = stack.enter_context(RunDirectory(planned.out))
         return await run_inference(plan, store, resources, listeners)
-
-
-def _key(key_env: str | None) -> str | None:
-    """The key, from the environment."""
-    from judge.errors import InferenceError  # noqa: PLC0415
-
-    if key_env is None:
-        return None
-    key = os.environ.get(key_env, "").strip()
-    if not key:
-        raise InferenceError(
-            f"the key of the model is expected in the environment variable {key_env}, which is "
-            "not set",
-            hint=f"export {key_env}=…, or name another variable with --api-key-env, or another "
-            "server with --base-url.",
-        )
-    return key
 
 
 def _check_budget(planned: Planned, options: dict[str, Any]) -> None:
