@@ -5,47 +5,76 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from judge import __version__
+from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
+from judge.errors import SandboxError
+
+if TYPE_CHECKING:
+    from judge.sandbox import Finding
 
 
 @click.command()
+@click.option(
+    "--attack",
+    is_flag=True,
+    help="Also run hostile programs against each sandbox of this machine, and say what held.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
-def doctor(as_json: bool) -> None:
+def doctor(attack: bool, as_json: bool) -> None:
     """Say what this machine has: sandboxes, engines, limits; and what mends what it lacks.
 
-    Exits with 5 where no sandbox can be had.
+    Exits with 5 where no sandbox can be had, and where one did not hold against an attack.
     """
     from judge.sandbox import probe_sandboxes  # noqa: PLC0415  `--help` needs none of it
 
     findings = probe_sandboxes()
-    usable = any(finding.provides_sandbox and finding.ok for finding in findings)
+    backends = [finding.backend for finding in findings if finding.backend and finding.ok]
+    if not as_json:
+        _print_findings(findings)
+        if not backends:
+            click.secho("No sandbox can be had: programs cannot be judged here.", fg="red")
+    attacked = [_attack(backend, show=not as_json) for backend in backends if attack]
     if as_json:
         document = {
             "judge": __version__,
             "python": platform.python_version(),
             "system": platform.platform(),
             "cores": os.cpu_count(),
-            "usable": usable,
+            "usable": bool(backends),
             "findings": [asdict(finding) for finding in findings],
         }
+        if attack:
+            document["attacked"] = [each.as_json() for each in attacked]
         click.echo(json.dumps(document, ensure_ascii=False))
-    else:
-        click.echo(
-            f"judge {__version__}, Python {platform.python_version()}, {platform.platform()}, "
-            f"{os.cpu_count()} cores"
-        )
-        for finding in findings:
-            mark = click.style("ok     ", fg="green")
-            if not finding.ok:
-                mark = click.style("missing", fg="yellow")
-            click.echo(f"  {mark} {finding.name}: {finding.detail}")
-            if not finding.ok and finding.mend:
-                click.echo(f"          {click.style(finding.mend, fg='cyan')}")
-        if not usable:
-            click.secho("No sandbox can be had: programs cannot be judged here.", fg="red")
-    if not usable:
-        click.get_current_context().exit(5)
+    elif attacked:
+        print_attacks(attacked)
+    if not backends or not all(each.held for each in attacked):
+        click.get_current_context().exit(SandboxError.exit_code)
+
+
+def _attack(backend: str, *, show: bool) -> AttackedBackend:
+    """Attacks a backend; one that cannot be opened after all did not hold."""
+    try:
+        return attack_backend(backend, show=show)
+    except SandboxError as error:
+        return AttackedBackend(backend, "", (), error.message)
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    click.echo(
+        f"judge {__version__}, Python {platform.python_version()}, {platform.platform()}, "
+        f"{os.cpu_count()} cores"
+    )
+    for finding in findings:
+        mark = click.style("ok     ", fg="green")
+        if not finding.ok:
+            mark = click.style("missing", fg="yellow")
+        click.echo(f"  {mark} {finding.name}: {finding.detail}")
+        if not finding.ok and finding.mend:
+            click.echo(f"          {click.style(finding.mend, fg='cyan')}")

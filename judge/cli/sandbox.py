@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import click
 
 from judge.cli.options import sandbox_option
+from judge.errors import SandboxError
 
 
 @click.group()
@@ -87,43 +87,12 @@ def attack(sandbox: str, as_json: bool) -> None:
 
     Exits with 5 where something did not hold.
     """
-    if not attack_and_print(sandbox, as_json=as_json):
-        click.get_current_context().exit(5)
+    from judge.cli.attack import attack_backend, print_attacks  # noqa: PLC0415  needs the sandbox
 
-
-def attack_and_print(kind: str, *, as_json: bool) -> bool:
-    """Runs the self-test of the sandbox and prints what held.
-
-    Args:
-        kind: ``auto``, ``docker`` or ``bubblewrap``.
-        as_json: one JSON document rather than lines for people.
-
-    Returns:
-        Whether everything held.
-
-    Raises:
-        SandboxError: no sandbox can be had.
-    """
-    from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
-
-    opened = open_sandbox(kind)
-    outcomes = []
-    try:
-        for outcome in selftest.attack(opened):
-            outcomes.append(outcome)
-            if not as_json:
-                mark = click.style("held  ", fg="green")
-                if not outcome.held:
-                    mark = click.style("FAILED", fg="red", bold=True)
-                click.echo(f"  {mark} {outcome.name}: {outcome.detail or outcome.attacked}")
-        backend = opened.info.backend
-    finally:
-        opened.close()
-    held = all(outcome.held for outcome in outcomes)
+    attacked = attack_backend(sandbox, show=not as_json)
     if as_json:
-        document = {"backend": backend, "held": held, "attacks": [asdict(o) for o in outcomes]}
-        click.echo(json.dumps(document, ensure_ascii=False))
+        click.echo(json.dumps(attacked.as_json(), ensure_ascii=False))
     else:
-        count = sum(outcome.held for outcome in outcomes)
-        click.echo(f"{backend}: held against {count} of {len(outcomes)} attacks")
-    return held
+        print_attacks([attacked])
+    if not attacked.held:
+        click.get_current_context().exit(SandboxError.exit_code)

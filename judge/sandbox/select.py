@@ -28,14 +28,14 @@ class Finding:
         ok: whether it is there and works.
         detail: what was found, in one line.
         mend: the command that mends it, empty where there is none or nothing to mend.
-        provides_sandbox: whether a sandbox can be had where this one is ok.
+        backend: the sandbox that can be had where this is ok; empty where it alone gives none.
     """
 
     name: str
     ok: bool
     detail: str
     mend: str = ""
-    provides_sandbox: bool = False
+    backend: str = ""
 
 
 def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
@@ -111,14 +111,13 @@ def _probe_docker() -> list[Finding]:
     found = [Finding("Docker daemon", True, detail)]
     names = ("Docker image for solutions", "Docker image with LibreOffice")
     for name, (tag, identity) in zip(names, present.items(), strict=True):
-        provides = tag == images.python_tag()
         found.append(
             Finding(
                 name,
                 identity is not None,
                 tag if identity else f"{tag} is not there",
                 "" if identity else _BUILD_DOCKER,
-                provides_sandbox=provides,
+                backend="docker" if tag == images.python_tag() else "",
             )
         )
     return found
@@ -164,9 +163,9 @@ def _probe_roots() -> list[Finding]:
 
     usable = probe_namespaces().ok
     found = []
-    for name, root, provides in (
-        ("Python root for bubblewrap", roots.python_root(), True),
-        ("LibreOffice root for bubblewrap", office.office_root(), False),
+    for name, root, backend in (
+        ("Python root for bubblewrap", roots.python_root(), "bubblewrap"),
+        ("LibreOffice root for bubblewrap", office.office_root(), ""),
     ):
         complete = roots.is_complete(root)
         found.append(
@@ -175,7 +174,7 @@ def _probe_roots() -> list[Finding]:
                 complete,
                 str(root) if complete else "not built",
                 "" if complete else _BUILD,
-                provides_sandbox=provides and usable,
+                backend=backend if usable else "",
             )
         )
     return found

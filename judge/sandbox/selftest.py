@@ -279,6 +279,8 @@ if len([name for name in os.listdir("/proc") if name.isdigit()]) > 3:
     print("REACHED a process")
 """
 _LEFTOVERS = ("leftovers", "nothing that a run leaves is seen by the next")
+COUNT = len(SELF_TESTS) + 1
+"""How many attacks there are."""
 
 
 def attack(sandbox: Sandbox) -> Iterator[Outcome]:

@@ -41,7 +41,7 @@ def test_findings_name_what_mends() -> None:
     assert findings["Docker daemon"].mend
     root = findings["Python root for bubblewrap"]
     assert (root.ok, root.mend) == (False, "judge sandbox build")
-    assert not any(finding.ok and finding.provides_sandbox for finding in findings.values())
+    assert not any(finding.ok and finding.backend for finding in findings.values())
 
 
 @pytest.mark.usefixtures("no_daemon")

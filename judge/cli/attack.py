@@ -1,0 +1,106 @@
+"""The self-test of sandboxes, as ``judge doctor --attack`` and ``judge sandbox attack`` show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.errors import SandboxError
+
+if TYPE_CHECKING:
+    from judge.sandbox.selftest import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AttackedBackend:
+    """What held on one backend.
+
+    Attributes:
+        backend: ``docker`` or ``bubblewrap``.
+        runtime: what it runs on, for people.
+        outcomes: one for each attack; those that were not tried any more are left out.
+        problem: why the self-test could not be ended, empty where it was.
+    """
+
+    backend: str
+    runtime: str
+    outcomes: tuple[Outcome, ...]
+    problem: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Whether everything was tried and held."""
+        return not self.problem and all(outcome.held for outcome in self.outcomes)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "backend": self.backend,
+            "runtime": self.runtime,
+            "held": self.held,
+            "problem": self.problem,
+            "attacks": [asdict(outcome) for outcome in self.outcomes],
+        }
+
+
+def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
+    """Runs the self-test against one backend of this machine.
+
+    Args:
+        kind: ``auto``, ``docker`` or ``bubblewrap``.
+        show: say on standard error how far it is.
+
+    Raises:
+        SandboxError: there is no such sandbox here.
+    """
+    from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
+
+    opened = open_sandbox(kind)
+    outcomes: list[Outcome] = []
+    problem = ""
+    try:
+        info = opened.info
+        if show:
+            click.echo(f"{info.backend} ({info.runtime}): {selftest.COUNT} attacks …", err=True)
+        try:
+            outcomes.extend(selftest.attack(opened))
+        except SandboxError as error:
+            problem = error.message
+    finally:
+        opened.close()
+    return AttackedBackend(info.backend, info.runtime, tuple(outcomes), problem)
+
+
+def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
+    """Prints a table: a line for each attack, a column for each backend."""
+    from rich.console import Console  # noqa: PLC0415  `--help` and `--json` need none of it
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(emoji=False, highlight=False)
+    table = Table("attack", "what must hold")
+    for each in attacked:
+        table.add_column(each.backend)
+    found = [{outcome.name: outcome for outcome in each.outcomes} for each in attacked]
+    properties = {name: one.attacked for outcomes in found for name, one in outcomes.items()}
+    for name, attacked_property in properties.items():
+        cells = [_cell(outcomes.get(name)) for outcomes in found]
+        table.add_row(escape(name), escape(attacked_property), *cells)
+    console.print(table)
+    for each in attacked:
+        count = sum(outcome.held for outcome in each.outcomes)
+        console.print(f"{each.backend}: held against {count} of {len(each.outcomes)} attacks")
+        if each.problem:
+            console.print(f"  [red]stopped before the end:[/] {escape(each.problem)}")
+        for outcome in each.outcomes:
+            if not outcome.held:
+                console.print(f"  [red]{escape(outcome.name)}:[/] {escape(outcome.detail)}")
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "[dim]not tried[/]"
+    return "[green]held[/]" if outcome.held else "[bold red]FAILED[/]"
