@@ -1,0 +1,116 @@
+"""What the comparison said of each cell, as far as the record or the files tell.
+
+A record lists the first differences only. Of the others, the files themselves tell, wherever no
+formula had to be computed for the verdict; what that leaves open is marked as not known and never
+guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.compare.address import cell_key, parse_cell
+from judge.compare.checker import check, prepare
+from judge.compare.comparison import DifferenceClass
+from judge.compare.profiles import get_profile
+from judge.compare.reader import Workbook
+from judge.errors import JudgeError
+from judge.task import Task
+
+UNKNOWN = "unknown"
+"""A formula whose value decided and was not kept."""
+
+_OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is known of the cells of an answer.
+
+    Attributes:
+        kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
+        recorded: (sheet, cell key) -> the difference as the record has it.
+        doubtful: whether formula cells that are in neither may differ all the same.
+    """
+
+    kinds: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    recorded: Mapping[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    doubtful: bool = False
+
+    def keys(self, sheet: str) -> set[int]:
+        """Keys of the differing cells of a sheet."""
+        return {key for name, key in self.kinds if name == sheet}
+
+
+def marks_of_record(record: Mapping[str, Any]) -> Marks:
+    """The marks that a comparison's record lists by itself."""
+    recorded: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for difference in record.get("differences", ()):
+        place = parse_cell(str(difference.get("cell", "")))
+        if place is not None and difference.get("kind") not in _OUTSIDE:
+            recorded[str(difference.get("sheet")), cell_key(*place)] = difference
+    kinds = {place: str(difference["kind"]) for place, difference in recorded.items()}
+    return Marks(kinds, recorded, doubtful=is_cut(record))
+
+
+def is_cut(record: Mapping[str, Any]) -> bool:
+    """Whether more cells differ than the record lists."""
+    listed = sum(each.get("kind") not in _OUTSIDE for each in record.get("differences", ()))
+    lacking = int(record.get("difference_counts", {}).get(DifferenceClass.MISSING_SHEET.value, 0))
+    return int(record.get("differing_cells", 0)) - lacking > listed
+
+
+def complete_marks(
+    marks: Marks,
+    task: Task,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: str,
+    style: Sequence[str],
+    computed: Collection[tuple[str, int]],
+) -> Marks:
+    """Adds the differences that the record had no room for, by comparing the files once more.
+
+    Args:
+        marks: what the record lists.
+        task: whose position and checker count.
+        gold: the gold workbook.
+        output: the output workbook.
+        profile: the profile of the record.
+        style: style attributes that were compared.
+        computed: cells whose value was computed for the verdict. The files say nothing of them.
+
+    Returns:
+        All differences; those of ``computed`` only where the record lists them.
+    """
+    try:
+        plan = prepare(
+            task.checker,
+            answer_position=task.answer_position,
+            answer_sheet=task.answer_sheet,
+            gold=gold,
+            output=output,
+        )
+        comparison = check(
+            plan,
+            gold,
+            output,
+            profile=get_profile(profile),
+            style=style,
+            max_differences=1_000_000,
+            ask_official=False,
+        )
+    except JudgeError:
+        return marks
+    kinds = dict(marks.kinds)
+    for difference in comparison.differences:
+        place = parse_cell(difference.cell)
+        if place is None or difference.kind.value in _OUTSIDE:
+            continue
+        key = (difference.sheet, cell_key(*place))
+        if key not in computed:
+            kinds.setdefault(key, difference.kind.value)
+    return Marks(kinds, marks.recorded, doubtful=bool(computed))

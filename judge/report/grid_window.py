@@ -1,0 +1,147 @@
+"""Which part of a sheet a grid shows: the answer range, what stands around it, no more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from judge.compare.address import MAX_COLUMN, MAX_ROW, Window
+from judge.compare.cell import CellRange
+
+ROWS_AROUND = 2
+"""Rows of context above and below an answer range."""
+COLUMNS_BEFORE = 8
+"""Columns of context to the left, where the records that an answer belongs to usually stand."""
+COLUMNS_AFTER = 2
+
+_HEAD = 20
+_TAIL = 5
+_AROUND_A_DIFFERENCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GridBounds:
+    """How much of a case is shown.
+
+    Attributes:
+        cells: most cells of one block (rows times columns).
+        columns: most columns of one block.
+        blocks: most blocks of one case.
+        text_chars: characters kept of one text or formula.
+    """
+
+    cells: int = 240_000
+    columns: int = 80
+    blocks: int = 12
+    text_chars: int = 32_767
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of one sheet that is shown in one piece.
+
+    Attributes:
+        sheet: the gold's sheet.
+        output_sheet: the sheet of the output that answers to it; None where it lacks it.
+        answer: the answer ranges within.
+        window: the rectangle around them and their context.
+    """
+
+    sheet: str
+    output_sheet: str | None
+    answer: tuple[Window, ...]
+    window: Window
+
+    def in_answer(self, row: int, column: int) -> bool:
+        """Whether a cell belongs to the answer."""
+        return any(each.holds(row, column) for each in self.answer)
+
+
+def plan_blocks(
+    gold_ranges: Sequence[CellRange], output_ranges: Sequence[CellRange | None]
+) -> list[Block]:
+    """Puts the ranges of one sheet into one block, unless they lie far apart.
+
+    Args:
+        gold_ranges: rectangles of the gold.
+        output_ranges: the same of the output, in the same order; empty where there is no output.
+    """
+    sheets: dict[str, list[Window]] = {}
+    answering: dict[str, str | None] = {}
+    outputs: Sequence[CellRange | None] = output_ranges or [None] * len(gold_ranges)
+    for gold, output in zip(gold_ranges, outputs, strict=True):
+        window = Window(gold.min_row, gold.min_column, gold.max_row, gold.max_column)
+        sheets.setdefault(gold.sheet, []).append(window)
+        answering[gold.sheet] = None if output is None else output.sheet
+    blocks = []
+    for sheet, windows in sheets.items():
+        whole = _around(windows)
+        together = _size(whole) <= 4 * sum(map(_size, windows)) + 4000
+        for answer in [windows] if together else [[each] for each in windows]:
+            window = _with_context(_around(answer))
+            blocks.append(Block(sheet, answering[sheet], tuple(answer), window))
+    return blocks
+
+
+def choose_lines(first: int, last: int, differing: Collection[int], limit: int) -> list[int]:
+    """Which rows (or columns) of a block are shown: all, or those around its differences.
+
+    Args:
+        first: the block's first row.
+        last: its last row.
+        differing: rows that hold a difference.
+        limit: most rows to show; at least as many as the head and the tail have.
+
+    Returns:
+        Rows in order. Where not all fit: the first and the last ones, and those around as many
+        differences as there is room for.
+    """
+    if last - first + 1 <= limit:
+        return list(range(first, last + 1))
+    head, tail = min(_HEAD, limit // 2), min(_TAIL, limit // 4)
+    chosen = {*range(first, first + head), *range(last - tail + 1, last + 1)}
+    for row in sorted(differing):
+        near = range(row - _AROUND_A_DIFFERENCE, row + _AROUND_A_DIFFERENCE + 1)
+        new = {each for each in near if first <= each <= last} - chosen
+        if len(chosen) + len(new) > limit:
+            break
+        chosen |= new
+    # What room is left goes to the rows that follow the head.
+    for row in range(first + head, last + 1):
+        if len(chosen) >= limit:
+            break
+        chosen.add(row)
+    return sorted(chosen)
+
+
+def spans(lines: Iterable[int]) -> list[list[int]]:
+    """Rows in order as ``[first, count]`` of each unbroken stretch."""
+    found: list[list[int]] = []
+    for line in lines:
+        if found and found[-1][0] + found[-1][1] == line:
+            found[-1][1] += 1
+        else:
+            found.append([line, 1])
+    return found
+
+
+def _around(windows: Sequence[Window]) -> Window:
+    return Window(
+        min(each.min_row for each in windows),
+        min(each.min_column for each in windows),
+        max(each.max_row for each in windows),
+        max(each.max_column for each in windows),
+    )
+
+
+def _with_context(window: Window) -> Window:
+    return Window(
+        max(1, window.min_row - ROWS_AROUND),
+        max(1, window.min_column - COLUMNS_BEFORE),
+        min(MAX_ROW, window.max_row + ROWS_AROUND),
+        min(MAX_COLUMN, window.max_column + COLUMNS_AFTER),
+    )
+
+
+def _size(window: Window) -> int:
+    return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
