@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judge.overrides import ManualVerdict
 from judge.statistics import Estimate
 
 REPORT_DATA_VERSION = 1
@@ -162,25 +163,6 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class ManualVerdict:
-    """A verdict that a person put in the place of the automatic one.
-
-    Attributes:
-        automatic: the automatic verdict that stands behind it.
-        verdict: what the person said.
-        by: who.
-        at: when, as ISO 8601 in UTC.
-        why: the reason given.
-    """
-
-    automatic: str
-    verdict: str
-    by: str
-    at: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class CaseEntry:
     """One test case of one submission.
 
@@ -197,8 +179,8 @@ class CaseEntry:
         peak_memory_bytes: the run's peak.
         input_bytes: size of the input workbook.
         output_bytes: size of the output workbook.
-        input_rows: last used row of the input's largest sheet (see docs/reports.md).
-        input_columns: last used column of the same sheet.
+        input_rows: rows of the input's highest sheet, from the first to the last that is used.
+        input_columns: columns of the input's widest sheet.
         answer_cells: cells that were compared.
         differing_cells: how many of them differ.
         computed_cells: formula cells of the output that an engine computed.

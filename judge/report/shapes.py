@@ -1,0 +1,218 @@
+"""How large a workbook is, and what kinds of tables it holds.
+
+The published suites do not say which tasks are in the eight subsets of the paper's Table 3; this
+finds it out from the workbooks. docs/reports.md describes the rules, and
+``benchmarks/subsets.py`` lays the shares that they give beside the paper's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
+from judge.compare.reader import Workbook, open_workbook
+from judge.errors import WorkbookError
+
+RULES_VERSION = 1
+"""Raised with every change of the rules: shapes that were kept under others do not count."""
+
+LEAST_ROWS = 3
+"""Rows of a table: a header and two records."""
+LEAST_COLUMNS = 2
+LEAST_SHARE = 0.2
+"""Cells of a table, as a share of the largest one's: what is smaller is a note beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbookShape:
+    """Size and kind of a workbook.
+
+    Attributes:
+        rows: height of the rectangle around all values of a sheet, of the highest sheet.
+        columns: width of the same rectangle, of the widest sheet.
+        sheets: worksheets that hold a value.
+        tables: tables on all sheets; 0 where nothing is large enough for one.
+        is_relational: whether the largest table is a relational one; None where there is none.
+    """
+
+    rows: int
+    columns: int
+    sheets: int
+    tables: int
+    is_relational: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """Cells that hang together, as Excel's "current region" finds them."""
+
+    sheet: str
+    window: Window
+    cells: int
+
+    @property
+    def rows(self) -> int:
+        return self.window.max_row - self.window.min_row + 1
+
+    @property
+    def columns(self) -> int:
+        return self.window.max_column - self.window.min_column + 1
+
+
+def measure(workbook: Workbook) -> WorkbookShape:
+    """Finds size and kind of a workbook.
+
+    Raises:
+        WorkbookError: a sheet is broken or over a limit.
+    """
+    rows = columns = sheets = 0
+    regions: list[_Region] = []
+    for name in workbook.sheet_names:
+        cells = _filled_cells(workbook, name)
+        if not cells:
+            continue
+        around = _around(cells)
+        sheets += 1
+        rows = max(rows, around.max_row - around.min_row + 1)
+        columns = max(columns, around.max_column - around.min_column + 1)
+        regions += [_Region(name, _around(each), len(each)) for each in _cut(cells)]
+    tables = [each for each in regions if each.rows >= LEAST_ROWS and each.columns >= LEAST_COLUMNS]
+    largest = max(tables, key=lambda each: each.cells, default=None)
+    if largest is None:
+        return WorkbookShape(rows, columns, sheets, 0, None)
+    return WorkbookShape(
+        rows=rows,
+        columns=columns,
+        sheets=sheets,
+        tables=sum(each.cells >= LEAST_SHARE * largest.cells for each in tables),
+        is_relational=_is_relational(workbook, largest),
+    )
+
+
+_Cell = tuple[int, int]
+
+
+def _filled_cells(workbook: Workbook, sheet: str) -> list[_Cell]:
+    """The cells that show something or hold a formula, as (row, column)."""
+    read = workbook.sheet(sheet)
+    keys = {key for key, value in read.values(WHOLE_SHEET).items() if value not in {None, ""}}
+    keys.update(read.formula_keys(WHOLE_SHEET))
+    return [(key >> COLUMN_BITS, key & COLUMN_MASK) for key in keys]
+
+
+def _around(cells: Sequence[_Cell]) -> Window:
+    rows, columns = {row for row, _ in cells}, {column for _, column in cells}
+    return Window(min(rows), min(columns), max(rows), max(columns))
+
+
+def _cut(cells: list[_Cell]) -> Iterator[list[_Cell]]:
+    """Cuts cells at blank rows, then at blank columns, and so on, until nothing comes apart."""
+    waiting = [cells]
+    while waiting:
+        part = waiting.pop()
+        pieces = _cut_along(part, lambda cell: cell[0])
+        if len(pieces) == 1:
+            pieces = _cut_along(part, lambda cell: cell[1])
+        if len(pieces) == 1:
+            yield part
+        else:
+            waiting.extend(pieces)
+
+
+def _cut_along(cells: list[_Cell], line: Callable[[_Cell], int]) -> list[list[_Cell]]:
+    lines = sorted({line(cell) for cell in cells})
+    if lines[-1] - lines[0] + 1 == len(lines):
+        return [cells]
+    part_of = {lines[0]: 0}
+    for before, here in pairwise(lines):
+        part_of[here] = part_of[before] + (here - before > 1)
+    parts: dict[int, list[_Cell]] = defaultdict(list)
+    for cell in cells:
+        parts[part_of[line(cell)]].append(cell)
+    return list(parts.values())
+
+
+def _is_relational(workbook: Workbook, table: _Region) -> bool:
+    """Whether every column is named by a text in the first row, and no cell is merged."""
+    sheet, window = workbook.sheet(table.sheet), table.window
+    if any(_overlap(window, merged) for merged in sheet.tail.merges):
+        return False
+    header = Window(window.min_row, window.min_column, window.min_row, window.max_column)
+    values = sheet.values(header)
+    names = [
+        values.get(window.min_row << COLUMN_BITS | column)
+        for column in range(window.min_column, window.max_column + 1)
+    ]
+    return all(isinstance(name, str) and name.strip() for name in names)
+
+
+def _overlap(one: Window, other: Window) -> bool:
+    return not (
+        one.max_row < other.min_row
+        or other.max_row < one.min_row
+        or one.max_column < other.min_column
+        or other.max_column < one.min_column
+    )
+
+
+# -- kept by content ------------------------------------------------------------------------------
+
+
+class ShapeCache:
+    """Shapes of workbooks, kept by content: a workbook is read once, whatever its name.
+
+    Args:
+        folder: where shapes are kept between commands; None for memory alone.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = None if folder is None else folder / f"shapes-{RULES_VERSION}"
+        self._known: dict[str, WorkbookShape | None] = {}
+
+    def of(self, data: bytes) -> WorkbookShape | None:
+        """The shape of a workbook; None where it cannot be read."""
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in self._known:
+            self._known[digest] = self._read(digest) or self._measure(digest, data)
+        return self._known[digest]
+
+    def _measure(self, digest: str, data: bytes) -> WorkbookShape | None:
+        try:
+            shape = measure(open_workbook(data))
+        except WorkbookError:
+            return None
+        self._write(digest, shape)
+        return shape
+
+    def _path(self, digest: str) -> Path:
+        assert self._folder is not None
+        return self._folder / digest[:2] / f"{digest}.json"
+
+    def _read(self, digest: str) -> WorkbookShape | None:
+        if self._folder is None:
+            return None
+        try:
+            return WorkbookShape(**json.loads(self._path(digest).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None  # not there, or broken: it is measured again
+
+    def _write(self, digest: str, shape: WorkbookShape) -> None:
+        if self._folder is None:
+            return
+        path = self._path(digest)
+        # A disk that is full costs the entry, not the report.
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(asdict(shape), file)
+            Path(name).replace(path)
