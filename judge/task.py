@@ -104,6 +104,7 @@ class Task:
         answer_sheet: the sheet that the position speaks of, where the suite names one.
         data_position: where the input's data lies, where the suite says so.
         checker: how an output is held against its gold.
+        category: what kind of manipulation it asks for, where the suite says so.
         excluded: why the suite itself leaves this task out, or None.
         raw_id: the id as the suite's JSON has it, for writing files that others read.
     """
@@ -116,6 +117,7 @@ class Task:
     answer_sheet: str | None = None
     data_position: str | None = None
     checker: CheckerSpec = field(default_factory=CheckerSpec)
+    category: str | None = None
     excluded: str | None = None
     raw_id: int | str | None = None
 

@@ -155,6 +155,7 @@ def _read_task(
         answer_sheet=record.answer_sheet,
         data_position=record.data_position,
         checker=record.checker,
+        category=record.category,
         excluded=record.excluded,
         raw_id=record.raw_id,
     )

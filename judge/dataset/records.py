@@ -22,6 +22,7 @@ KNOWN_FIELDS = frozenset(
         "exclude",
         "style",
         "checker",
+        "category",
     }
 )
 """The fields that mean something to the judge; others are kept out, with a note."""
@@ -44,6 +45,7 @@ class TaskRecord:
         data_position: where the input's data lies, or None.
         excluded: why the suite leaves the task out, or None.
         checker: the checker and its options.
+        category: what kind of manipulation it asks for (find, sort, sum …), or None.
         unknown_fields: names of fields that mean nothing to the judge.
     """
 
@@ -56,6 +58,7 @@ class TaskRecord:
     data_position: str | None
     excluded: str | None
     checker: CheckerSpec
+    category: str | None
     unknown_fields: tuple[str, ...]
 
     @property
@@ -116,6 +119,7 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
     data_position = fields.optional_text("data_position")
     excluded = _excluded(fields)
     checker = _checker(fields)
+    category = fields.optional_text("category")
     if fields.faults or instruction_type is None or raw_id is None or folder is None:
         return None, tuple(fields.faults)
     checked = TaskRecord(
@@ -128,6 +132,7 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
         data_position=data_position,
         excluded=excluded,
         checker=checker,
+        category=category,
         unknown_fields=tuple(sorted(record.keys() - KNOWN_FIELDS)),
     )
     return checked, ()
