@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich import box, progress
+from rich import progress
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from judge.cli import dataset_authoring, dataset_triage
+from judge.cli.listing import print_table, table
 from judge.dataset import load_suite
 from judge.dataset.fetch import OnProgress, fetch_suite
 from judge.dataset.locate import SAMPLE, data_folder, fetched_folder
@@ -31,7 +32,7 @@ _WIDTH = 70
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def dataset() -> None:
-    """List, show, validate and fetch suites.
+    """List, show, validate, fetch and write suites.
 
     A SUITE is a folder, a .tar.gz, a dataset.json, or a name: `sample` ships with the judge, and
     `judge dataset list` names the published ones.
@@ -50,17 +51,17 @@ def list_(suite: str | None, as_json: bool) -> None:
     if as_json:
         _print_json([_task_record(task, full=False) for task in loaded.tasks])
         return
-    table = _table("task", "level", ">cases", "position", "instruction")
+    shown = table("task", "level", ">cases", "position", "instruction")
     for task in loaded.tasks:
         text = " ".join(task.instruction.split())
-        table.add_row(
+        shown.add_row(
             _plain(task.id),
             task.instruction_type.value.split("-")[0].lower(),
             str(len(task.cases)),
             _plain(task.answer_position),
             _plain(text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"),
         )
-    _print_table(table)
+    print_table(shown)
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
 
 
@@ -78,12 +79,12 @@ def show(task_id: str, suite: str, as_json: bool) -> None:
     cases = record.pop("cases")
     for name, value in record.items():
         if value is not None and value != {}:
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            click.echo(f"{name.replace('_', ' ')}: {shown}")
-    table = _table(">case", "input", "gold")
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            click.echo(f"{name.replace('_', ' ')}: {text}")
+    shown = table(">case", "input", "gold")
     for case in cases:
-        table.add_row(str(case["number"]), _plain(case["input"]), _plain(case["gold"]))
-    _print_table(table)
+        shown.add_row(str(case["number"]), _plain(case["input"]), _plain(case["gold"]))
+    print_table(shown)
 
 
 @dataset.command()
@@ -101,15 +102,15 @@ def stats(suite: str, as_json: bool) -> None:
     if as_json:
         _print_json(counts)
         return
-    table = _table("what", ">count")
+    shown = table("what", ">count")
     for name, value in counts.items():
         title = name.replace("_", " ")
         if isinstance(value, dict):
             for key, count in value.items():
-                table.add_row(_plain(f"{title}: {key}"), str(count))
+                shown.add_row(_plain(f"{title}: {key}"), str(count))
         else:
-            table.add_row(title, _plain(str(value)))
-    _print_table(table)
+            shown.add_row(title, _plain(str(value)))
+    print_table(shown)
 
 
 @dataset.command()
@@ -123,15 +124,15 @@ def validate(suite: str, as_json: bool) -> None:
     if as_json:
         _print_json([asdict(finding) for finding in findings])
     elif findings:
-        table = _table("severity", "task", "file", "finding")
+        shown = table("severity", "task", "file", "finding")
         for finding in findings:
-            table.add_row(
+            shown.add_row(
                 finding.severity.value,
                 _plain(finding.task or ""),
                 _plain(finding.file),
                 _plain(finding.message),
             )
-        _print_table(table)
+        print_table(shown)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if errors:
         raise SuiteError(f"{loaded.root} has {errors} errors; it cannot be judged as it is")
@@ -227,11 +228,11 @@ def _list_suites(as_json: bool) -> None:
     if as_json:
         _print_json(rows)
         return
-    table = _table("name", "what", ">tasks", "licence", "here")
+    shown = table("name", "what", ">tasks", "licence", "here")
     for row in rows:
         here = "yes" if row["folder"] else f"judge dataset fetch {row['name']}"
-        table.add_row(row["name"], row["title"], str(row["tasks"]), row["licence"], here)
-    _print_table(table)
+        shown.add_row(row["name"], row["title"], str(row["tasks"]), row["licence"], here)
+    print_table(shown)
 
 
 def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
@@ -264,21 +265,6 @@ def _plain(text: str) -> Text:
     return Text(text)
 
 
-def _table(*columns: str) -> Table:
-    """A table; ``>`` before a heading puts its column to the right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        right = column.startswith(">")
-        table.add_column(
-            column.removeprefix(">"), justify="right" if right else "left", overflow="fold"
-        )
-    return table
-
-
-def _print_table(table: Table) -> None:
-    Console().print(table)
-
-
 @contextmanager
 def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
     """A bar on standard error where somebody watches; nothing elsewhere."""
@@ -296,3 +282,14 @@ def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
     ) as bar:
         job = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(job, completed=done, total=total)
+
+
+for _command in (
+    dataset_authoring.new,
+    dataset_authoring.add_task,
+    dataset_authoring.edit_task,
+    dataset_authoring.review,
+    dataset_authoring.export,
+    dataset_triage.triage,
+):
+    dataset.add_command(_command)

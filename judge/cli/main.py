@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
     "engines": ("judge.cli.recalc", "engines", "Show the calculation engines that are there."),
     "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
-    "dataset": ("judge.cli.dataset", "dataset", "List, show, validate and fetch suites."),
+    "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
     "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
     "doctor": ("judge.cli.doctor", "doctor", "Say what this machine has and lacks."),
 }

@@ -1,0 +1,1 @@
+"""Writing a suite from nothing: forum posts, tasks, reviews, export."""

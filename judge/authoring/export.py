@@ -1,0 +1,121 @@
+"""Writes a suite in SpreadsheetBench's own format, as a folder or as a ``.tar.gz``."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from judge.authoring.draft import DraftTask
+from judge.authoring.review import State
+from judge.dataset.records import KNOWN_FIELDS
+from judge.errors import UsageError
+
+ANNOTATIONS_FILE = "annotations.jsonl"
+"""The manual's fields that ``dataset.json`` has no place for, with authors and reviewers."""
+
+ARCHIVE_SUFFIX = ".tar.gz"
+_ORDER = {State.DRAFT: 0, State.CHECKED: 1, State.ACCEPTED: 2}
+
+
+def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
+    """The tasks that have come at least so far, without those that the suite excludes.
+
+    Raises:
+        UsageError: there is none.
+    """
+    chosen = tuple(
+        each
+        for each in tasks
+        if _ORDER[each.standing.state] >= _ORDER[least] and each.task.excluded is None
+    )
+    if not chosen:
+        raise UsageError(
+            f"no task of the suite is {least.value} yet",
+            hint="`judge dataset review SUITE` shows their states; --state draft takes them all.",
+        )
+    return chosen
+
+
+def export_suite(tasks: Sequence[DraftTask], target: Path) -> int:
+    """Writes the tasks; the target is there as a whole or not at all.
+
+    Args:
+        tasks: what :func:`choose` chose.
+        target: a new folder, or a file that ends in ``.tar.gz``.
+
+    Returns:
+        How many test cases were written.
+
+    Raises:
+        UsageError: the target is there already.
+    """
+    if target.exists():
+        raise UsageError(f"{target} is there already", hint="Name another one, or move it away.")
+    is_archive = target.name.endswith(ARCHIVE_SUFFIX)
+    name = target.name.removesuffix(ARCHIVE_SUFFIX)
+    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".exporting-", dir=target.absolute().parent))
+    try:
+        folder = scratch / name
+        folder.mkdir()
+        cases = _write_folder(tasks, folder)
+        if is_archive:
+            packed = scratch / target.name
+            _pack(folder, packed)
+            packed.replace(target)
+        else:
+            folder.replace(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return cases
+
+
+def _write_folder(tasks: Sequence[DraftTask], folder: Path) -> int:
+    records, annotations, cases = [], [], 0
+    for each in tasks:
+        task = each.task
+        path = f"spreadsheet/{task.id}"
+        place = folder / path
+        place.mkdir(parents=True)
+        for case in task.cases:
+            for source, role in ((case.input_path, "input"), (case.gold_path, "answer")):
+                name = f"{case.number}_{task.id}_{role}{source.suffix.lower()}"
+                shutil.copyfile(source, place / name)
+            cases += 1
+        known = {key: value for key, value in each.record.items() if key in KNOWN_FIELDS}
+        records.append(known | {"spreadsheet_path": path})
+        annotations.append(
+            {
+                "id": each.record["id"],
+                **each.notes,
+                "state": each.standing.state.value,
+                "authors": list(each.standing.authors),
+                "reviewers": list(each.standing.reviewers),
+            }
+        )
+    text = json.dumps(records, ensure_ascii=False, indent=2)
+    (folder / "dataset.json").write_text(f"{text}\n", encoding="utf-8")
+    lines = (json.dumps(line, ensure_ascii=False) for line in annotations)
+    (folder / ANNOTATIONS_FILE).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
+    return cases
+
+
+def _pack(folder: Path, target: Path) -> None:
+    """The same content gives the same bytes: no times, no owners, names in order."""
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                data = path.read_bytes()
+                member = tarfile.TarInfo(str(path.relative_to(folder.parent)))
+                member.size, member.mode = len(data), 0o644
+                tar.addfile(member, io.BytesIO(data))

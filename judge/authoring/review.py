@@ -1,0 +1,106 @@
+"""In which state a task is, from what people did to it. Pure.
+
+A task is a draft until somebody else than its authors has checked it, and accepted once a third
+person has. A review speaks of the content that the reviewer saw: when the task changes, it counts
+no longer, and it counts again when the change is taken back.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.errors import UsageError
+
+
+class State(enum.StrEnum):
+    """How far a task has come."""
+
+    DRAFT = "draft"
+    CHECKED = "checked"
+    """One reviewer, who is not an author, agrees."""
+    ACCEPTED = "accepted"
+    """A second reviewer agrees as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a task stands.
+
+    Attributes:
+        state: draft, checked or accepted.
+        authors: who wrote or changed it, in order; empty where nobody is on record.
+        reviewers: whose reviews count, in order: none, one or two.
+        changed_since: it had been reviewed, and has changed since.
+        note: what was said when it was last sent back to draft, until it is checked again.
+    """
+
+    state: State
+    authors: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    changed_since: bool = False
+    note: str | None = None
+
+
+def standing_of(events: Iterable[Mapping[str, Any]], digest: str) -> Standing:
+    """Where a task stands.
+
+    Args:
+        events: what was recorded of the task, in order.
+        digest: of the task's present content.
+    """
+    authors: dict[str, None] = {}
+    reviewers: list[str] = []
+    reviewed = False
+    note: str | None = None
+    for event in events:
+        by = str(event["by"])
+        if event["event"] != "review":
+            authors.setdefault(by)
+        elif event["state"] == State.DRAFT:
+            reviewers.clear()
+            reviewed, note = False, str(event.get("note") or "") or None
+        else:
+            reviewed = True
+            if event["digest"] != digest:
+                continue
+            note = None
+            if event["state"] == State.CHECKED:
+                reviewers = [by]
+            elif reviewers:
+                reviewers = [reviewers[0], by]
+    state = (State.DRAFT, State.CHECKED, State.ACCEPTED)[len(reviewers)]
+    return Standing(state, tuple(authors), tuple(reviewers), reviewed and not reviewers, note)
+
+
+def check_review(standing: Standing, wanted: State, by: str) -> None:
+    """Whether somebody may bring a task into a state.
+
+    Raises:
+        UsageError: they wrote it, checked it already, or a step is left out.
+    """
+    if wanted is State.DRAFT:
+        return
+    if any(_same(by, author) for author in standing.authors):
+        raise UsageError(
+            f"{by} wrote or changed this task and cannot review it",
+            hint="Two other people review a task: one checks it, another one accepts it.",
+        )
+    if wanted is State.CHECKED:
+        if standing.state is State.ACCEPTED:
+            raise UsageError("the task is accepted already; send it back to draft first")
+        return
+    if standing.state is State.DRAFT:
+        changed = "it has changed since it was checked" if standing.changed_since else ""
+        raise UsageError(
+            f"the task has not been checked yet{f': {changed}' if changed else ''}",
+            hint="The first reviewer sets --state checked, the second one --state accepted.",
+        )
+    if _same(by, standing.reviewers[0]):
+        raise UsageError(f"{by} checked this task; somebody else has to accept it")
+
+
+def _same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()

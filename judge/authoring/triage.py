@@ -1,0 +1,234 @@
+"""Selection of forum posts: rules, then a chat model, and a person decides. The state is kept.
+
+```
+posts.triage/
+  judgements.jsonl   what the filters said of a post; the last record of a post counts
+  decisions.jsonl    what people decided; likewise
+```
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.authoring.filters import (
+    QUESTIONS,
+    Answer,
+    Judgement,
+    Proposal,
+    apply_rules,
+    open_questions,
+    propose,
+)
+from judge.authoring.posts import Post
+from judge.errors import UsageError
+from judge.store import RunDirectory
+
+JUDGEMENTS_FILE = "judgements.jsonl"
+DECISIONS_FILE = "decisions.jsonl"
+SHEET_COLUMNS = ("id", "proposal", "decision", "note", "title", *QUESTIONS, "url")
+_DECISIONS = {"keep": "keep", "k": "keep", "yes": "keep", "drop": "drop", "d": "drop", "no": "drop"}
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class TriagedPost:
+    """A post with what is said of it.
+
+    Attributes:
+        post: the post.
+        judgements: of each filter.
+        decision: ``keep`` or ``drop`` as a person decided; None where nobody has, or where the
+            post has changed since.
+        decided_by: that person.
+        note: what the person noted.
+    """
+
+    post: Post
+    judgements: Mapping[str, Judgement]
+    decision: str | None = None
+    decided_by: str | None = None
+    note: str = ""
+
+    @property
+    def proposal(self) -> Proposal:
+        """What the filters propose."""
+        return propose(self.judgements)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What a chat model is still worth asking."""
+        return () if self.decision else open_questions(self.judgements)
+
+
+class TriageState:
+    """The state folder of a triage, for one process at a time.
+
+    Args:
+        folder: where it lies; made when the first record is kept.
+
+    Raises:
+        StoreError: another process has it, or it cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._store = RunDirectory(folder)
+        self._store.lock()
+
+    def close(self) -> None:
+        """Gives the folder free; safe to call twice."""
+        self._store.close()
+
+    def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
+        """Every post with what rules, a chat model before, and people said of it."""
+        answered = {str(each["id"]): each for each in self._read(JUDGEMENTS_FILE)}
+        decided = {str(each["id"]): each for each in self._read(DECISIONS_FILE)}
+        triaged = []
+        for post in posts:
+            judgements = apply_rules(post)
+            known = answered.get(post.id)
+            if known and known["digest"] == post.digest:
+                judgements |= {
+                    name: Judgement(Answer(each["answer"]), each["why"], each["source"])
+                    for name, each in known["judgements"].items()
+                    # The rules may have learned since; where they answer, they go first.
+                    if name in open_questions(judgements)
+                }
+            decision = decided.get(post.id)
+            if decision and decision["digest"] == post.digest:
+                by, note = str(decision["by"]), str(decision.get("note") or "")
+                triaged.append(TriagedPost(post, judgements, str(decision["decision"]), by, note))
+            else:
+                triaged.append(TriagedPost(post, judgements))
+        return triaged
+
+    def keep_judgements(self, post: Post, judgements: Mapping[str, Judgement]) -> None:
+        """Records what a chat model said of a post."""
+        record = {
+            "id": post.id,
+            "digest": post.digest,
+            "judgements": {name: asdict(each) for name, each in judgements.items()},
+            "at": _now(),
+        }
+        self._store.append(JUDGEMENTS_FILE, record)
+
+    def decide(
+        self, triaged: Sequence[TriagedPost], decisions: Mapping[str, tuple[str, str]], *, by: str
+    ) -> int:
+        """Records what a person decided.
+
+        Args:
+            triaged: all posts.
+            decisions: id to ``keep`` or ``drop`` and a note.
+            by: the person.
+
+        Returns:
+            How many decisions are new or differ from what was decided before.
+
+        Raises:
+            UsageError: a decision speaks of a post that is not there; nothing is recorded then.
+        """
+        known = {each.post.id: each for each in triaged}
+        strangers = [name for name in decisions if name not in known]
+        if strangers:
+            raise UsageError(f"there is no post with the id {', '.join(strangers[:10])}")
+        fresh = 0
+        for name, (decision, note) in decisions.items():
+            each = known[name]
+            if (each.decision, each.note) == (decision, note):
+                continue
+            fresh += 1
+            self._store.append(
+                DECISIONS_FILE,
+                {
+                    "id": name,
+                    "digest": each.post.digest,
+                    "decision": decision,
+                    "note": note,
+                    "proposal": each.proposal.value,
+                    "by": by,
+                    "at": _now(),
+                },
+            )
+        return fresh
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        return list(self._store.read_records(name))
+
+
+def write_sheet(triaged: Iterable[TriagedPost]) -> str:
+    """A CSV for a person to fill: one row for each post, the column ``decision`` to be filled."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(SHEET_COLUMNS)
+    for each in triaged:
+        reasons = (each.judgements[name] for name in QUESTIONS)
+        row = (
+            each.post.id,
+            each.proposal.value,
+            each.decision or "",
+            each.note,
+            " ".join((each.post.title or each.post.body[:80]).split()),
+            *(f"{reason.answer.value}: {reason.why} ({reason.source})" for reason in reasons),
+            each.post.url or "",
+        )
+        writer.writerow([_harmless(value) for value in row])
+    return text.getvalue()
+
+
+def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
+    """What a person filled in.
+
+    Args:
+        text: the CSV; columns beside ``id``, ``decision`` and ``note`` do not matter.
+        name: the file's name, for messages.
+
+    Returns:
+        Id to ``keep`` or ``drop`` and the note; rows without a decision are left out.
+
+    Raises:
+        UsageError: a column is missing, or a decision is neither; every such row is named.
+    """
+    text = text.removeprefix("\ufeff")
+    first = text.split("\n", 1)[0]
+    # Spreadsheet programs of some languages save with semicolons.
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    if not {"id", "decision"} <= set(rows.fieldnames or ()):
+        raise UsageError(f"{name}: the first row must name the columns id and decision")
+    decisions: dict[str, tuple[str, str]] = {}
+    wrong = []
+    for number, row in enumerate(rows, start=2):
+        filled = (row["decision"] or "").strip().lower()
+        if not filled:
+            continue
+        if filled not in _DECISIONS:
+            wrong.append(f"row {number}: {row['decision']!r}")
+            continue
+        plain = _plain(row["id"])
+        decisions[plain] = (_DECISIONS[filled], _plain(row.get("note") or "").strip())
+    if wrong:
+        raise UsageError(
+            f"{name}: decisions that are none: {'; '.join(wrong[:10])}", hint="Write keep or drop."
+        )
+    return decisions
+
+
+def _harmless(value: str) -> str:
+    """Text that a spreadsheet program takes for text, whatever a stranger wrote in a post."""
+    return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+
+
+def _plain(value: str) -> str:
+    return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
