@@ -1,0 +1,220 @@
+"""What saving a changed cell changes in a workbook's package, part by part.
+
+    .venv/bin/python benchmarks/annotate_saving.py SUITE [--limit 100] [--json FILE]
+
+One workbook per task: the first input. In each, three things are changed and saved: one constant
+that formulas rest on (where there is one, else the first constant) gets another value, one formula
+(where there is one) is overwritten by a number, and a text goes into a new row below the data. Then
+the package is held against the old one: parts that are gone, new or different. In a different
+worksheet, every cell other than the changed ones and the formulas that rest on them must be the
+same in value, formula and cell format, and everything outside the cells the same byte for byte.
+The last check opens the saved workbook with openpyxl, which knows nothing of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import openpyxl
+
+from judge.annotate.dependents import dependents
+from judge.annotate.edit import apply_edits
+from judge.annotate.edits import SetCell, describe
+from judge.compare.address import parse_window
+from judge.compare.cell import CellRange, CellRef
+from judge.compare.reader import Workbook, open_workbook
+from judge.dataset.load import load_suite
+from judge.errors import JudgeError
+from judge.recalc.policy import Recalculator
+from judge.recalc.select import open_recalculator
+from judge.recalc.wanted import filling_cells
+from judge.sandbox import open_sandbox
+
+
+@dataclass
+class Saving:
+    """What one saving did."""
+
+    name: str
+    edits: list[str] = field(default_factory=list)
+    parts: int = 0
+    same: int = 0
+    differing: dict[str, str] = field(default_factory=dict)
+    dependents: int = 0
+    emptied: int = 0
+    unexplained: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    sandbox = open_sandbox("auto")
+    recalculator = open_recalculator(sandbox)
+    savings: list[Saving] = []
+    try:
+        for task in load_suite(options.suite).tasks:
+            if sum(not each.problem for each in savings) == options.limit:
+                break
+            path = task.cases[0].input_path
+            saving = Saving(path.name)
+            try:
+                save_one(path.read_bytes(), saving, recalculator)
+            except JudgeError as error:
+                saving.problem = error.message
+            savings.append(saving)
+    finally:
+        recalculator.close()
+        sandbox.close()
+    report(savings)
+    if options.json:
+        options.json.write_text(json.dumps([vars(each) for each in savings], indent=1))
+
+
+def save_one(data: bytes, saving: Saving, recalculator: Recalculator) -> None:
+    before = open_workbook(data)
+    edits = choose(before)
+    if not edits:
+        saving.problem = "not used: no constant that can be changed"
+        return
+    saving.edits = [describe(each) for each in edits]
+    edited = apply_edits(data, edits, recalculator=recalculator)
+    after = open_workbook(edited.data)
+    changed = {each.ref for each in edits}
+    stale = dependents(after, changed)
+    saving.dependents = len(stale)
+    saving.emptied = len(stale) - len(edited.computed)
+    compare_packages(data, edited.data, before, saving)
+    compare_cells(before, after, changed, stale, saving)
+    openpyxl.load_workbook(io.BytesIO(edited.data))
+
+
+def choose(workbook: Workbook) -> list[SetCell]:
+    """A constant on which many formulas rest, a formula, and a cell below the data."""
+    best: tuple[int, SetCell] | None = None
+    formula: SetCell | None = None
+    for sheet in workbook.sheet_names:
+        used = workbook.used_range(sheet)
+        if used is None:
+            continue
+        merges = workbook.sheet(sheet).tail.merges
+        filled = [parse_window(cell.array_range or "") for cell in filling_cells(workbook, sheet)]
+        tried = 0
+        for (row, column), cell in workbook.cells(used).items():
+            taken = any(each is not None and each.holds(row, column) for each in [*filled, *merges])
+            if taken or row == used.min_row or tried >= TRIED:
+                continue
+            ref = CellRef(sheet, row, column)
+            if cell.formula is not None:
+                formula = formula or SetCell(ref, 12345)
+            elif isinstance(cell.value, int | float | str) and not isinstance(cell.value, bool):
+                text = isinstance(cell.value, str)
+                edit = SetCell(ref, f"{cell.value} x" if text else cell.value + 1)  # type: ignore[operator]
+                rests = len(dependents(workbook, [ref]))
+                tried += 1
+                if best is None or rests > best[0]:
+                    best = (rests, edit)
+    if best is None:
+        return []
+    home = best[1].ref.sheet
+    used = workbook.used_range(home)
+    assert used is not None
+    below = SetCell(CellRef(home, used.max_row + 2, used.min_column), "new & <below>")
+    return [best[1], below] if formula is None else [best[1], formula, below]
+
+
+TRIED = 5
+
+
+def compare_packages(old: bytes, new: bytes, workbook: Workbook, saving: Saving) -> None:
+    with zipfile.ZipFile(io.BytesIO(old)) as first, zipfile.ZipFile(io.BytesIO(new)) as second:
+        names = first.namelist()
+        saving.parts = len(names)
+        if [each for each in names if each in second.namelist()] != second.namelist():
+            saving.unexplained.append("parts are in another order, or new")
+        sheets = {workbook.sheet(name).part for name in workbook.sheet_names}
+        for name in names:
+            if name not in second.namelist():
+                saving.differing[name] = "gone"
+                if "calcChain" not in name:
+                    saving.unexplained.append(f"{name} is gone")
+                continue
+            before, after = first.read(name), second.read(name)
+            if before == after:
+                saving.same += 1
+            elif name in sheets:
+                saving.differing[name] = "cells"
+                if _outside(before) != _outside(after):
+                    saving.unexplained.append(f"{name} differs outside its cells")
+            elif "calcChain" in name:
+                saving.differing[name] = "entries"
+            else:
+                saving.differing[name] = "other"
+                saving.unexplained.append(f"{name} differs")
+
+
+def _outside(xml: bytes) -> bytes:
+    """A worksheet without its rows and the range that it says they span."""
+    xml = re.sub(rb"<(?:\w+:)?dimension\b[^>]*>", b"", xml)
+    return re.sub(rb"<(?:\w+:)?sheetData\b.*</(?:\w+:)?sheetData>", b"", xml, flags=re.DOTALL)
+
+
+def compare_cells(
+    old: Workbook,
+    new: Workbook,
+    changed: set[CellRef],
+    stale: Collection[CellRef],
+    saving: Saving,
+) -> None:
+    for sheet in old.sheet_names:
+        used = old.used_range(sheet)
+        if used is None:
+            continue
+        area = CellRange(sheet, 1, 1, used.max_row + 5, used.max_column + 5)
+        before, after = old.cells(area), new.cells(area)
+        for place in before.keys() | after.keys():
+            ref = CellRef(sheet, *place)
+            first, second = before.get(place), after.get(place)
+            if ref in changed:
+                if first is not None and second is not None and first.style != second.style:
+                    saving.unexplained.append(f"{ref} has another format")
+            elif ref in stale and first is not None and second is not None:
+                if (first.style, first.formula) != (second.style, second.formula):
+                    saving.unexplained.append(f"{ref} has another format or formula")
+            elif first != second:
+                saving.unexplained.append(f"{ref}: {first} became {second}")
+
+
+def report(savings: list[Saving]) -> None:
+    done = [each for each in savings if not each.problem]
+    parts = sum(each.parts for each in done)
+    same = sum(each.same for each in done)
+    kinds = Counter(kind for each in done for kind in each.differing.values())
+    print(f"workbooks: {len(savings)}, saved and held against the old package: {len(done)}")
+    print(f"parts: {parts}, the same byte for byte: {same}, different: {parts - same}")
+    print(f"different: worksheets in which cells changed: {kinds['cells']}")
+    print(f"           calculation chains: {kinds['entries']}, taken out: {kinds['gone']}")
+    print(f"           anything else: {kinds['other']}")
+    rest, empty = sum(each.dependents for each in done), sum(each.emptied for each in done)
+    print(f"formulas that rest on the changed cells: {rest}, without a value now: {empty}")
+    print(f"workbooks with an unexplained difference: {sum(bool(e.unexplained) for e in done)}")
+    for each in savings:
+        for line in each.unexplained[:3]:
+            print(f"  {each.name}: {line}")
+        if each.problem:
+            print(f"  {each.name}: {each.problem}")
+
+
+if __name__ == "__main__":
+    main()

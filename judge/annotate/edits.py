@@ -1,0 +1,307 @@
+"""Changes to a workbook, as data: what an annotator did, and what a journal keeps of it. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.compare.address import MAX_COLUMN, Window, cell_name, parse_cell, parse_window
+from judge.compare.cell import CellRef, CellValue, ErrorValue
+from judge.compare.value import text_as_number
+from judge.errors import UsageError
+
+ERROR_CODES = frozenset(
+    {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#SPILL!", "#CALC!"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula as the content of a cell; ``text`` comes without its leading ``=``."""
+
+    text: str
+
+
+CellContent = CellValue | Formula
+
+
+@dataclass(frozen=True, slots=True)
+class SetCell:
+    """Puts something into one cell.
+
+    Attributes:
+        ref: the cell; the sheet by its real name.
+        content: the value or formula; None empties the cell.
+        style: index of the cell format to give it; None keeps the cell's own.
+        fill: colour of its background as ``RRGGBB``; None keeps it.
+    """
+
+    ref: CellRef
+    content: CellContent
+    style: int | None = None
+    fill: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRows:
+    """Inserts blank rows before a row (1-based)."""
+
+    sheet: str
+    row: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRows:
+    """Takes rows out, from a row (1-based) on."""
+
+    sheet: str
+    row: int
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSheet:
+    """Gives a sheet another name, wherever it is named."""
+
+    sheet: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCells:
+    """Merges a rectangle; what its cells but the first hold is emptied."""
+
+    sheet: str
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class SetDateSystem:
+    """Makes the workbook count its days from 1904, or from 1900; dates stay the same dates."""
+
+    date_1904: bool
+
+
+Edit = SetCell | InsertRows | DeleteRows | RenameSheet | MergeCells | SetDateSystem
+
+
+# -- what people type -----------------------------------------------------------------------------
+
+_ASSIGNMENT = re.compile(
+    r"(?:(?:'(?P<quoted>(?:[^']|'')+)'|(?P<sheet>[^!=']+))!)?(?P<cell>\$?[A-Za-z]{1,3}\$?\d{1,7})"
+    r"=(?P<content>.*)",
+    re.DOTALL,
+)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
+
+
+def parse_assignment(text: str, default_sheet: str) -> SetCell:
+    """Reads ``CELL=VALUE``, such as ``B2=5``, ``'Sheet 1'!C3==SUM(A1:A9)`` or ``D4=``.
+
+    Args:
+        text: what was typed; the value as :func:`parse_content` reads it.
+        default_sheet: the sheet where none is named.
+
+    Raises:
+        UsageError: the text is no such thing.
+    """
+    match = _ASSIGNMENT.fullmatch(text)
+    place = parse_cell(match["cell"]) if match else None
+    if match is None or place is None or place[1] > MAX_COLUMN:
+        raise UsageError(
+            f"{text!r} is not CELL=VALUE",
+            hint="Write for instance B2=5, Sheet2!B2=text, B2==SUM(A1:A9), or B2= for blank.",
+        )
+    quoted = match["quoted"]
+    sheet = quoted.replace("''", "'") if quoted else match["sheet"] or default_sheet
+    return SetCell(CellRef(sheet, *place), parse_content(match["content"]))
+
+
+def parse_content(text: str) -> CellContent:
+    """Reads what was typed into a cell, as a spreadsheet would.
+
+    A leading ``=`` makes a formula, a leading apostrophe text; dates are ISO (2024-02-29,
+    2024-02-29T12:30), times 12:30; nothing at all is blank.
+    """
+    if not text:
+        return None
+    if text.startswith("'"):
+        return text[1:]
+    if text.startswith("=") and len(text) > 1:
+        return Formula(text[1:])
+    if text.upper() in {"TRUE", "FALSE"}:
+        return text.upper() == "TRUE"
+    if text.upper() in ERROR_CODES:
+        return ErrorValue(text.upper())
+    if (number := text_as_number(text)) is not None and text == text.strip():
+        return int(number) if re.fullmatch(r"[+-]?\d{1,15}", text) else number
+    try:
+        if _DATE.fullmatch(text):
+            return dt.datetime.fromisoformat(text)
+        if _TIME.fullmatch(text):
+            return dt.time.fromisoformat(text.zfill(5) if len(text) < 6 else text.zfill(8))
+    except ValueError:
+        return text
+    return text
+
+
+def content_text(content: CellContent) -> str:
+    """The text that :func:`parse_content` would read as this content."""
+    match content:
+        case None:
+            return ""
+        case Formula():
+            return f"={content.text}"
+        case ErrorValue():
+            return content.code
+        case bool():
+            return str(content).upper()
+        case dt.datetime() | dt.date() | dt.time():
+            return content.isoformat()
+        case dt.timedelta():
+            return repr(content.total_seconds() / 86_400)
+        case str():
+            same = parse_content(content)
+            return content if isinstance(same, str) and same == content else f"'{content}"
+        case _:
+            return repr(content)
+
+
+def address(ref: CellRef) -> str:
+    """A cell with its sheet, quoted as in a formula."""
+    name = ref.sheet.replace("'", "''")
+    return f"'{name}'!{cell_name(ref.row, ref.column)}"
+
+
+def describe(edit: Edit) -> str:
+    """One line for people."""
+    match edit:
+        case SetCell():
+            colour = f" with background {edit.fill}" if edit.fill else ""
+            return f"{address(edit.ref)} = {content_text(edit.content) or '(blank)'}{colour}"
+        case InsertRows():
+            return f"{edit.count} rows inserted before row {edit.row} of {edit.sheet!r}"
+        case DeleteRows():
+            return f"{edit.count} rows deleted from row {edit.row} of {edit.sheet!r} on"
+        case RenameSheet():
+            return f"sheet {edit.sheet!r} renamed to {edit.name!r}"
+        case MergeCells():
+            return f"{edit.window} of {edit.sheet!r} merged"
+        case SetDateSystem():
+            return f"days counted from {'1904' if edit.date_1904 else '1900'}"
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def edit_to_json(edit: Edit) -> dict[str, Any]:
+    """An edit as plain data; :func:`edit_from_json` reads it back as it was."""
+    match edit:
+        case SetCell():
+            record: dict[str, Any] = {
+                "edit": "set",
+                "sheet": edit.ref.sheet,
+                "cell": cell_name(edit.ref.row, edit.ref.column),
+                "content": content_to_json(edit.content),
+            }
+            if edit.style is not None:
+                record["style"] = edit.style
+            if edit.fill is not None:
+                record["fill"] = edit.fill
+            return record
+        case InsertRows() | DeleteRows():
+            kind = "insert_rows" if isinstance(edit, InsertRows) else "delete_rows"
+            return {"edit": kind, "sheet": edit.sheet, "row": edit.row, "count": edit.count}
+        case RenameSheet():
+            return {"edit": "rename_sheet", "sheet": edit.sheet, "name": edit.name}
+        case MergeCells():
+            return {"edit": "merge", "sheet": edit.sheet, "range": str(edit.window)}
+        case SetDateSystem():
+            return {"edit": "date_system", "date_1904": edit.date_1904}
+
+
+def edit_from_json(record: Mapping[str, Any]) -> Edit:
+    """Reads an edit.
+
+    Raises:
+        UsageError: the record is no edit.
+    """
+    try:
+        return _edit_of(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"not an edit: {dict(record)!r}") from error
+
+
+def _edit_of(record: Mapping[str, Any]) -> Edit:
+    match record["edit"]:
+        case "set":
+            place = parse_cell(str(record["cell"]))
+            if place is None:
+                raise ValueError(record["cell"])
+            return SetCell(
+                CellRef(str(record["sheet"]), *place),
+                content_from_json(record.get("content")),
+                style=record.get("style"),
+                fill=record.get("fill"),
+            )
+        case "insert_rows":
+            return InsertRows(str(record["sheet"]), int(record["row"]), int(record["count"]))
+        case "delete_rows":
+            return DeleteRows(str(record["sheet"]), int(record["row"]), int(record["count"]))
+        case "rename_sheet":
+            return RenameSheet(str(record["sheet"]), str(record["name"]))
+        case "merge":
+            window = parse_window(str(record["range"]))
+            if window is None:
+                raise ValueError(record["range"])
+            return MergeCells(str(record["sheet"]), window)
+        case "date_system":
+            return SetDateSystem(bool(record["date_1904"]))
+        case other:
+            raise ValueError(other)
+
+
+def content_to_json(content: CellContent) -> Any:
+    """A cell's content as plain data, its type kept."""
+    match content:
+        case Formula():
+            return {"formula": content.text}
+        case ErrorValue():
+            return {"error": content.code}
+        case dt.datetime() | dt.date():
+            return {"date": content.isoformat()}
+        case dt.time():
+            return {"time": content.isoformat()}
+        case dt.timedelta():
+            return {"seconds": content.total_seconds()}
+        case _:
+            return content
+
+
+def content_from_json(value: Any) -> CellContent:
+    """Reads a cell's content back.
+
+    Raises:
+        UsageError: the value is no content.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, text),) = value.items()
+        match kind:
+            case "formula":
+                return Formula(str(text))
+            case "error":
+                return ErrorValue(str(text))
+            case "date":
+                return dt.datetime.fromisoformat(str(text))
+            case "time":
+                return dt.time.fromisoformat(str(text))
+            case "seconds":
+                return dt.timedelta(seconds=float(text))
+    raise UsageError(f"not the content of a cell: {value!r}")

@@ -1,0 +1,134 @@
+"""The package of a workbook as parts: some are replaced, all others are copied byte for byte."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+
+from judge.compare.package import Package, relationships
+from judge.compare.reader import Workbook
+from judge.compare.workbook_parts import read_workbook_part
+from judge.errors import WorkbookError
+
+QUOTED = rb"""(?:[^<>"']|"[^"]*"|'[^']*')*?"""
+"""The inside of a tag: attributes, in which ``>`` may stand in quotes."""
+
+CONTENT_TYPES = "[Content_Types].xml"
+
+
+def copy_package(data: bytes, replaced: Mapping[str, bytes | None]) -> bytes:
+    """A copy of a package in which some parts are other ones.
+
+    Args:
+        data: the package.
+        replaced: name of a part -> its new content; None takes it out.
+
+    Raises:
+        WorkbookError: the archive is broken.
+    """
+    target = io.BytesIO()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(target, "w") as copy:
+            for entry in archive.infolist():
+                content = replaced.get(entry.filename, b"")
+                if content is None:
+                    continue
+                if entry.filename not in replaced:
+                    content = archive.read(entry)
+                copy.writestr(entry, content, compress_type=entry.compress_type)
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise WorkbookError(f"the workbook's archive is broken: {error}") from error
+    return target.getvalue()
+
+
+def main_part(package: Package) -> str:
+    """Name of the workbook's main part.
+
+    Raises:
+        WorkbookError: the package has none.
+    """
+    for link in relationships(package, "").values():
+        if link.kind == "officeDocument" and link.target in package:
+            return link.target
+    if "xl/workbook.xml" in package:
+        return "xl/workbook.xml"
+    raise WorkbookError("the package has no workbook part")
+
+
+def styles_part(workbook: Workbook) -> str | None:
+    """Name of the part with the cell formats, where there is one."""
+    return read_workbook_part(workbook.package).styles
+
+
+def linked_part(workbook: Workbook, kind: str) -> str | None:
+    """Name of a part that the main part points to, such as ``calcChain``."""
+    package = workbook.package
+    for link in relationships(package, main_part(package)).values():
+        if link.kind == kind and not link.external and link.target in package:
+            return link.target
+    return None
+
+
+def without_part(package: Package, name: str) -> dict[str, bytes | None]:
+    """What to replace so that a part is gone: itself, its content type, what points to it."""
+    folder, _, file = main_part(package).rpartition("/")
+    links = f"{folder}/_rels/{file}.rels"
+    leaf = re.escape(name.rpartition("/")[2]).encode()
+    changed: dict[str, bytes | None] = {name: None}
+    pointer = re.compile(
+        rb"<(?:\w+:)?Relationship\b(?=" + QUOTED + rb'Target\s*=\s*["\'](?:[^"\']*/)?' + leaf
+        + rb'["\'])' + QUOTED + rb"/>"
+    )  # fmt: skip
+    declared = re.compile(
+        rb"<(?:\w+:)?Override\b(?=" + QUOTED + rb'PartName\s*=\s*["\']/?' + re.escape(name.encode())
+        + rb'["\'])' + QUOTED + rb"/>"
+    )  # fmt: skip
+    for part, pattern in ((links, pointer), (CONTENT_TYPES, declared)):
+        if part in package:
+            changed[part] = pattern.sub(b"", package.read(part))
+    return changed
+
+
+def attribute(tag: bytes, name: str) -> str | None:
+    """An attribute of a tag, entities resolved."""
+    found = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    if found is None:
+        return None
+    text = (found[1] if found[1] is not None else found[2]).decode()
+    for entity, character in _ENTITIES:
+        text = text.replace(entity, character)
+    return text
+
+
+def with_attribute(tag: bytes, name: str, value: str) -> bytes:
+    """A start tag with an attribute set; all others stay as they stand."""
+    written = f'{name}="{escape_attribute(value)}"'.encode()
+    pattern = re.compile(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+    if pattern.search(tag):
+        return pattern.sub(lambda _: written, tag, count=1)
+    end = -2 if tag.endswith(b"/>") else -1
+    return tag[:end].rstrip() + b" " + written + tag[end:]
+
+
+def without_attributes(attributes: bytes, *names: str) -> bytes:
+    """The attributes of a tag without some of them."""
+    for name in names:
+        attributes = re.sub(
+            rb"\s+" + name.encode() + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')", b"", attributes
+        )
+    return attributes
+
+
+def escape_attribute(text: str) -> str:
+    """Text for an attribute in double quotes."""
+    return escape_text(text).replace('"', "&quot;")
+
+
+def escape_text(text: str) -> str:
+    """Text for XML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))

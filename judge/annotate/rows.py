@@ -1,0 +1,271 @@
+"""Inserting and deleting rows: what lies below moves, and whatever names it is told.
+
+Formulas, merged cells, conditional formats, validations, links, filters, tables, names and charts
+follow. What is anchored by other means (drawings, comments, pivot tables) stays, and is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from judge.annotate.parts import QUOTED, attribute, copy_package, escape_text, with_attribute
+from judge.annotate.structure import formula_parts, rewrite_formulas
+from judge.compare.address import MAX_ROW, cell_key
+from judge.compare.package import relationships
+from judge.compare.reader import Workbook
+from judge.errors import UsageError
+from judge.recalc.wanted import sheet_formulas
+
+RowMap = Callable[[int, int], tuple[int, int] | None]
+"""First and last row of a span -> where they are afterwards; None where the span is gone."""
+
+_STAYING = {
+    "drawing": "pictures and charts stay where they are on the sheet",
+    "vmlDrawing": "comments and form controls stay at their old rows",
+    "comments": "comments stay at their old rows",
+    "threadedComment": "comments stay at their old rows",
+    "pivotTable": "pivot tables stay where they are",
+}
+
+_CELL_PART = r"\$?[A-Za-z]{1,3}\$?[1-9]\d{0,6}"
+_TOKEN = re.compile(
+    rf"""
+    "(?:[^"]|"")*"
+    | \[(?:[^\[\]]|\[[^\[\]]*\])*\]
+    | (?<![\w.$!'])
+      (?:(?P<quoted>'(?:[^']|'')+')!|(?P<plain>[^\W\d][\w.]*)!)?
+      (?: (?P<first>{_CELL_PART})(?::(?P<last>{_CELL_PART}))?
+        | (?P<first_row>\$?\d{{1,7}}):(?P<last_row>\$?\d{{1,7}}) )
+      (?![\w.(!])
+    """,
+    re.VERBOSE,
+)
+_PLACES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
+_PLACE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
+_AREA = re.compile(r"(?P<c1>\$?[A-Z]{1,3}\$?)(?P<r1>\d+)(?::(?P<c2>\$?[A-Z]{1,3}\$?)(?P<r2>\d+))?")
+_ROW = re.compile(rb"<(?P<prefix>\w+:)?row\b" + QUOTED + rb"/?>")
+_CELL = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/?>")
+_MERGES = re.compile(
+    rb"(?P<open><(?:\w+:)?mergeCells\b" + QUOTED + rb"(?<!/)>)(?P<inside>.*?)"
+    rb"(?P<close></(?:\w+:)?mergeCells\s*>)",
+    re.DOTALL,
+)
+_SHARED = re.compile(
+    rb"<(?P<prefix>\w+:)?f\b(?=[^>]*\bt\s*=\s*[\"']shared[\"'])" + QUOTED
+    + rb"(?:/>|(?<!/)>[^<]*</(?:\w+:)?f\s*>)"
+)  # fmt: skip
+
+
+def row_losses(workbook: Workbook, sheet: str) -> list[str]:
+    """What does not move with the rows of a sheet, one line each."""
+    links = relationships(workbook.package, workbook.sheet(sheet).part)
+    found = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
+    return [f"{sheet!r}: {line}" for line in dict.fromkeys(found)]
+
+
+def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
+    """The workbook with rows inserted (``by`` above 0) or deleted (below 0) from a row on.
+
+    Cached values are left as they are, to be computed anew by the caller. Shared formulas are
+    written out.
+
+    Raises:
+        WorkbookError: the workbook cannot be read.
+        UsageError: rows with content would leave the sheet.
+    """
+    used = workbook.used_range(sheet)
+    if by > 0 and used is not None and used.max_row >= row and used.max_row + by > MAX_ROW:
+        raise UsageError(f"{by} more rows do not fit into {sheet!r}")
+    rows = row_map(row, by)
+    replaced: dict[str, bytes | None] = {}
+    names = {workbook.sheet(name).part: name for name in workbook.sheet_names}
+    for part in formula_parts(workbook.package):
+        before = xml = workbook.package.read(part)
+        home = names.get(part)
+        if home is not None and b"shared" in xml:
+            xml = _unshared(workbook, home, xml)
+
+        def moved(formula: str, home: str | None = home) -> str:
+            return move_formula(formula, home, sheet, rows)
+
+        xml = rewrite_formulas(xml, moved)
+        if home == sheet:
+            xml = _move_places(_move_cells(xml, row, by), rows)
+        if xml != before:
+            replaced[part] = xml
+    for link in relationships(workbook.package, workbook.sheet(sheet).part).values():
+        if link.kind == "table" and link.target in workbook.package:
+            table = replaced.get(link.target) or workbook.package.read(link.target)
+            replaced[link.target] = _move_places(table, rows)
+    return copy_package(workbook.data, replaced)
+
+
+def row_map(row: int, by: int) -> RowMap:
+    """Where spans of rows are after an insertion or deletion."""
+
+    def inserted(first: int, last: int) -> tuple[int, int] | None:
+        return (first + by if first >= row else first, last + by if last >= row else last)
+
+    def deleted(first: int, last: int) -> tuple[int, int] | None:
+        end = row - by
+        first = first if first < row else max(row, first + by) if first >= end else row
+        last = last if last < row else last + by if last >= end else row - 1
+        return (first, last) if first <= last else None
+
+    return inserted if by > 0 else deleted
+
+
+def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> str:
+    """A formula whose references to a sheet follow its rows.
+
+    Args:
+        formula: its text.
+        home: the sheet on which it stands; None where it stands on none (a defined name).
+        sheet: the sheet whose rows moved.
+        rows: where they moved to.
+    """
+
+    def changed(match: re.Match[str]) -> str:
+        if match["first"] is None and match["first_row"] is None:
+            return match[0]
+        named = match["quoted"][1:-1].replace("''", "'") if match["quoted"] else match["plain"]
+        if (named or home or "").casefold() != sheet.casefold():
+            return match[0]
+        prefix = match[0][: match[0].rindex("!") + 1] if "!" in match[0] else ""
+        if match["first_row"] is not None:
+            return _moved_pair(prefix, "", match["first_row"], "", match["last_row"], rows)
+        column, number = _split(match["first"])
+        if match["last"] is None:
+            place = rows(int(number), int(number))
+            return "#REF!" if place is None else f"{prefix}{column}{place[0]}"
+        last_column, last_number = _split(match["last"])
+        return _moved_pair(prefix, column, number, last_column, last_number, rows)
+
+    return _TOKEN.sub(changed, formula)
+
+
+def _split(cell: str) -> tuple[str, str]:
+    number = re.search(r"\d+$", cell)
+    assert number is not None
+    return cell[: number.start()], number[0]
+
+
+def _moved_pair(
+    prefix: str, column: str, first: str, last_column: str, last: str, rows: RowMap
+) -> str:
+    marks = ["$" if each.startswith("$") else "" for each in (first, last)]
+    place = rows(int(first.lstrip("$")), int(last.lstrip("$")))
+    if place is None:
+        return "#REF!"
+    return f"{prefix}{column}{marks[0]}{place[0]}:{last_column}{marks[1]}{place[1]}"
+
+
+def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
+    """The sheet with every shared formula written out: its offsets do not survive the move."""
+    texts = {
+        cell_key(cell.row, cell.column): cell.formula or "="
+        for cell in sheet_formulas(workbook, sheet)
+    }
+    pieces: list[bytes] = []
+    copied = 0
+    for found in _SHARED.finditer(xml):
+        start = max(xml.rfind(b"<c ", 0, found.start()), xml.rfind(b":c ", 0, found.start()))
+        tag = _CELL.search(xml, max(0, start - 40), found.start())
+        while tag is not None and (later := _CELL.search(xml, tag.end(), found.start())):
+            tag = later
+        match = re.fullmatch(r"([A-Z]+)(\d+)", attribute(tag[0], "r") or "") if tag else None
+        if match is None:
+            continue
+        column = 0
+        for letter in match[1]:
+            column = column * 26 + ord(letter) - 64
+        text = texts.get(cell_key(int(match[2]), column), "=")[1:]
+        name = (found["prefix"] or b"") + b"f"
+        plain = b"<" + name + b">" + escape_text(text).encode() + b"</" + name + b">"
+        pieces += [xml[copied : found.start()], plain]
+        copied = found.end()
+    return b"".join([*pieces, xml[copied:]])
+
+
+def _move_cells(xml: bytes, row: int, by: int) -> bytes:
+    """The stored rows and their cells, renumbered; deleted rows taken out."""
+    pieces: list[bytes] = []
+    copied = 0
+    position = 0
+    while (found := _ROW.search(xml, position)) is not None:
+        number = int(attribute(found[0], "r") or 0)
+        close = b"</" + (found["prefix"] or b"") + b"row>"
+        end = found.end()
+        if not found[0].endswith(b"/>"):
+            end = xml.index(close, found.end()) + len(close)
+        position = end
+        if number < row:
+            continue
+        pieces.append(xml[copied : found.start()])
+        copied = end
+        if by < 0 and number < row - by:
+            continue
+        new = str(number + by)
+        pieces.append(with_attribute(found[0], "r", new))
+
+        def renumbered(match: re.Match[bytes], new: str = new) -> bytes:
+            name = attribute(match[0], "r") or ""
+            if not name:
+                return match[0]
+            return with_attribute(match[0], "r", name.rstrip("0123456789") + new)
+
+        pieces.append(_CELL.sub(renumbered, xml[found.end() : end]))
+    return b"".join([*pieces, xml[copied:]])
+
+
+def _move_places(xml: bytes, rows: RowMap) -> bytes:
+    """Attributes and texts that name ranges of the sheet: merged cells, formats, filters, links.
+
+    Elements whose whole range is gone keep the first row of what is left, except merged cells,
+    which are taken out.
+    """
+
+    def moved(text: bytes) -> bytes:
+        places = [_move_area(each, rows) for each in text.decode().split()]
+        return " ".join(each for each in places if each).encode()
+
+    def in_attribute(match: re.Match[bytes]) -> bytes:
+        text = moved(match["text"])
+        return match["name"] + b'="' + text + b'"' if text else match[0]
+
+    xml = re.sub(
+        rb"<(?:\w+:)?mergeCell\b" + QUOTED + rb"/>",
+        lambda tag: tag[0] if _survives(tag[0], rows) else b"",
+        xml,
+    )
+    xml = _MERGES.sub(_counted, xml)
+    return _PLACE_TEXT.sub(
+        lambda match: match["open"] + (moved(match["text"]) or match["text"]),
+        _PLACES.sub(in_attribute, xml),
+    )
+
+
+def _counted(match: re.Match[bytes]) -> bytes:
+    """The list of merged cells with its count; nothing where none is left."""
+    count = len(re.findall(rb"<(?:\w+:)?mergeCell\b", match["inside"]))
+    if not count:
+        return b""
+    return with_attribute(match["open"], "count", str(count)) + match["inside"] + match["close"]
+
+
+def _survives(tag: bytes, rows: RowMap) -> bool:
+    place = _move_area(attribute(tag, "ref") or "", rows)
+    first, colon, last = place.partition(":")
+    return bool(colon) and first != last
+
+
+def _move_area(text: str, rows: RowMap) -> str:
+    match = _AREA.fullmatch(text)
+    if match is None:
+        return text
+    place = rows(int(match["r1"]), int(match["r2"] or match["r1"]))
+    if place is None:
+        return ""
+    first = f"{match['c1']}{place[0]}"
+    return first if match["c2"] is None else f"{first}:{match['c2']}{place[1]}"

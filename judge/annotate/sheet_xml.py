@@ -1,0 +1,345 @@
+"""The XML of one worksheet, of which single cells are written anew and the rest stays as it is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from judge.annotate.edits import CellContent, Formula
+from judge.annotate.parts import (
+    QUOTED,
+    attribute,
+    escape_text,
+    with_attribute,
+    without_attributes,
+)
+from judge.compare.address import Window, cell_name, parse_cell, parse_window
+from judge.compare.cell import ErrorValue
+from judge.compare.dates import to_serial
+from judge.compare.formula_shift import shift_formula
+from judge.errors import WorkbookError
+from judge.recalc.rewrite import DAYS_BETWEEN_SYSTEMS
+
+_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
+_ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")
+_CELL = re.compile(rb"<(?:\w+:)?c\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")
+_FORMULA = re.compile(
+    rb"<(?:\w+:)?f\b(?P<attributes>" + QUOTED + rb")(?:/>|(?<!/)>(?P<text>[^<]*)</(?:\w+:)?f\s*>)"
+)
+_DIMENSION = re.compile(rb"<(?:\w+:)?dimension\b" + QUOTED + rb"/?>")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+MOST_TEXT = 32_767
+
+
+@dataclass(frozen=True, slots=True)
+class NewContent:
+    """What a cell gets.
+
+    Attributes:
+        content: value or formula; None empties the cell.
+        style: index of its cell format; None keeps its own.
+    """
+
+    content: CellContent
+    style: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    number: int
+    tag: tuple[int, int]
+    content: tuple[int, int]
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    row: int
+    column: int
+    start: int
+    end: int
+    attributes: bytes
+    body: bytes
+
+
+class SheetXml:
+    """A worksheet's XML.
+
+    Args:
+        xml: the part.
+        name: name of the part, for messages.
+        date_1904: whether the workbook counts its days from 1904.
+
+    Raises:
+        WorkbookError: the part has no cells to speak of, or they cannot be followed.
+    """
+
+    def __init__(self, xml: bytes, name: str, *, date_1904: bool = False) -> None:
+        found = _DATA.search(xml)
+        if found is None:
+            raise WorkbookError(f"{name} has no <sheetData>: its cells cannot be edited")
+        self._xml = xml
+        self._name = name
+        self._date_1904 = date_1904
+        self._prefix = found["prefix"] or b""
+        self._data = found
+        close = b"</" + self._prefix + b"sheetData"
+        self._end = found.end() if found["empty"] else xml.rfind(close)
+        if self._end < found.end():
+            raise WorkbookError(f"{name} is not well-formed: <sheetData> does not end")
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[_Row]:
+        """The rows in file order."""
+        position, number = self._data.end(), 0
+        close = b"</" + self._prefix + b"row>"
+        while (found := _ROW.search(self._xml, position, self._end)) is not None:
+            written = attribute(found["attributes"], "r")
+            number = int(written) if written else number + 1
+            if found["empty"]:
+                content = (found.end(), found.end())
+                position = found.end()
+            else:
+                stop = self._xml.find(close, found.end(), self._end)
+                if stop < 0:
+                    raise WorkbookError(f"{self._name}: row {number} does not end")
+                content = (found.end(), stop)
+                position = stop + len(close)
+            yield _Row(number, found.span(), content, position)
+
+    def cells(self, row: _Row) -> Iterator[_Cell]:
+        """The stored cells of a row, in file order."""
+        position, end = row.content
+        column = 0
+        close = b"</" + self._prefix + b"c>"
+        while (found := _CELL.search(self._xml, position, end)) is not None:
+            written = attribute(found["attributes"], "r")
+            place = parse_cell(written) if written else (row.number, column + 1)
+            if place is None:
+                raise WorkbookError(f"{self._name} holds a cell at {written!r}")
+            column = place[1]
+            body, position = b"", found.end()
+            if not found["empty"]:
+                stop = self._xml.find(close, found.end(), end)
+                if stop < 0:
+                    raise WorkbookError(f"{self._name}: a cell of row {row.number} does not end")
+                body, position = self._xml[found.end() : stop], stop + len(close)
+            yield _Cell(row.number, column, found.start(), position, found["attributes"], body)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def with_cells(self, cells: Mapping[tuple[int, int], NewContent]) -> bytes:
+        """The XML with some cells set.
+
+        Args:
+            cells: (row, column), 1-based -> what the cell gets.
+
+        Raises:
+            WorkbookError: a text cannot stand in a cell.
+        """
+        if not cells:
+            return self._xml
+        promoted = self._promoted(cells)
+        by_row: dict[int, dict[int, NewContent]] = defaultdict(dict)
+        for (number, column), new in cells.items():
+            by_row[number][column] = new
+        moved_to = {place[0] for place in promoted}
+        waiting = sorted(by_row)
+        pieces: list[bytes] = [self._head()]
+        copied = self._data.end()
+        for row in self.rows():
+            while waiting and waiting[0] < row.number:
+                # Rows that the sheet does not store yet go in before the next stored one.
+                pieces += [self._xml[copied : row.tag[0]], self._new_row(by_row, waiting.pop(0))]
+                copied = row.tag[0]
+            touched = by_row.get(row.number, {})
+            if waiting and waiting[0] == row.number:
+                waiting.pop(0)
+            if touched or row.number in moved_to:
+                pieces += [self._xml[copied : row.tag[0]], self._edit_row(row, touched, promoted)]
+                copied = row.end
+        pieces.append(b"" if self._data["empty"] else self._xml[copied : self._end])
+        pieces += [self._new_row(by_row, number) for number in waiting]
+        if self._data["empty"]:
+            pieces.append(b"</" + self._prefix + b"sheetData>")
+        pieces.append(self._xml[self._end :])
+        return self._grown(b"".join(pieces), cells)
+
+    def _head(self) -> bytes:
+        head = self._xml[: self._data.end()]
+        return head[:-2].rstrip() + b">" if self._data["empty"] else head
+
+    def _edit_row(
+        self,
+        row: _Row,
+        touched: Mapping[int, NewContent],
+        promoted: Mapping[tuple[int, int], bytes],
+    ) -> bytes:
+        left = dict(touched)
+        pieces: list[bytes] = []
+        copied = row.content[0]
+        for cell in self.cells(row):
+            for column in sorted(each for each in left if each < cell.column):
+                written = self._written(row.number, column, left.pop(column), b"")
+                pieces += [self._xml[copied : cell.start], written]
+                copied = cell.start
+            if cell.column in left:
+                written = self._written(
+                    row.number, cell.column, left.pop(cell.column), cell.attributes
+                )
+            elif (formula := promoted.get((row.number, cell.column))) is not None:
+                found = _FORMULA.search(self._xml, cell.start, cell.end)
+                assert found is not None  # promoted cells hold a shared formula
+                before, after = found.span()
+                written = self._xml[cell.start : before] + formula + self._xml[after : cell.end]
+            else:
+                continue
+            pieces += [self._xml[copied : cell.start], written]
+            copied = cell.end
+        pieces.append(self._xml[copied : row.content[1]])
+        pieces += [self._written(row.number, column, left[column], b"") for column in sorted(left)]
+        content = b"".join(pieces)
+        tag = self._spanning(self._xml[slice(*row.tag)], touched)
+        if tag.endswith(b"/>"):
+            if not content:
+                return tag
+            tag = tag[:-2].rstrip() + b">"
+        return tag + content + b"</" + self._prefix + b"row>"
+
+    @staticmethod
+    def _spanning(tag: bytes, touched: Mapping[int, NewContent]) -> bytes:
+        """A row's start tag whose ``spans`` covers the new cells, where it has one."""
+        spans = attribute(tag, "spans")
+        if not touched or spans is None or not re.fullmatch(r"\d+:\d+", spans):
+            return tag
+        low, high = map(int, spans.split(":"))
+        wider = f"{min(low, *touched)}:{max(high, *touched)}"
+        return tag if wider == spans else with_attribute(tag, "spans", wider)
+
+    def _new_row(self, by_row: Mapping[int, Mapping[int, NewContent]], number: int) -> bytes:
+        cells = b"".join(
+            self._written(number, column, by_row[number][column], b"")
+            for column in sorted(by_row[number])
+        )
+        if not cells:
+            return b""
+        tag = self._prefix + b"row"
+        return b"<" + tag + f' r="{number}">'.encode() + cells + b"</" + tag + b">"
+
+    def _written(self, row: int, column: int, new: NewContent, attributes: bytes) -> bytes:
+        # cm and vm describe what an array formula or a rich value left: no longer true.
+        kept = without_attributes(attributes, "t", "cm", "vm")
+        if new.style is not None:
+            kept = without_attributes(kept, "s") + f' s="{new.style}"'.encode()
+        if attribute(kept, "r") is None:
+            kept = f' r="{cell_name(row, column)}"'.encode() + kept
+        kind, body = self._content(new.content, cell_name(row, column))
+        tag = self._prefix + b"c"
+        if body is None:
+            return b"<" + tag + kept + b"/>" if attribute(kept, "s") is not None else b""
+        return b"<" + tag + kept + kind + b">" + body + b"</" + tag + b">"
+
+    def _content(self, content: CellContent, where: str) -> tuple[bytes, bytes | None]:
+        """The type attribute and the body of a cell."""
+        match content:
+            case None:
+                return b"", None
+            case Formula():
+                return b"", self._element(b"f", self._checked(content.text, where))
+            case bool():
+                return b' t="b"', self._element(b"v", "1" if content else "0")
+            case ErrorValue():
+                return b' t="e"', self._element(b"v", content.code)
+            case str():
+                text = self._checked(content, where)
+                space = b' xml:space="preserve"' if content != content.strip() else b""
+                return b' t="inlineStr"', self._element(
+                    b"is", self._element(b"t", text, space), raw=True
+                )
+            case dt.datetime() | dt.date() | dt.time() | dt.timedelta():
+                serial = to_serial(content)
+                if self._date_1904 and isinstance(content, dt.datetime | dt.date):
+                    serial -= DAYS_BETWEEN_SYSTEMS
+                whole = float(serial).is_integer()
+                return b"", self._element(b"v", repr(int(serial) if whole else serial))
+            case _:
+                return b"", self._element(b"v", repr(content))
+
+    def _element(
+        self, name: bytes, text: str | bytes, attributes: bytes = b"", *, raw: bool = False
+    ) -> bytes:
+        inner = text if isinstance(text, bytes) else escape_text(text).encode()
+        assert raw == isinstance(text, bytes)
+        tag = self._prefix + name
+        return b"<" + tag + attributes + b">" + inner + b"</" + tag + b">"
+
+    def _checked(self, text: str, where: str) -> str:
+        if _NOT_XML.search(text):
+            raise WorkbookError(f"{where}: the text holds a character that no workbook can hold")
+        if len(text) > MOST_TEXT:
+            raise WorkbookError(
+                f"{where}: the text has {len(text):,} characters, a cell holds {MOST_TEXT:,}"
+            )
+        return text
+
+    # -- shared formulas -----------------------------------------------------------------------
+
+    def _promoted(
+        self, cells: Mapping[tuple[int, int], NewContent]
+    ) -> dict[tuple[int, int], bytes]:
+        """Formula elements of cells that take over a shared formula whose first cell goes."""
+        if b"shared" not in self._xml:
+            return {}
+        groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        masters: dict[str, tuple[tuple[int, int], str]] = {}
+        for row in self.rows():
+            for cell in self.cells(row):
+                found = _FORMULA.search(cell.body) if b"shared" in cell.body else None
+                index = None if found is None else attribute(found["attributes"], "si")
+                if found is None or index is None:
+                    continue
+                groups[index].append((cell.row, cell.column))
+                if found["text"] and index not in masters:
+                    text = html.unescape(found["text"].decode())
+                    masters[index] = ((cell.row, cell.column), text)
+        promoted: dict[tuple[int, int], bytes] = {}
+        for index, (place, text) in masters.items():
+            left = [each for each in groups[index] if each not in cells]
+            if place in cells and left:
+                promoted[left[0]] = self._master(index, left, place, text)
+        return promoted
+
+    def _master(
+        self, index: str, left: list[tuple[int, int]], old: tuple[int, int], text: str
+    ) -> bytes:
+        first = left[0]
+        rows, columns = [each[0] for each in left], [each[1] for each in left]
+        area = Window(min(rows), min(columns), max(rows), max(columns))
+        moved = shift_formula(text, first[0] - old[0], first[1] - old[1])
+        return self._element(b"f", moved, f' t="shared" ref="{area}" si="{index}"'.encode())
+
+    # -- dimension -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _grown(xml: bytes, cells: Mapping[tuple[int, int], NewContent]) -> bytes:
+        """The XML whose declared dimension covers the new cells."""
+        found = _DIMENSION.search(xml)
+        area = parse_window(attribute(found[0], "ref") or "") if found else None
+        places = [place for place, new in cells.items() if new.content is not None]
+        if found is None or area is None or not places:
+            return xml
+        wider = Window(
+            min(area.min_row, *(each[0] for each in places)),
+            min(area.min_column, *(each[1] for each in places)),
+            max(area.max_row, *(each[0] for each in places)),
+            max(area.max_column, *(each[1] for each in places)),
+        )
+        if wider == area:
+            return xml
+        tag = with_attribute(found[0], "ref", str(wider))
+        return xml[: found.start()] + tag + xml[found.end() :]

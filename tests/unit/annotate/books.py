@@ -1,0 +1,61 @@
+"""Small workbooks for tests, made by openpyxl or written out by hand."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import openpyxl
+
+from judge.compare.cell import CellRange, CellValue
+from judge.compare.reader import open_workbook
+
+
+def make_book(fill: Callable[[Any], None]) -> bytes:
+    """A workbook that a function filled."""
+    book = openpyxl.Workbook()
+    fill(book)
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
+def table(*rows: tuple[object, ...], title: str = "Sheet") -> bytes:
+    """A workbook of one sheet with some rows."""
+
+    def fill(book: Any) -> None:
+        book.active.title = title
+        for row in rows:
+            book.active.append(row)
+
+    return make_book(fill)
+
+
+def with_part(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
+    """The package with one part changed."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            new.writestr(entry, change(content) if entry.filename == name else content)
+    return target.getvalue()
+
+
+def parts(data: bytes) -> dict[str, bytes]:
+    """Every part of a package."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def values(data: bytes, sheet: str = "Sheet") -> dict[tuple[int, int], CellValue]:
+    """Values of the stored cells of a sheet."""
+    cells = open_workbook(data).cells(CellRange(sheet, 1, 1, 200, 50))
+    return {place: cell.value for place, cell in cells.items() if cell.value is not None}
+
+
+def formulas(data: bytes, sheet: str = "Sheet") -> dict[tuple[int, int], str | None]:
+    """Formulas of a sheet by place."""
+    cells = open_workbook(data).formula_cells(CellRange(sheet, 1, 1, 200, 50))
+    return {(cell.row, cell.column): cell.formula for cell in cells}
