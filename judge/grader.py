@@ -289,7 +289,17 @@ def judge_output(
         return Judgement(
             Verdict.IW, error.message, timings_s={"comparison": time.perf_counter() - started}
         )
-    return _compare(plan, gold, output, recalculator, rules, origin, started)
+    try:
+        return _compare(plan, gold, output, recalculator, rules, origin, started)
+    except WorkbookError as error:
+        # found only while comparing, where both are read: the gold alone shows whose fault it is
+        try:
+            itself = _prepare(task, gold, gold)
+            _compare(itself, gold, gold, recalculator, rules, Origin.GOLD, started)
+        except WorkbookError:
+            return Judgement(Verdict.BT, f"{gold_name}: {error.message}")
+        seconds = time.perf_counter() - started
+        return Judgement(Verdict.IW, error.message, timings_s={"comparison": seconds})
 
 
 def _prepare(task: Task, gold: Workbook, output: Workbook | None) -> Plan:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+from pathlib import Path
 
+import openpyxl
+import pytest
+from openpyxl.formatting.rule import Rule
+
+from judge.compare import style_check
 from judge.compare.comparison import Comparison, DifferenceClass
-from judge.grader import last_error_line, verdict_of_comparison, verdict_of_run
+from judge.compare.profiles import get_profile
+from judge.grader import (
+    GradingRules,
+    judge_output,
+    last_error_line,
+    verdict_of_comparison,
+    verdict_of_run,
+)
+from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.task import InstructionType, Task, TestCase
 from judge.verdict import Verdict
 
 TRACEBACK = b"""a warning before it all
@@ -124,3 +139,42 @@ def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
 )
 def test_the_verdict_of_a_comparison(counts: dict[DifferenceClass, int], expected: Verdict) -> None:
     assert verdict_of_comparison(_comparison(counts))[0] is expected
+
+
+def _workbook(*, formats: int = 0) -> bytes:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet["A1"] = 42
+    rules = sheet.conditional_formatting
+    for number in range(formats):
+        rules.add("A1", Rule(type="expression", formula=[f"A1={number}"]))
+    buffer = io.BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("gold", "output", "verdict"),
+    [(0, 0, Verdict.AC), (0, 3000, Verdict.IW), (3000, 0, Verdict.BT)],
+)
+def test_whose_fault_is_what_only_comparing_finds(
+    gold: int, output: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style_check, "_MOST_RULE_CHECKS", 1_000_000)  # as many as take a moment
+    task = Task(
+        id="1",
+        instruction="Write 42 into A1.",
+        instruction_type=InstructionType.CELL_LEVEL,
+        answer_position="A1",
+        cases=(TestCase(1, Path("input.xlsx"), Path("gold.xlsx")),),
+    )
+    judgement = judge_output(
+        task,
+        _workbook(formats=gold),
+        _workbook(formats=output),
+        recalculator=Recalculator([], mode="never"),
+        rules=GradingRules(get_profile("standard"), style=("fill",)),
+        origin=Origin.SOLUTION,
+    )
+    assert judgement.verdict is verdict, judgement.cause
