@@ -1,0 +1,202 @@
+"""The ways in which a report parts its tasks, and the rule of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from judge.report.shapes import LEAST_COLUMNS, LEAST_ROWS, LEAST_SHARE, WorkbookShape
+from judge.task import InstructionType
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What places a task in its parts.
+
+    Attributes:
+        instruction_type: in the benchmark's words.
+        shape: of the input of its first case; None where that is not known.
+        input_bytes: size of the same workbook.
+        answer_cells: cells of the answer range of the first case.
+        category: what kind of manipulation the suite says that it is.
+        rounds: rounds of the conversation that gave the solution.
+    """
+
+    instruction_type: str
+    shape: WorkbookShape | None = None
+    input_bytes: int | None = None
+    answer_cells: int | None = None
+    category: str | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: its key in data, its name for people, and its share in the paper, if any."""
+
+    key: str
+    label: str
+    paper_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """One way of parting tasks.
+
+    Attributes:
+        key: its name in data.
+        label: its name for people.
+        rule: how a task comes into its part.
+        parts: all parts, in the order in which they are shown.
+        place: the key of the part that a task is in; None where it is not known.
+        from_paper: one of the four pairs of the paper's Table 3, shown even where empty.
+    """
+
+    key: str
+    label: str
+    rule: str
+    parts: tuple[Part, ...]
+    place: Callable[[TaskFacts], str | None]
+    from_paper: bool = False
+
+
+_FIRST = "The input workbook of the task's first case decides."
+
+ROWS = Division(
+    key="rows",
+    label="Rows",
+    rule="Rows from the first to the last that holds a value, of the sheet that has most of them. "
+    + _FIRST,
+    parts=(
+        Part("rows_up_to_50", "≤ 50 rows", 0.7519),
+        Part("rows_over_50", "> 50 rows"),
+    ),
+    place=lambda task: _of_shape(
+        task, lambda shape: "rows_up_to_50" if shape.rows <= 50 else "rows_over_50"
+    ),
+    from_paper=True,
+)
+COLUMNS = Division(
+    key="columns",
+    label="Columns",
+    rule="Columns from the first to the last that holds a value, of the sheet that has most of "
+    "them. " + _FIRST,
+    parts=(
+        Part("columns_up_to_10", "≤ 10 columns", 0.6553),
+        Part("columns_over_10", "> 10 columns"),
+    ),
+    place=lambda task: _of_shape(
+        task, lambda shape: "columns_up_to_10" if shape.columns <= 10 else "columns_over_10"
+    ),
+    from_paper=True,
+)
+TABLES = Division(
+    key="tables",
+    label="Tables",
+    rule=f"A table is a region bounded by blank rows and columns, of at least {LEAST_ROWS} rows "
+    f"and {LEAST_COLUMNS} columns, with at least {LEAST_SHARE:.0%} of the filled cells of the "
+    "workbook's largest one; those of all sheets count. " + _FIRST,
+    parts=(
+        Part("single_table", "single table", 0.6290),
+        Part("multiple_tables", "multiple tables"),
+    ),
+    place=lambda task: _of_shape(
+        task, lambda shape: "single_table" if shape.tables <= 1 else "multiple_tables"
+    ),
+    from_paper=True,
+)
+LAYOUT = Division(
+    key="layout",
+    label="Layout",
+    rule="Relational where the largest table has a text above every column in its first row and no "
+    "merged cell; non-standard otherwise, and where there is no table. " + _FIRST,
+    parts=(
+        Part("relational", "relational table", 0.5554),
+        Part("non_standard", "non-standard table"),
+    ),
+    place=lambda task: _of_shape(
+        task, lambda shape: "relational" if shape.is_relational else "non_standard"
+    ),
+    from_paper=True,
+)
+INSTRUCTION_TYPE = Division(
+    key="instruction_type",
+    label="Instruction type",
+    rule="As the suite says.",
+    parts=tuple(Part(kind.value, kind.value) for kind in InstructionType),
+    place=lambda task: task.instruction_type,
+)
+
+_ANSWER_CELLS = ((1, "1 cell"), (10, "2-10 cells"), (100, "11-100 cells"), (1_000, "101-1,000"))
+_WORKBOOK_BYTES = ((10_000, "≤ 10 kB"), (20_000, "10-20 kB"), (100_000, "20-100 kB"))
+
+ANSWER_CELLS = Division(
+    key="answer_cells",
+    label="Answer range",
+    rule="Cells of the answer range of the task's first case.",
+    parts=(
+        *(Part(f"cells_up_to_{limit}", label) for limit, label in _ANSWER_CELLS),
+        Part("cells_over_1000", "> 1,000 cells"),
+    ),
+    place=lambda task: _step(task.answer_cells, _ANSWER_CELLS, "cells"),
+)
+WORKBOOK_BYTES = Division(
+    key="workbook_bytes",
+    label="Workbook size",
+    rule="Size of the file. " + _FIRST,
+    parts=(
+        *(Part(f"bytes_up_to_{limit}", label) for limit, label in _WORKBOOK_BYTES),
+        Part("bytes_over_100000", "> 100 kB"),
+    ),
+    place=lambda task: _step(task.input_bytes, _WORKBOOK_BYTES, "bytes"),
+)
+
+
+def divisions_for(tasks: Sequence[TaskFacts]) -> tuple[Division, ...]:
+    """The ways of parting these tasks, the paper's pairs first.
+
+    Category and rounds are parts only of suites and runs that know them.
+    """
+    fixed = (ROWS, COLUMNS, TABLES, LAYOUT, ANSWER_CELLS, WORKBOOK_BYTES)
+    return fixed + tuple(each for each in (_categories(tasks), _rounds(tasks)) if each is not None)
+
+
+def _categories(tasks: Iterable[TaskFacts]) -> Division | None:
+    names = sorted({task.category for task in tasks if task.category is not None})
+    if not names:
+        return None
+    return Division(
+        key="category",
+        label="Manipulation category",
+        rule="As the suite says.",
+        parts=tuple(Part(name, name) for name in names),
+        place=lambda task: task.category,
+    )
+
+
+def _rounds(tasks: Iterable[TaskFacts]) -> Division | None:
+    rounds = sorted({task.rounds for task in tasks if task.rounds is not None})
+    if not rounds or rounds == [1]:
+        return None
+    return Division(
+        key="rounds",
+        label="Rounds",
+        rule="Rounds of the conversation that ended in the solution (of the first sample).",
+        parts=tuple(
+            Part(f"rounds_{count}", f"{count} round{'s' if count > 1 else ''}") for count in rounds
+        ),
+        place=lambda task: None if task.rounds is None else f"rounds_{task.rounds}",
+    )
+
+
+def _of_shape(task: TaskFacts, part: Callable[[WorkbookShape], str]) -> str | None:
+    return None if task.shape is None else part(task.shape)
+
+
+def _step(value: int | None, steps: Sequence[tuple[int, str]], name: str) -> str | None:
+    if value is None:
+        return None
+    for limit, _ in steps:
+        if value <= limit:
+            return f"{name}_up_to_{limit}"
+    return f"{name}_over_{steps[-1][0]}"

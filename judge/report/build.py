@@ -1,0 +1,251 @@
+"""From a loaded run to the data of its report. Pure: the same records give the same report."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judge.report.breakdowns import INSTRUCTION_TYPE, Division, Part, TaskFacts, divisions_for
+from judge.report.entries import difference_counts, task_entry
+from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.load import LoadedRun, LoadedSubmission
+from judge.report.measures import distributions
+from judge.report.model import (
+    REPORT_DATA_VERSION,
+    Breakdown,
+    DifferenceCount,
+    Exclusion,
+    Group,
+    Method,
+    PhaseCount,
+    ReportData,
+    Scores,
+    VerdictCount,
+)
+from judge.report.repeats import repeated_runs
+from judge.score import SubmissionScore, score_group, score_submission
+from judge.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
+from judge.verdict import CaseResult, Phase, Verdict, count_verdicts
+
+DEFAULT_METHOD = Method(confidence=CONFIDENCE, resamples=RESAMPLES, seed=SEED)
+
+
+def build_report_data(
+    run: LoadedRun, files: CaseFilesByCase, method: Method = DEFAULT_METHOD
+) -> ReportData:
+    """Makes the data of a report.
+
+    Args:
+        run: the run, from :func:`judge.report.load.load_run`.
+        files: its workbooks, from :func:`judge.report.files.inspect_files`.
+        method: confidence, resamples and seed of the intervals.
+    """
+    scored = [(each, _score(each)) for each in run.submissions]
+    facts = _task_facts(run.submissions, files)
+    divisions = divisions_for(list(facts.values()))
+    results = [result for each in run.submissions for result in each.results.values()]
+    cases = sum(len(each.cases) for each in run.submissions)
+    tasks = tuple(
+        task_entry(each, score, run.overrides, files, _places(divisions, facts[each.task_id]))
+        for each, score in scored
+    )
+    kinds = _with_unknown_types(facts.values())
+    return ReportData(
+        schema_version=REPORT_DATA_VERSION,
+        name=run.name,
+        run=_identity(run.run),
+        overall=_scores(scored, method),
+        by_instruction_type=_breakdown(kinds, scored, facts, method),
+        breakdowns=tuple(_breakdown(each, scored, facts, method) for each in divisions),
+        phases=_phases(results, cases),
+        differences=_differences(results),
+        exclusions=tuple(_exclusions(run.submissions)),
+        manual_verdicts=sum(case.manual is not None for task in tasks for case in task.cases),
+        stale_manual_verdicts=len(run.overrides.stale),
+        official_disagreements=sum(c.official_disagrees for task in tasks for c in task.cases),
+        measures=distributions(tasks),
+        repeated=repeated_runs([score for _, score in scored]),
+        tasks=tasks,
+        tasks_without_submission=run.tasks_without_submission,
+        method=method,
+        notes=run.notes,
+    )
+
+
+_Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
+
+
+def _identity(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run is; where its files lay on somebody's disk is nobody's business."""
+    identity = {name: value for name, value in run.items() if name not in {"solutions", "outputs"}}
+    suite = identity.get("suite")
+    if isinstance(suite, Mapping):
+        identity["suite"] = {name: value for name, value in suite.items() if name != "source"}
+    return identity
+
+
+def _score(submission: LoadedSubmission) -> SubmissionScore:
+    found = [submission.results.get(number) for number in submission.cases]
+    verdicts = [None if each is None else each.verdict for each in found]
+    return score_submission(submission.task_id, submission.sample, verdicts)
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+def _scores(scored: _Scored, method: Method) -> Scores:
+    group = score_group(score for _, score in scored)
+    results = [result for each, _ in scored for result in each.results.values()]
+    return Scores(
+        soft_restriction=_estimate([(each.task_id, each.soft) for _, each in scored], method),
+        hard_restriction=_estimate([(each.task_id, each.hard) for _, each in scored], method),
+        tasks=group.tasks,
+        cases=group.cases,
+        all_tasks=group.all_tasks,
+        all_cases=group.all_cases,
+        soft_of_all=group.soft_of_all,
+        hard_of_all=group.hard_of_all,
+        verdicts=count_verdicts(results),
+    )
+
+
+def _estimate(scores: Iterable[tuple[str, float | None]], method: Method) -> Estimate:
+    """Mean over tasks, several samples of a task averaged first, with its interval."""
+    by_task: dict[str, list[float]] = defaultdict(list)
+    for task_id, score in scores:
+        if score is not None:
+            by_task[task_id].append(score)
+    return mean_interval(
+        [sum(each) / len(each) for each in by_task.values()],
+        confidence=method.confidence,
+        resamples=method.resamples,
+        seed=method.seed,
+    )
+
+
+# -- breakdowns -----------------------------------------------------------------------------------
+
+
+def _task_facts(
+    submissions: Sequence[LoadedSubmission], files: CaseFilesByCase
+) -> dict[str, TaskFacts]:
+    facts: dict[str, TaskFacts] = {}
+    for each in submissions:
+        if each.task_id in facts:
+            continue
+        first = files.get((each.task_id, each.cases[0]), UNKNOWN_FILES)
+        rounds = each.record.get("rounds")
+        facts[each.task_id] = TaskFacts(
+            instruction_type=each.instruction_type,
+            shape=first.shape,
+            input_bytes=first.input_bytes,
+            answer_cells=first.answer_cells,
+            category=None if each.task is None else each.task.category,
+            rounds=rounds if isinstance(rounds, int) else None,
+        )
+    return facts
+
+
+def _with_unknown_types(facts: Iterable[TaskFacts]) -> Division:
+    """The instruction types that occur: those of the benchmark first, then what else there is."""
+    present = {each.instruction_type for each in facts}
+    known = tuple(part for part in INSTRUCTION_TYPE.parts if part.key in present)
+    others = sorted(present - {part.key for part in known})
+    return Division(
+        key=INSTRUCTION_TYPE.key,
+        label=INSTRUCTION_TYPE.label,
+        rule=INSTRUCTION_TYPE.rule,
+        parts=(*known, *(Part(name, name) for name in others)),
+        place=INSTRUCTION_TYPE.place,
+    )
+
+
+def _places(divisions: Sequence[Division], facts: TaskFacts) -> dict[str, str]:
+    placed = {each.key: each.place(facts) for each in (INSTRUCTION_TYPE, *divisions)}
+    return {key: place for key, place in placed.items() if place is not None}
+
+
+def _breakdown(
+    division: Division, scored: _Scored, facts: Mapping[str, TaskFacts], method: Method
+) -> Breakdown:
+    place_of = {task_id: division.place(each) for task_id, each in facts.items()}
+    known = sum(place is not None for place in place_of.values())
+    groups = []
+    for part in division.parts:
+        members = {task_id for task_id, place in place_of.items() if place == part.key}
+        if not members and not division.from_paper:
+            continue
+        inside = [(each, score) for each, score in scored if each.task_id in members]
+        groups.append(
+            Group(
+                key=part.key,
+                label=part.label,
+                share=len(members) / known if known else None,
+                scores=_scores(inside, method),
+                paper_share=part.paper_share,
+            )
+        )
+    return Breakdown(
+        key=division.key,
+        label=division.label,
+        rule=division.rule,
+        groups=tuple(groups),
+        unknown_tasks=len(place_of) - known,
+        from_paper=division.from_paper,
+    )
+
+
+# -- verdicts, differences, exclusions -------------------------------------------------------------
+
+
+def _phases(results: Sequence[CaseResult], cases: int) -> tuple[PhaseCount, ...]:
+    counts = Counter(result.verdict for result in results)
+    phases = []
+    for phase in Phase:
+        verdicts = tuple(
+            VerdictCount(
+                verdict=verdict.value,
+                description=verdict.description,
+                phase=phase.value,
+                is_scored=verdict.is_scored,
+                cases=counts[verdict],
+                share=counts[verdict] / cases,
+            )
+            for verdict in Verdict
+            if verdict.phase is phase and counts[verdict]
+        )
+        total = sum(each.cases for each in verdicts)
+        phases.append(PhaseCount(phase.value, total, total / cases, verdicts))
+    return tuple(phases)
+
+
+def _differences(results: Sequence[CaseResult]) -> tuple[DifferenceCount, ...]:
+    cases: Counter[str] = Counter()
+    only: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    different = 0
+    for result in results:
+        if result.comparison.get("equal") is not False:
+            continue
+        different += 1
+        counts = difference_counts(result.comparison)
+        cases.update(counts.keys())
+        cells.update(counts)
+        if len(counts) == 1:
+            only.update(counts.keys())
+    return tuple(
+        DifferenceCount(kind, count, only[kind], cells[kind], count / different)
+        for kind, count in sorted(cases.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _exclusions(submissions: Sequence[LoadedSubmission]) -> Iterable[Exclusion]:
+    for each in submissions:
+        for number in each.cases:
+            result = each.results.get(number)
+            if result is None:
+                yield Exclusion(each.task_id, each.sample, number, None, "not run")
+            elif not result.verdict.is_scored:
+                code = result.verdict.value
+                yield Exclusion(each.task_id, each.sample, number, code, result.cause)

@@ -1,0 +1,132 @@
+"""The rows of a report: one for each submission, with its cases. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from judge.overrides import Overrides
+from judge.report.files import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
+from judge.report.load import LoadedSubmission
+from judge.report.model import CaseEntry, TaskEntry
+from judge.score import SubmissionScore
+from judge.verdict import Verdict
+
+
+def task_entry(
+    submission: LoadedSubmission,
+    score: SubmissionScore,
+    overrides: Overrides,
+    files: CaseFilesByCase,
+    groups: Mapping[str, str],
+) -> TaskEntry:
+    """What a report says of one submission.
+
+    Args:
+        submission: the submission with its results.
+        score: its scores.
+        overrides: changes by hand.
+        files: what is known of the workbooks.
+        groups: breakdown key -> group key of its task.
+    """
+    cases = tuple(
+        _case_entry(
+            submission, number, overrides, files.get((submission.task_id, number), UNKNOWN_FILES)
+        )
+        for number in submission.cases
+    )
+    record = submission.record
+    tokens = record.get("tokens")
+    tokens = tokens if isinstance(tokens, Mapping) else {}
+    walls = [case.wall_s for case in cases if case.wall_s is not None]
+    kinds = {kind: None for case in cases for kind in case.difference_counts}
+    return TaskEntry(
+        task_id=submission.task_id,
+        sample=submission.sample,
+        instruction_type=submission.instruction_type,
+        instruction=None if submission.task is None else submission.task.instruction,
+        answer_position=None if submission.task is None else submission.task.answer_position,
+        soft_restriction=score.soft,
+        hard_restriction=score.hard,
+        groups=groups,
+        cases=cases,
+        difference_kinds=tuple(kinds),
+        official_disagrees=any(case.official_disagrees for case in cases),
+        model=_text(record.get("model")),
+        setting=_text(record.get("setting")),
+        rounds=_int(record.get("rounds")),
+        prompt_tokens=_int(tokens.get("prompt")),
+        completion_tokens=_int(tokens.get("completion")),
+        cost_usd=_float(record.get("cost")),
+        inference_s=_float(record.get("seconds")),
+        run_wall_s=sum(walls) if walls else None,
+        peak_memory_bytes=max(
+            (case.peak_memory_bytes for case in cases if case.peak_memory_bytes is not None),
+            default=None,
+        ),
+    )
+
+
+def _case_entry(
+    submission: LoadedSubmission, number: int, overrides: Overrides, files: CaseFiles
+) -> CaseEntry:
+    result = submission.results.get(number)
+    automatic = submission.automatic.get(number)
+    run = {} if automatic is None else automatic.run
+    comparison = {} if automatic is None else automatic.comparison
+    timings_s = {} if automatic is None else automatic.timings_s
+    official = comparison.get("official_equal")
+    computed = comparison.get("computed_cells")
+    return CaseEntry(
+        case=number,
+        verdict=None if result is None else result.verdict.value,
+        phase=None if result is None else result.verdict.phase.value,
+        cause="not run" if result is None else result.cause,
+        manual=overrides.applied.get((submission.task_id, submission.sample, number)),
+        cpu_s=_float(run.get("cpu_s")),
+        wall_s=_float(run.get("wall_s")),
+        recalculation_s=timings_s.get("recalculation"),
+        comparison_s=timings_s.get("comparison"),
+        peak_memory_bytes=_int(run.get("peak_memory_bytes")),
+        input_bytes=files.input_bytes,
+        output_bytes=_int(run.get("output_bytes")),
+        input_rows=None if files.shape is None else files.shape.rows,
+        input_columns=None if files.shape is None else files.shape.columns,
+        answer_cells=files.answer_cells,
+        differing_cells=_int(comparison.get("differing_cells")),
+        computed_cells=_int(computed.get("output")) if isinstance(computed, Mapping) else None,
+        engines=_texts(comparison.get("engines")),
+        difference_counts=difference_counts(comparison),
+        official_equal=official if isinstance(official, bool) else None,
+        # Held against the judge's own verdict: a person's is about more than these rules.
+        official_disagrees=automatic is not None
+        and isinstance(official, bool)
+        and official != (automatic.verdict is Verdict.AC),
+        notes=_texts(comparison.get("notes")),
+        output_sha256=_text(run.get("output_sha256")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def difference_counts(comparison: Mapping[str, object]) -> dict[str, int]:
+    """Class -> differing cells of one comparison, those classes that occur."""
+    counts = comparison.get("difference_counts")
+    if not isinstance(counts, Mapping):
+        return {}
+    return {str(kind): int(count) for kind, count in counts.items() if count}
+
+
+def _int(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _float(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number else None

@@ -1,0 +1,93 @@
+"""What a report needs to know of a run's workbooks: sizes, shapes, cells of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.compare.checker import prepare
+from judge.compare.reader import open_workbook
+from judge.errors import PositionError, WorkbookError
+from judge.report.load import LoadedRun, LoadedSubmission
+from judge.report.shapes import ShapeCache, WorkbookShape
+from judge.sandbox.roots import cache_folder
+from judge.task import Task, TestCase
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFiles:
+    """What is known of the workbooks of one test case.
+
+    Attributes:
+        input_bytes: size of the input; None where it is not at hand.
+        shape: size and kind of the input; None where it cannot be read.
+        answer_cells: cells of the answer range; None where the gold cannot be read.
+    """
+
+    input_bytes: int | None
+    shape: WorkbookShape | None
+    answer_cells: int | None
+
+
+UNKNOWN_FILES = CaseFiles(None, None, None)
+
+CaseFilesByCase = Mapping[tuple[str, int], CaseFiles]
+"""(task id, case number) -> what is known of its workbooks."""
+
+
+def inspect_files(
+    run: LoadedRun, cache: ShapeCache | None = None
+) -> dict[tuple[str, int], CaseFiles]:
+    """Looks at the input workbooks of all cases that a run reports on.
+
+    Args:
+        run: the run; where its suite is not at hand, nothing is known.
+        cache: shapes that are known already; None for the one that is kept on this machine.
+    """
+    cache = cache or ShapeCache(cache_folder())
+    found: dict[tuple[str, int], CaseFiles] = {}
+    for submission in run.submissions:
+        if submission.task is None:
+            continue
+        for case in submission.task.cases:
+            key = (submission.task_id, case.number)
+            if key not in found:
+                found[key] = _inspect(submission, submission.task, case, cache)
+    return found
+
+
+def _inspect(
+    submission: LoadedSubmission, task: Task, case: TestCase, cache: ShapeCache
+) -> CaseFiles:
+    data = _read(case.input_path)
+    recorded = None
+    if (result := submission.automatic.get(case.number)) is not None:
+        recorded = result.comparison.get("cells")
+    return CaseFiles(
+        input_bytes=None if data is None else len(data),
+        shape=None if data is None else cache.of(data),
+        answer_cells=recorded if isinstance(recorded, int) else _answer_cells(task, case),
+    )
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _answer_cells(task: Task, case: TestCase) -> int | None:
+    """Cells of the answer range where no comparison has counted them."""
+    try:
+        plan = prepare(
+            task.checker,
+            answer_position=task.answer_position,
+            answer_sheet=task.answer_sheet,
+            gold=open_workbook(case.gold_path),
+            output=None,
+        )
+    except (WorkbookError, PositionError):
+        return None
+    return sum(each.size for each in plan.gold_ranges)

@@ -1,0 +1,242 @@
+"""Reads a run for a report: what is on record, the suite where it is at hand, changes by hand.
+
+Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: a
+record of cases.jsonl whose case it leaves out belongs to other code or other rules. Where there is
+no report yet (a run that is still going, or was broken off), every record counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.dataset import Suite, load_suite
+from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.overrides import Overrides, read_overrides
+from judge.records import record_key, result_of_record
+from judge.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.task import Task
+from judge.verdict import CaseResult
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSubmission:
+    """One submission of a run with what is on record of it.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        instruction_type: in the benchmark's words.
+        task: the task; None where the suite is not at hand.
+        cases: numbers of the task's cases, in order.
+        record: its record of submissions.jsonl; empty for finished outputs.
+        results: case number -> what counts, changes by hand in place; cases that were not run
+            are not in it.
+        automatic: the same as the judge said it.
+    """
+
+    task_id: str
+    sample: int
+    instruction_type: str
+    task: Task | None
+    cases: tuple[int, ...]
+    record: Mapping[str, Any]
+    results: Mapping[int, CaseResult]
+    automatic: Mapping[int, CaseResult]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes the submission distinct within a run: (task id, sample)."""
+        return (self.task_id, self.sample)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run as it stands on disk.
+
+    Attributes:
+        path: its results directory.
+        run: the document of run.json; empty where there is none yet.
+        suite: the suite; None where it is not at hand or no longer the same.
+        submissions: those that count, in suite order.
+        overrides: changes by hand.
+        tasks_without_submission: tasks of the suite that the run holds no solution of.
+        notes: what a reader has to know.
+    """
+
+    path: Path
+    run: Mapping[str, Any]
+    suite: Suite | None
+    submissions: tuple[LoadedSubmission, ...]
+    overrides: Overrides
+    tasks_without_submission: int
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the results directory."""
+        return self.path.resolve().name
+
+    def submission(self, task_id: str, sample: int = 0) -> LoadedSubmission:
+        """One submission.
+
+        Raises:
+            UsageError: the run holds none of that task and sample.
+        """
+        for each in self.submissions:
+            if each.key == (task_id, sample):
+                return each
+        raise UsageError(f"{self.path}: holds no result of task {task_id}, sample {sample}")
+
+
+def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
+    """Reads a run.
+
+    Args:
+        path: the results directory.
+        dataset: the suite; None for the one that run.json remembers.
+
+    Raises:
+        StoreError: the directory holds no run, or records that no judge wrote.
+        SuiteError: the suite that was named is not the one that the run was made with.
+        UsageError: there is no such suite.
+    """
+    path = Path(path)
+    if not RunDirectory.is_run(path):
+        raise StoreError(
+            f"{path}: holds no run",
+            hint="Give a results directory, as `judge score` writes it: with a run.json.",
+        )
+    with RunDirectory(path) as store:
+        run: Mapping[str, Any] = store.read_run() or {}
+        report: Mapping[str, Any] | None = store.read_document(REPORT_FILE)
+        suite, notes = _suite(run, dataset)
+        records = {_submission_key(each): each for each in store.read_records(SUBMISSIONS_FILE)}
+        results: dict[tuple[str, int], dict[int, CaseResult]] = {}
+        latest = {record_key(each): each for each in store.read_records(CASES_FILE)}
+        for (task_id, sample, case), record in latest.items():
+            results.setdefault((task_id, sample), {})[case] = result_of_record(record)
+        overrides = read_overrides(store)
+    if report is not None:
+        entries = list(_reported(report, suite, results))
+    else:
+        entries = list(_on_record(suite, records, results))
+        notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
+    if not entries:
+        raise StoreError(
+            f"{path}: no case was judged yet", hint=f"`judge score {path}` judges what is there."
+        )
+    submissions = tuple(
+        LoadedSubmission(
+            task_id=task_id,
+            sample=sample,
+            instruction_type=kind,
+            task=suite.task(task_id) if suite is not None else None,
+            cases=tuple(found),
+            record=records.get((task_id, sample), {}),
+            results=_with_overrides(found, overrides),
+            automatic={number: each for number, each in found.items() if each is not None},
+        )
+        for task_id, sample, kind, found in entries
+    )
+    return LoadedRun(
+        path=path,
+        run={name: value for name, value in run.items() if name != "schema_version"},
+        suite=suite,
+        submissions=submissions,
+        overrides=overrides,
+        tasks_without_submission=_without(report, suite, submissions),
+        notes=notes,
+    )
+
+
+def _with_overrides(
+    found: Mapping[int, CaseResult | None], overrides: Overrides
+) -> dict[int, CaseResult]:
+    present = [each for each in found.values() if each is not None]
+    return {each.case: each for each in overrides.apply(present)}
+
+
+def _submission_key(record: Mapping[str, object]) -> tuple[str, int]:
+    return (str(record.get("id")), int(str(record.get("sample") or 0)))
+
+
+_Results = Mapping[tuple[str, int], Mapping[int, CaseResult]]
+_Entry = tuple[str, int, str, dict[int, CaseResult | None]]
+"""Task id, sample, instruction type, and case number -> result."""
+
+
+def _reported(
+    report: Mapping[str, Any], suite: Suite | None, results: _Results
+) -> Iterator[_Entry]:
+    """What the report counts, with the records that belong to it."""
+    for entry in report.get("tasks", ()):
+        task_id, sample = str(entry["id"]), int(entry["sample"])
+        codes: Sequence[str | None] = entry["test_case_results"]
+        known = results.get((task_id, sample), {})
+        numbers = _numbers(task_id, suite, known, len(codes))
+        found = {
+            number: None if code is None else known.get(number)
+            for number, code in zip(numbers, codes, strict=False)
+        }
+        yield task_id, sample, str(entry["instruction_type"]), found
+
+
+def _on_record(
+    suite: Suite | None, records: Mapping[tuple[str, int], Mapping[str, Any]], results: _Results
+) -> Iterator[_Entry]:
+    """Everything that was judged, where no report says what counts."""
+    order = {} if suite is None else {task.id: place for place, task in enumerate(suite.tasks)}
+    for task_id, sample in sorted(results, key=lambda key: (order.get(key[0], 0), key)):
+        known = results[task_id, sample]
+        record = records.get((task_id, sample), {})
+        kind = record.get("instruction_type", "unknown")
+        if suite is not None:
+            kind = suite.task(task_id).instruction_type.value
+        numbers = _numbers(task_id, suite, known, len(known))
+        yield task_id, sample, str(kind), {number: known.get(number) for number in numbers}
+
+
+def _numbers(
+    task_id: str, suite: Suite | None, known: Mapping[int, CaseResult], count: int
+) -> Sequence[int]:
+    if suite is not None:
+        return [case.number for case in suite.task(task_id).cases]
+    return sorted(known) if len(known) == count else range(1, count + 1)
+
+
+def _suite(run: Mapping[str, Any], dataset: str | None) -> tuple[Suite | None, tuple[str, ...]]:
+    remembered = run.get("suite")
+    source = remembered.get("source") if isinstance(remembered, dict) else None
+    name = dataset or source
+    if name is None:
+        return None, ("the run does not say which suite it answers: give --dataset",)
+    try:
+        suite = load_suite(str(name))
+        same = not isinstance(remembered, dict) or remembered.get("digest") == suite.digest
+    except JudgeError as error:
+        if dataset is not None:
+            raise
+        return None, (_not_at_hand(error.message),)
+    if same:
+        return suite, ()
+    message = f"{suite.root} no longer holds what this run was made with"
+    if dataset is not None:
+        raise SuiteError(message, hint="Give the suite that the run was made with.")
+    return None, (_not_at_hand(message),)
+
+
+def _not_at_hand(why: str) -> str:
+    return f"the suite is not at hand, so what takes its files is missing here ({why})"
+
+
+def _without(
+    report: Mapping[str, Any] | None, suite: Suite | None, submissions: Sequence[LoadedSubmission]
+) -> int:
+    if report is not None:
+        return int(report.get("overall", {}).get("tasks_without_submission", 0))
+    if suite is None:
+        return 0
+    return len(suite.tasks) - len({each.task_id for each in submissions})
