@@ -55,6 +55,11 @@ class Overrides:
         """The results with the changed verdicts in place; their causes say who and why."""
         return [self._applied(each) for each in results]
 
+    def automatic(self, result: CaseResult) -> Verdict:
+        """What the judge itself said of a case, whether or not somebody changed it."""
+        manual = self.applied.get((result.task_id, result.sample, result.case))
+        return result.verdict if manual is None else Verdict(manual.automatic)
+
     def _applied(self, result: CaseResult) -> CaseResult:
         manual = self.applied.get((result.task_id, result.sample, result.case))
         if manual is None:

@@ -26,6 +26,7 @@ from judge.dataset.outputs import find_outputs
 from judge.dataset.submissions import load_submissions, submission_record
 from judge.errors import SandboxError, SubmissionError, UsageError
 from judge.grader import GradingRules
+from judge.overrides import read_overrides
 from judge.progress import Progress
 from judge.recalc.select import open_recalculator
 from judge.report.summary import build_report
@@ -156,12 +157,19 @@ class Opened:
         *,
         without_submission: int,
     ) -> ScoredRun:
-        report = build_report(described, graded, results, without_submission=without_submission)
+        overrides = read_overrides(store)
+        report = build_report(
+            described,
+            graded,
+            results,
+            without_submission=without_submission,
+            overrides=overrides,
+        )
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
             path=store.path,
             report=report,
-            results=results,
+            results=overrides.apply(results),
             submissions=submissions,
             reused=outcome.reused,
             problem=_problem(outcome),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
+from judge.overrides import NO_OVERRIDES, Overrides
 from judge.score import GroupScore, SubmissionScore, score_group, score_submission
 from judge.task import InstructionType, Task
 from judge.verdict import CaseResult, Verdict, count_verdicts
@@ -34,6 +36,7 @@ def build_report(
     results: Iterable[CaseResult],
     *,
     without_submission: int = 0,
+    overrides: Overrides = NO_OVERRIDES,
 ) -> dict[str, object]:
     """Builds the document that is written to ``report.json``.
 
@@ -42,13 +45,15 @@ def build_report(
         graded: every task with the sample number of a submission to report on, in suite order.
         results: results on record; those of other submissions are left out.
         without_submission: tasks of the suite that the run holds no submission of.
+        overrides: verdicts that a person changed; they count instead of the automatic ones.
 
     Returns:
         A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
         with ``tasks``, ``cases``, ``soft_restriction``, ``hard_restriction`` from 0 to 1,
         ``verdicts``, ``excluded``, ``including_excluded``), and ``tasks[]``.
     """
-    by_case = {(each.task_id, each.sample, each.case): each for each in results}
+    changed = overrides.apply(results)
+    by_case = {(each.task_id, each.sample, each.case): each for each in changed}
     scores: list[tuple[Task, SubmissionScore, list[CaseResult]]] = []
     for task, sample in graded:
         found = [by_case.get((task.id, sample, case.number)) for case in task.cases]
@@ -66,7 +71,7 @@ def build_report(
         "by_instruction_type": {
             kind.value: _group(by_type[kind]) for kind in InstructionType if kind in by_type
         },
-        "tasks": [_task_entry(task, score, present) for task, score, present in scores],
+        "tasks": [_task_entry(task, score, present, overrides) for task, score, present in scores],
     }
 
 
@@ -122,7 +127,7 @@ def _reason(result: CaseResult) -> dict[str, object]:
 
 
 def _task_entry(
-    task: Task, score: SubmissionScore, present: Sequence[CaseResult]
+    task: Task, score: SubmissionScore, present: Sequence[CaseResult], overrides: Overrides
 ) -> dict[str, object]:
     entry: dict[str, object] = {
         "id": task.raw_id if task.raw_id is not None else task.id,
@@ -139,8 +144,15 @@ def _task_entry(
         result.case
         for result in present
         if isinstance(official := result.comparison.get("official_equal"), bool)
-        and official != (result.verdict is Verdict.AC)
+        and official != (overrides.automatic(result) is Verdict.AC)
     ]
     if disagreeing:
         entry["official_disagrees"] = disagreeing
+    manual = {
+        str(result.case): asdict(change)
+        for result in present
+        if (change := overrides.applied.get((task.id, score.sample, result.case))) is not None
+    }
+    if manual:
+        entry["manual_verdicts"] = manual
     return entry
