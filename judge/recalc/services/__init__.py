@@ -10,7 +10,7 @@ import functools
 import hashlib
 from importlib import resources
 
-_SHARED = ("common", "children", "dialect", "match_arrays")
+_SHARED = ("common", "package", "children", "dialect", "match_arrays", "slim", "reading")
 
 _TEMPLATE = """\
 import sys, types

@@ -28,9 +28,9 @@ from judge.recalc.services.common import (
     Request,
     encode,
     error_value,
-    prepare,
     serve,
 )
+from judge.recalc.services.package import prepare
 
 Range = tuple[str, int, int, int, int]
 Reader = Callable[[str, int, int], object]

@@ -15,9 +15,12 @@ import threading
 import time
 from typing import Any
 
-from judge.recalc.services.common import Answer, CannotComputeError, Request, prepare, serve
+from judge.recalc.services.common import Answer, CannotComputeError, Request, serve
 from judge.recalc.services.dialect import TRIGGER, for_libreoffice
 from judge.recalc.services.match_arrays import as_plain_formula
+from judge.recalc.services.package import Step, prepare
+from judge.recalc.services.reading import Area, read_values
+from judge.recalc.services.slim import without_the_unseen
 
 SOFFICE = "/usr/lib/libreoffice/program/soffice.bin"
 FILTER = "Calc MS Excel 2007 XML"
@@ -49,37 +52,6 @@ SETTINGS = (
     ("/org.openoffice.Setup/L10N", "DateAcceptancePatterns", "M/D/Y;M/D;M-D-Y;M-D;Y/M/D"),
 )
 
-EXCEL_ERRORS = {
-    32767: "#N/A",
-    502: "#NUM!",
-    503: "#NUM!",
-    504: "#REF!",
-    519: "#VALUE!",
-    521: "#NULL!",
-    523: "#NUM!",
-    524: "#REF!",
-    525: "#NAME?",
-    532: "#DIV/0!",
-}
-"""LibreOffice's error numbers -> what Excel shows. Others (parser, memory) mean: not computed."""
-
-OTHER_ERRORS = {
-    501: "a character that the formula parser does not take",
-    508: "brackets that do not match",
-    509: "an operator is missing",
-    510: "a variable is missing",
-    511: "a parameter is missing",
-    512: "the formula is too long",
-    513: "a text is too long",
-    514: "the sort or stack is too deep",
-    516: "an internal syntax error",
-    517: "an internal syntax error",
-    518: "an internal syntax error",
-    522: "the formula refers to itself",
-    527: "the formulas are nested too deep",
-    540: "external content is not loaded",
-}
-
 
 class Office:
     """One warm soffice process and the bridge to it."""
@@ -87,7 +59,7 @@ class Office:
     def __init__(self) -> None:
         self.home = tempfile.mkdtemp(prefix="office-")
         self.process: subprocess.Popen[bytes] | None = None
-        self.desktop: Any = None
+        self.context: Any = None
         self.version = ""
         self.opened = 0
 
@@ -126,9 +98,8 @@ class Office:
             except Exception as error:  # noqa: BLE001 - UNO's own exception, not there yet
                 self.still_starting(command, deadline, error)
                 time.sleep(0.02)
-        manager = context.ServiceManager
-        self.desktop = manager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
-        self.version = product_version(manager, context)
+        self.version = product_version(context.ServiceManager, context)
+        self.context = context
         self.opened = 0
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
@@ -163,12 +134,12 @@ class Office:
         if self.process is not None:
             self.process.wait()
         self.process = None
-        self.desktop = None
+        self.context = None
 
     def ready(self) -> None:
         """Makes sure that a process is there that has not opened too many workbooks."""
         alive = self.process is not None and self.process.poll() is None
-        if not alive or self.desktop is None or self.opened >= WORKBOOKS_PER_PROCESS:
+        if not alive or self.context is None or self.opened >= WORKBOOKS_PER_PROCESS:
             self.start()
 
 
@@ -216,130 +187,35 @@ def property_value(name: str, value: object) -> Any:
 
 
 def load(office: Office, path: str) -> Any:
-    """Opens a workbook: by one filter only, without macros, without updating links."""
-    document = office.desktop.loadComponentFromURL(
-        f"file://{path}",
-        "_blank",
-        0,
+    """Opens a workbook: by one filter only, without macros, without updating links.
+
+    The document gets no window, not even a hidden one, which costs as much as a small workbook.
+    """
+    document = office.context.ServiceManager.createInstanceWithContext(
+        "com.sun.star.sheet.SpreadsheetDocument", office.context
+    )
+    document.load(
         (
+            property_value("URL", f"file://{path}"),
             property_value("Hidden", True),
             property_value("ReadOnly", False),
             property_value("FilterName", FILTER),
             property_value("MacroExecutionMode", 0),
             property_value("UpdateDocMode", 0),
-        ),
+        )
     )
     office.opened += 1
-    if document is None:
-        raise CannotComputeError("LibreOffice cannot open the workbook")
     return document
 
 
-def column_name(column: int) -> str:
-    """Letters of a 1-based column."""
-    name = ""
-    while column:
-        column, digit = divmod(column - 1, 26)
-        name = chr(65 + digit) + name
-    return name
-
-
-Place = tuple[int, int]
-"""Number of a range, and of a cell in it, row by row."""
-
-
-class Reading:
-    """Reads values out of an open document."""
-
-    def __init__(self, document: Any, ranges: list[tuple[str, int, int, int, int]]) -> None:
-        self.sheets = document.Sheets
-        self.ranges = ranges
-        self.helper: Any = None
-
-    def values(self) -> list[list[object]]:
-        """The values of each range, row by row."""
-        lists = [self.raw(*asked) for asked in self.ranges]
-        empty = [
-            (index, position)
-            for index, flat in enumerate(lists)
-            for position, value in enumerate(flat)
-            if value is None
-        ]
-        for place, number in zip(empty, self.ask("ERRORTYPE", empty), strict=True):
-            lists[place[0]][place[1]] = error_of(number)
-        ones = [
-            (index, position)
-            for index, flat in enumerate(lists)
-            for position, value in enumerate(flat)
-            if isinstance(value, float) and value in (0.0, 1.0)
-        ]
-        for place, logical in zip(ones, self.ask("ISLOGICAL", ones), strict=True):
-            if logical == 1.0:
-                lists[place[0]][place[1]] = bool(lists[place[0]][place[1]])
-        return lists
-
-    def raw(self, name: str, top: int, left: int, bottom: int, right: int) -> list[object]:
-        """What LibreOffice gives in one call: numbers and texts, None for an error."""
-        if not self.sheets.hasByName(name):
-            raise CannotComputeError(f"LibreOffice finds no sheet {name!r}")
-        cells = self.sheets.getByName(name).getCellRangeByPosition(
-            left - 1, top - 1, right - 1, bottom - 1
-        )
-        return [value for row in cells.getDataArray() for value in row]
-
-    def ask(self, function: str, places: list[Place]) -> list[object]:
-        """What a function says of each of some cells, by formulas on a sheet of our own.
-
-        Asking the cells one by one takes a round trip each; this takes three in all.
-        """
-        if not places:
-            return []
-        if self.helper is None:
-            free = "judge"
-            while self.sheets.hasByName(free):
-                free += "_"
-            self.sheets.insertNewByName(free, self.sheets.getCount())
-            self.helper = self.sheets.getByName(free)
-        formulas = tuple((f"={function}({self.address(place)})",) for place in places)
-        said: list[object] = []
-        for start in range(0, len(formulas), ROWS_AT_ONCE):
-            part = formulas[start : start + ROWS_AT_ONCE]
-            target = self.helper.getCellRangeByPosition(0, 0, 0, len(part) - 1)
-            target.setFormulaArray(part)
-            said.extend(row[0] for row in target.getDataArray())
-        return said
-
-    def address(self, place: Place) -> str:
-        """A cell as it stands in a formula that is set over UNO."""
-        name, top, left, _, right = self.ranges[place[0]]
-        row, column = divmod(place[1], right - left + 1)
-        sheet = "$'" + name.replace("'", "''") + "'"
-        return f"{sheet}.{column_name(left + column)}{top + row}"
-
-
-ROWS_AT_ONCE = 100_000
-
-
-def error_of(number: object) -> dict[str, str]:
-    """An error number of LibreOffice as it goes into an answer."""
-    if not isinstance(number, float):
-        return {"x": "LibreOffice gives no value"}
-    code = int(number)
-    if code in EXCEL_ERRORS:
-        return {"e": EXCEL_ERRORS[code]}
-    return {"x": f"LibreOffice cannot compute it (Err:{code}, {OTHER_ERRORS.get(code, 'other')})"}
-
-
-def compute(
-    office: Office, workbook: bytes, ranges: list[tuple[str, int, int, int, int]]
-) -> list[list[object]]:
+def compute(office: Office, workbook: bytes, ranges: list[Area]) -> list[list[object]]:
     """Opens, computes, reads and closes one workbook."""
     path = os.path.join(office.home, "book.xlsx")  # noqa: PTH118
     with open(path, "wb") as file:  # noqa: PTH123
         file.write(workbook)
     document = load(office, path)
     try:
-        return Reading(document, ranges).values()
+        return read_values(document, ranges)
     finally:
         document.close(True)
         os.remove(path)  # noqa: PTH107
@@ -354,7 +230,7 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
         plain = as_plain_formula(formula, is_array=is_array)
         return for_libreoffice(plain, date_1904=date_1904)
 
-    ready = prepare(workbook, names, rewrite=rewrite, trigger=TRIGGER)
+    ready = prepare(workbook, names, step=Step(TRIGGER, rewrite), slim=without_the_unseen)
     ranges = [tuple(asked) for asked in request["ranges"]]
     timeout_s = float(request["timeout_s"])
     office.ready()

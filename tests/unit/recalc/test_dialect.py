@@ -1,13 +1,14 @@
 """Formulas in LibreOffice's words."""
 
 import io
+import re
 import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.services.common import CannotComputeError, edit_formulas, prepare, renaming
+from judge.recalc.services.common import CannotComputeError
 from judge.recalc.services.dialect import (
     LONGEST,
     TRIGGER,
@@ -16,6 +17,7 @@ from judge.recalc.services.dialect import (
     split_arguments,
 )
 from judge.recalc.services.match_arrays import as_plain_formula
+from judge.recalc.services.package import Step, edit_formulas, prepare, renaming
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_no_text_is_refused(text: str) -> None:
 
 
 def test_names_are_rewritten_only_where_they_are_called_without_prefix() -> None:
-    rename = renaming({"XLOOKUP": "JUDGE.UNKNOWN", "FILTER": "_xlfn._xlws.FILTER"})
+    rename = renaming({"XLOOKUP": "JUDGE.UNKNOWN", "FILTER": "_xlfn._xlws.FILTER"}).rewrite
     assert rename('XLOOKUP(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)', False) == (
         'JUDGE.UNKNOWN(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)'
     )
@@ -80,9 +82,12 @@ def test_names_are_rewritten_only_where_they_are_called_without_prefix() -> None
     )
 
 
+ANYTHING = re.compile(b"")
+
+
 def test_only_formulas_of_a_part_are_edited() -> None:
     xml = b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;x</f><v>x</v></c><f/><c><f>y</f></c>'
-    edited = edit_formulas(xml, [lambda text, _: text.replace("x", "<z>")])
+    edited = edit_formulas(xml, [Step(ANYTHING, lambda text, _: text.replace("x", "<z>"))])
     assert edited == (
         b'<c r="A1"><f t="array" ref="A1">1&amp;"&lt;"&amp;&lt;z&gt;</f><v>x</v></c>'
         b"<f/><c><f>y</f></c>"
@@ -103,7 +108,7 @@ def test_array_formulas_are_told_apart() -> None:
     edit_formulas(
         b"<f>1</f><f t=\"array\" ref=\"A1\">2</f><f t='shared' si='0'>3</f><definedName name='x'>4"
         b"</definedName>",
-        [note],
+        [Step(ANYTHING, note)],
     )
     assert seen == [("1", False), ("2", True), ("3", False), ("4", True)]
 
@@ -136,12 +141,28 @@ def _package(**parts: bytes) -> bytes:
     return stream.getvalue()
 
 
-def test_parts_without_what_is_to_be_changed_stay() -> None:
-    package = _package(xl__a=b"<f>SUM(1)</f>", other=b"<f>SMALL(A1,1)</f>")
-    assert prepare(package, {}, rewrite=rewrite, trigger=TRIGGER) is package
-    changed = prepare(_package(xl__a=b"<f>SMALL(A1,1)</f>"), {}, rewrite=rewrite, trigger=TRIGGER)
-    with zipfile.ZipFile(io.BytesIO(changed)) as archive:
-        assert b"IFERROR" in archive.read("xl/a.xml")
+def test_only_formulas_that_hold_a_trigger_are_rewritten() -> None:
+    sheet = (
+        b"<worksheet><sheetData><c><f>SUM(1)</f></c><c><f>SMALL(A1,1)</f></c></sheetData>"
+        b"</worksheet>"
+    )
+    package = _package(xl__a=sheet, other=b"<f>SMALL(A1,1)</f>")
+    assert prepare(package, {}) is package
+    with zipfile.ZipFile(io.BytesIO(prepare(package, {}, step=Step(TRIGGER, rewrite)))) as archive:
+        assert b"<f>SUM(1)</f>" in archive.read("xl/a.xml")
+        assert b"IFERROR(SMALL" in archive.read("xl/a.xml")
+        assert archive.read("other.xml") == b"<f>SMALL(A1,1)</f>"
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        b"<sheetData><f>SMALL(A1,1)</f></sheetData>",
+        b"<x:sheetData><x:f t='array'>SMALL(A1,1)</x:f></x:sheetData>",
+    ],
+)
+def test_prefixes_of_elements_do_not_matter(sheet: bytes) -> None:
+    assert b"IFERROR(SMALL" in edit_formulas(sheet, [Step(TRIGGER, rewrite)])
 
 
 def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
