@@ -1,0 +1,243 @@
+"""What an annotator does, in one place: begin, change, look at the gold, save.
+
+The command line and a page stand on this; it opens the sandbox and the engines once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from judge.annotate.casebook import Casebook, CaseData, Draft, SavedCase
+from judge.annotate.edits import Edit, SetCell, address, content_to_json, edit_to_json
+from judge.annotate.gold import BY_HAND, FORMULAS, GoldMaker, Proposal
+from judge.annotate.rules import Finding, changed_cells, check_cases
+from judge.dataset.submissions import load_submissions, submission_of_program
+from judge.errors import UsageError
+from judge.recalc.policy import Recalculator
+from judge.recalc.select import open_recalculator
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
+from judge.submission import Submission
+from judge.task import Task
+
+LEAST_AGREEING = 2
+"""Sources that should agree on a gold: its formulas, each reference, the annotator's own hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A draft as it would be saved.
+
+    Attributes:
+        proposal: input and gold.
+        findings: rules that the task's cases would break with it.
+        problem: why it cannot be saved, or empty.
+        doubts: why it should be looked at before it is saved.
+    """
+
+    proposal: Proposal
+    findings: tuple[Finding, ...]
+    problem: str
+    doubts: tuple[str, ...]
+
+
+class Annotator:
+    """A suite with everything that is needed to add cases to it.
+
+    Args:
+        suite: the suite's folder.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``, or an open one, which stays open.
+        recalculator: an open one, which stays open; else one is opened with all engines.
+    """
+
+    def __init__(
+        self,
+        suite: Path | str,
+        *,
+        sandbox: str | Sandbox = "auto",
+        recalculator: Recalculator | None = None,
+    ) -> None:
+        self.book = Casebook(suite)
+        self._stack = contextlib.ExitStack()
+        self._kind = sandbox
+        self._sandbox: Sandbox | None = None if isinstance(sandbox, str) else sandbox
+        self._recalculator = recalculator
+        self._maker: GoldMaker | None = None
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The sandbox, opened when it is first asked for.
+
+        Raises:
+            SandboxError: none is to be had.
+        """
+        if self._sandbox is None:
+            assert isinstance(self._kind, str)
+            opened = open_sandbox(self._kind)
+            self._sandbox = self._stack.enter_context(contextlib.closing(opened))
+        return self._sandbox
+
+    @property
+    def recalculator(self) -> Recalculator:
+        """What computes formulas, opened when it is first asked for."""
+        if self._recalculator is None:
+            opened = open_recalculator(self.sandbox)
+            self._recalculator = self._stack.enter_context(contextlib.closing(opened))
+        return self._recalculator
+
+    @property
+    def maker(self) -> GoldMaker:
+        """What makes golds."""
+        if self._maker is None:
+            self._maker = GoldMaker(self.recalculator, self.sandbox)
+        return self._maker
+
+    def close(self) -> None:
+        """Ends what was opened here; safe to call twice."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- cases -----------------------------------------------------------------------------------
+
+    def cases(self, task_id: str) -> list[CaseData]:
+        """The cases of a task as they are now, in order."""
+        task = self.book.task(task_id)
+        numbers = {case.number for case in task.cases}
+        numbers |= {int(record["case"]) for record in self.book.records(task_id)}
+        return [self.book.case(task_id, number) for number in sorted(numbers)]
+
+    def check(self, task_id: str) -> list[Finding]:
+        """What the rules say of a task's cases."""
+        return check_cases(
+            self.book.task(task_id),
+            self.cases(task_id),
+            records=self.book.records(task_id),
+            recalculator=self.recalculator,
+        )
+
+    def references(self, task_id: str, paths: Sequence[Path]) -> list[Submission]:
+        """Reference solutions of a task: programs, and solutions files that hold some.
+
+        Raises:
+            SubmissionError: a file cannot be taken.
+            UsageError: a solutions file has none for the task.
+        """
+        task = self.book.task(task_id)
+        found: list[Submission] = []
+        for path in paths:
+            if path.suffix == ".jsonl":
+                held = load_submissions(path, self.book.suite, ids=[task_id])
+                if not held:
+                    raise UsageError(f"{path} has no solution of task {task_id}")
+                found += held
+            else:
+                found.append(submission_of_program(path, task))
+        return found
+
+    def preview(self, draft: Draft, references: Sequence[Submission] = ()) -> Preview:
+        """A draft with its gold, and what the rules say of it.
+
+        Raises:
+            WorkbookError: the edits do not fit the workbook.
+            SandboxError: the sandbox failed.
+        """
+        task = self.book.task(draft.task_id)
+        answers = [each for each in draft.answers if isinstance(each, SetCell)]
+        proposal = self.maker.propose(
+            task, draft.base, draft.edits, references=references, answers=answers
+        )
+        if proposal.gold is None:
+            return Preview(proposal, (), _why_no_gold(proposal), ())
+        new = CaseData(draft.number, proposal.input, proposal.gold)
+        others = [each for each in self.cases(task.id) if each.number != draft.number]
+        findings = check_cases(
+            task,
+            sorted([*others, new], key=lambda each: each.number),
+            recalculator=self.recalculator,
+        )
+        own = tuple(each for each in findings if each.case == draft.number)
+        return Preview(proposal, own, "", _doubts(proposal, by_hand=bool(answers)))
+
+    def save(
+        self,
+        draft: Draft,
+        preview: Preview,
+        *,
+        kind: str = "set",
+        facts: dict[str, Any] | None = None,
+    ) -> SavedCase:
+        """Saves a draft as it was previewed.
+
+        Args:
+            draft: the draft, which ends with this.
+            preview: what :meth:`preview` said of this very draft.
+            kind: what is recorded as the way it was made: ``set``, ``suggest``, ``hack``.
+            facts: what else is recorded.
+
+        Raises:
+            UsageError: it has no gold.
+            ConflictError: somebody else saved the case first; the draft is kept.
+        """
+        proposal = preview.proposal
+        if proposal.gold is None:
+            raise UsageError(preview.problem)
+        return self.book.save(
+            draft,
+            proposal.input,
+            proposal.gold,
+            {"kind": kind, **record_facts(draft, proposal), **(facts or {})},
+        )
+
+    def task(self, task_id: str) -> Task:
+        """A task by its id."""
+        return self.book.task(task_id)
+
+
+def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
+    """What the record of a case says of how it was made."""
+    edits: Sequence[Edit] = draft.edits
+    by = [each.name for each in proposal.sources if each.agrees]
+    return {
+        "edits": [edit_to_json(each) for each in edits],
+        "structural": any(not isinstance(each, SetCell) for each in edits),
+        "changed": [address(ref) for ref in changed_cells(draft.base.input, proposal.input)],
+        "answers_by_hand": [edit_to_json(each) for each in draft.answers],
+        "gold_by": by or [BY_HAND],
+        "gold_disagreeing": [each.name for each in proposal.disagreeing],
+        "moved": [
+            {
+                "cell": address(each.ref),
+                "before": content_to_json(each.before),
+                "after": content_to_json(each.after),
+            }
+            for each in proposal.moved
+        ],
+        "notes": list(proposal.notes),
+    }
+
+
+def _why_no_gold(proposal: Proposal) -> str:
+    told = "; ".join(f"{each.name}: {each.problem}" for each in proposal.sources if each.problem)
+    return f"nothing says what the answer is now ({told})"
+
+
+def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
+    doubts = [f"{each.name} says something else: {each.problem}" for each in proposal.disagreeing]
+    agreeing = len(proposal.agreeing) + by_hand
+    if agreeing < LEAST_AGREEING:
+        missing = [
+            f"{each.name} says nothing: {each.problem}"
+            for each in proposal.sources
+            if each.agrees is None and each.name != FORMULAS
+        ]
+        doubts += [f"only {agreeing} source says so; two that agree are asked for", *missing]
+    return tuple(doubts)

@@ -1,0 +1,486 @@
+"""Cases and drafts in a suite's folder, safe against crashes and against each other.
+
+```
+SUITE/spreadsheet/ID/{n}_{id}_input.xlsx, {n}_{id}_answer.xlsx     the cases
+SUITE/annotations/records.jsonl        who saved what, when, and what changed
+SUITE/annotations/drafts/ID/*.jsonl    what is being worked on, edit by edit
+SUITE/annotations/versions/SHA256.xlsx every workbook that was ever saved, or built upon
+```
+
+A save is announced in the records together with the hashes of both workbooks, which lie in
+``versions`` by then; after a crash the next one who opens the casebook finishes it. A case is
+replaced only by somebody who saw its present state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from judge.annotate.edits import Edit, edit_from_json, edit_to_json
+from judge.annotate.journal import append_record, locked, read_records, write_file
+from judge.dataset.load import load_suite
+from judge.dataset.suite import Suite
+from judge.errors import StoreError, UsageError
+from judge.task import Task, TestCase
+
+FOLDER = "annotations"
+
+
+class ConflictError(StoreError):
+    """Somebody else saved first; nothing was overwritten, and nothing of ours is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseData:
+    """The two workbooks of a case.
+
+    Attributes:
+        number: number of the case.
+        input: the input workbook.
+        gold: the gold workbook.
+    """
+
+    number: int
+    input: bytes
+    gold: bytes
+
+    @property
+    def revision(self) -> str:
+        """What tells one state of the case from another."""
+        return f"{digest(self.input)}-{digest(self.gold)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A case that somebody works on.
+
+    Attributes:
+        id: name of the draft within its task.
+        task_id: the task.
+        number: number of the case that it becomes.
+        author: who works on it.
+        replaces: revision of the case that it is to replace; None for a new case.
+        base: the case that it was begun from.
+        edits: what was changed in the input since, in order.
+        answers: what was changed in the gold by hand.
+    """
+
+    id: str
+    task_id: str
+    number: int
+    author: str
+    replaces: str | None
+    base: CaseData
+    edits: tuple[Edit, ...] = ()
+    answers: tuple[Edit, ...] = ()
+
+
+def _nothing() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCase:
+    """A case as it was saved.
+
+    Attributes:
+        task_id: the task.
+        number: number of the case.
+        input_path, gold_path: its workbooks.
+        record: what stands in the records about it.
+    """
+
+    task_id: str
+    number: int
+    input_path: Path
+    gold_path: Path
+    record: Mapping[str, Any] = field(default_factory=_nothing)
+
+
+class Casebook:
+    """The cases and drafts of a suite.
+
+    Opening it finishes what a crash left unfinished. Safe to use from several threads and
+    processes.
+
+    Args:
+        source: the suite's folder, or its ``dataset.json``.
+
+    Raises:
+        UsageError: the suite is no folder (an archive, a name).
+        SuiteError: the suite is broken.
+    """
+
+    def __init__(self, source: Path | str) -> None:
+        path = Path(source)
+        root = path.parent if path.name == "dataset.json" else path
+        if not (root / "dataset.json").is_file():
+            raise UsageError(
+                f"{source}: no folder with a dataset.json",
+                hint="Cases are written into a suite's folder; unpack or copy the suite first.",
+            )
+        self.root = root.absolute()
+        self._records = self.root / FOLDER / "records.jsonl"
+        with self._locked():
+            self._recover()
+        self.suite: Suite = load_suite(self.root)
+
+    def _locked(self) -> Any:
+        return locked(self.root / FOLDER / ".lock")
+
+    def reload(self) -> Suite:
+        """The suite as it is on the disk now."""
+        with self._locked():
+            self._recover()
+        self.suite = load_suite(self.root)
+        return self.suite
+
+    def task(self, task_id: str) -> Task:
+        """A task by its id.
+
+        Raises:
+            UsageError: there is no such task.
+        """
+        return self.suite.task(task_id)
+
+    def case(self, task_id: str, number: int) -> CaseData:
+        """The workbooks of a case as they are now.
+
+        Raises:
+            UsageError: there is no such case.
+            StoreError: they cannot be read.
+        """
+        found = self._case_paths(self.task(task_id), number)
+        if found is None:
+            raise UsageError(f"task {task_id} has no case {number}")
+        try:
+            return CaseData(number, found.input_path.read_bytes(), found.gold_path.read_bytes())
+        except OSError as error:
+            raise StoreError(f"{error.filename}: {error.strerror}") from error
+
+    def _case_paths(self, task: Task, number: int) -> TestCase | None:
+        known = next((each for each in task.cases if each.number == number), None)
+        if known is not None:
+            return known
+        # A case that was saved since the suite was loaded.
+        case = self._new_paths(task, number)
+        return case if case.input_path.exists() and case.gold_path.exists() else None
+
+    @staticmethod
+    def _new_paths(task: Task, number: int) -> TestCase:
+        folder = task.cases[0].input_path.parent
+        return TestCase(
+            number,
+            folder / f"{number}_{task.id}_input.xlsx",
+            folder / f"{number}_{task.id}_answer.xlsx",
+        )
+
+    # -- drafts --------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        task_id: str,
+        author: str,
+        *,
+        base: int | None = None,
+        replace: int | None = None,
+    ) -> Draft:
+        """Begins a draft: a new case, whose number nobody else gets, or another state of a case.
+
+        Args:
+            task_id: the task.
+            author: who works on it.
+            base: the case to begin from; the first one where None is given.
+            replace: the case that is to be replaced, which is then the base as well.
+
+        Raises:
+            UsageError: no such task or case.
+        """
+        task = self.task(task_id)
+        with self._locked():
+            start = replace if replace is not None else base
+            data = self.case(task_id, task.cases[0].number if start is None else start)
+            number = replace if replace is not None else self._next_number(task)
+            for workbook in (data.input, data.gold):
+                self._keep(workbook)
+            draft = Draft(
+                id=f"{number}-{secrets.token_hex(4)}",
+                task_id=task_id,
+                number=number,
+                author=author,
+                replaces=data.revision if replace is not None else None,
+                base=data,
+            )
+            append_record(
+                self._draft_path(task_id, draft.id),
+                {
+                    "draft": draft.id,
+                    "task": task_id,
+                    "case": number,
+                    "author": author,
+                    "begun": now(),
+                    "replaces": draft.replaces,
+                    "base": {
+                        "case": data.number,
+                        "input": digest(data.input),
+                        "gold": digest(data.gold),
+                    },
+                },
+            )
+        return draft
+
+    def extend(
+        self, draft: Draft, edits: Sequence[Edit] = (), answers: Sequence[Edit] = ()
+    ) -> Draft:
+        """Adds edits to a draft; they are on the disk when this returns.
+
+        Args:
+            draft: the draft.
+            edits: changes of the input.
+            answers: changes of the gold by hand.
+
+        Raises:
+            StoreError: the draft is gone, or cannot be written.
+        """
+        if edits or answers:
+            self._append(draft, {"edits": _plain(edits), "answers": _plain(answers)})
+        return self.draft(draft.task_id, draft.id)
+
+    def undo(self, draft: Draft) -> Draft:
+        """Takes back what the last :meth:`extend` added."""
+        self._append(draft, {"undo": 1})
+        return self.draft(draft.task_id, draft.id)
+
+    def _append(self, draft: Draft, record: Mapping[str, Any]) -> None:
+        path = self._draft_path(draft.task_id, draft.id)
+        with self._locked():
+            if not path.exists():
+                raise StoreError(f"draft {draft.id} of task {draft.task_id} is gone")
+            append_record(path, {"time": now(), **record})
+
+    def draft(self, task_id: str, draft_id: str) -> Draft:
+        """A draft as it is on the disk.
+
+        Raises:
+            UsageError: there is no such draft.
+        """
+        path = self._draft_path(task_id, draft_id)
+        records = read_records(path)
+        if not records:
+            raise UsageError(f"task {task_id} has no draft {draft_id}")
+        head, *steps = records
+        done: list[Mapping[str, Any]] = []
+        for step in steps:
+            if "undo" in step:
+                done = done[:-1]
+            else:
+                done.append(step)
+        base = head["base"]
+        return Draft(
+            id=draft_id,
+            task_id=task_id,
+            number=int(head["case"]),
+            author=str(head["author"]),
+            replaces=head["replaces"],
+            base=CaseData(
+                int(base["case"]), self.version(base["input"]), self.version(base["gold"])
+            ),
+            edits=tuple(edit_from_json(each) for step in done for each in step["edits"]),
+            answers=tuple(edit_from_json(each) for step in done for each in step["answers"]),
+        )
+
+    def drafts(self, task_id: str | None = None) -> list[Draft]:
+        """What is being worked on, of one task or of all."""
+        ids = [task_id] if task_id is not None else [task.id for task in self.suite.tasks]
+        found = []
+        for each in ids:
+            folder = self._draft_folder(each)
+            for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+                # A crash can leave a draft whose first line was not finished; it holds nothing.
+                found += [self.draft(each, path.stem)] if read_records(path) else []
+        return found
+
+    def discard(self, draft: Draft) -> None:
+        """Ends a draft without saving it."""
+        with self._locked():
+            self._draft_path(draft.task_id, draft.id).unlink(missing_ok=True)
+
+    def _draft_folder(self, task_id: str) -> Path:
+        return self.root / FOLDER / "drafts" / quote(task_id, safe="")
+
+    def _draft_path(self, task_id: str, draft_id: str) -> Path:
+        if not re.fullmatch(r"\d+-[0-9a-f]+", draft_id):
+            raise UsageError(f"{draft_id!r} is no draft")
+        return self._draft_folder(task_id) / f"{draft_id}.jsonl"
+
+    def _next_number(self, task: Task) -> int:
+        """The first number above all cases and all drafts."""
+        numbers = [case.number for case in load_suite(self.root).task(task.id).cases]
+        folder = self._draft_folder(task.id)
+        if folder.is_dir():
+            numbers += [int(path.stem.partition("-")[0]) for path in folder.glob("*.jsonl")]
+        return max(numbers) + 1
+
+    # -- saving ----------------------------------------------------------------------------------
+
+    def save(
+        self, draft: Draft, input_data: bytes, gold_data: bytes, facts: Mapping[str, Any]
+    ) -> SavedCase:
+        """Saves a draft as a case; when this returns, it is on the disk, with its record.
+
+        Args:
+            draft: what is saved; it ends with this.
+            input_data: the input workbook.
+            gold_data: the gold workbook.
+            facts: what is to stand in the record: edits, cells of the answer that moved, how the
+                gold was made.
+
+        Raises:
+            ConflictError: the case was changed since the draft was begun, or the number is taken;
+                the draft is still there.
+            StoreError: the files cannot be written.
+        """
+        task = self.task(draft.task_id)
+        with self._locked():
+            self._recover()
+            self._check_unchanged(task, draft)
+            case = self._case_paths(task, draft.number) or self._new_paths(task, draft.number)
+            record = {
+                "id": secrets.token_hex(8),
+                "time": now(),
+                "author": draft.author,
+                "task": task.id,
+                "case": draft.number,
+                "draft": draft.id,
+                "replaces": draft.replaces,
+                "base": draft.base.number,
+                "files": {
+                    "input": str(case.input_path.relative_to(self.root)),
+                    "gold": str(case.gold_path.relative_to(self.root)),
+                },
+                "input": self._keep(input_data),
+                "gold": self._keep(gold_data),
+                **facts,
+            }
+            append_record(self._records, {"state": "saving", **record})
+            self._finish(record)
+        return SavedCase(task.id, draft.number, case.input_path, case.gold_path, record)
+
+    def _check_unchanged(self, task: Task, draft: Draft) -> None:
+        if not self._draft_path(task.id, draft.id).exists():
+            raise ConflictError(
+                f"draft {draft.id} of task {task.id} was saved or discarded already",
+                hint="Begin a new one from the case as it is now.",
+            )
+        there = self._case_paths(task, draft.number)
+        if draft.replaces is None:
+            if there is not None:
+                raise ConflictError(
+                    f"task {task.id} has a case {draft.number} already; nothing was overwritten",
+                    hint="Begin a new draft: it gets a number of its own.",
+                )
+            return
+        if there is None or self.case(task.id, draft.number).revision != draft.replaces:
+            last = self.last_record(task.id, draft.number)
+            who = f" by {last['author']} at {last['time']}" if last else ""
+            raise ConflictError(
+                f"case {draft.number} of task {task.id} was changed{who} since you began; nothing "
+                f"was overwritten, and your draft {draft.id} is kept",
+                hint="Look at the case as it is now, and make your changes again on it, or save "
+                "them as a case of their own.",
+            )
+
+    def rebase(self, draft: Draft, *, as_new: bool) -> Draft:
+        """A draft with the same edits, on the case as it is now, or as a new case of its own.
+
+        The old draft ends with this.
+        """
+        fresh = (
+            self.begin(draft.task_id, draft.author, base=draft.number)
+            if as_new
+            else self.begin(draft.task_id, draft.author, replace=draft.number)
+        )
+        fresh = self.extend(fresh, draft.edits, draft.answers)
+        self.discard(draft)
+        return fresh
+
+    def _finish(self, record: Mapping[str, Any]) -> None:
+        """Puts both workbooks in their places, ends the draft, and says that all is done."""
+        for role in ("gold", "input"):
+            write_file(self.root / record["files"][role], self.version(record[role]))
+        append_record(self._records, {"state": "saved", "id": record["id"]})
+        self._draft_path(record["task"], record["draft"]).unlink(missing_ok=True)
+
+    def _recover(self) -> None:
+        """Finishes saves that a crash interrupted: both workbooks are in ``versions``."""
+        begun: dict[str, dict[str, Any]] = {}
+        for record in read_records(self._records):
+            if record.get("state") == "saving":
+                begun[record["id"]] = record
+            else:
+                begun.pop(str(record.get("id")), None)
+        for record in begun.values():
+            self._finish(record)
+
+    # -- records and versions ---------------------------------------------------------------------
+
+    def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
+        """What was saved, in order, of one task or of all."""
+        return [
+            record
+            for record in read_records(self._records)
+            if record.get("state") == "saving" and task_id in {None, record.get("task")}
+        ]
+
+    def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
+        """The record of the last time that a case was saved here."""
+        found = [each for each in self.records(task_id) if each["case"] == number]
+        return found[-1] if found else None
+
+    def version(self, sha256: str) -> bytes:
+        """A workbook that was saved or built upon, by its hash.
+
+        Raises:
+            StoreError: it is not there, or damaged.
+        """
+        path = self._version_path(sha256)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}") from error
+        if digest(data) != sha256:
+            raise StoreError(f"{path}: the file is damaged")
+        return data
+
+    def _keep(self, data: bytes) -> str:
+        sha256 = digest(data)
+        path = self._version_path(sha256)
+        if not path.exists():
+            write_file(path, data)
+        return sha256
+
+    def _version_path(self, sha256: str) -> Path:
+        return self.root / FOLDER / "versions" / f"{sha256}.xlsx"
+
+
+def _plain(edits: Sequence[Edit]) -> list[dict[str, Any]]:
+    return [edit_to_json(each) for each in edits]
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def now() -> str:
+    """The time for records, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

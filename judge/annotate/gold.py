@@ -1,0 +1,399 @@
+"""The gold that follows from a changed input: by formulas, by reference solutions, or by hand.
+
+A *source* says what the answer is. The formulas of the base case's gold are one, every reference
+solution is one. The gold is what the first source says; how many others agree is told, and each
+cell in which one does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from judge.annotate.casebook import CaseData
+from judge.annotate.edit import apply_edits, set_cells
+from judge.annotate.edits import Edit, SetCell, address
+from judge.compare.cell import Cell, CellRange, CellRef, CellValue
+from judge.compare.checker import prepare
+from judge.compare.profiles import get_profile
+from judge.compare.reader import Workbook, open_workbook
+from judge.compare.value import comparator
+from judge.errors import PositionError, WorkbookError
+from judge.grader import GradingRules, judge_output, run_case
+from judge.limits import Limits
+from judge.recalc.formula import references
+from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.rewrite import with_values
+from judge.sandbox.contract import Sandbox
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import Verdict
+
+FORMULAS = "formulas of the gold"
+BY_HAND = "by hand"
+
+
+def _nothing() -> Mapping[str, object]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one source says of the answer.
+
+    Attributes:
+        name: :data:`FORMULAS`, or the name of a reference solution.
+        problem: why it says nothing, or empty.
+        data: its workbook, where it has one.
+        agrees: whether it agrees with the gold; None where it says nothing.
+        comparison: cells in which it does not, as the comparison records them.
+    """
+
+    name: str
+    problem: str = ""
+    data: bytes | None = None
+    agrees: bool | None = None
+    comparison: Mapping[str, object] = field(default_factory=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A cell of the answer whose value is another one than in the base case's gold."""
+
+    ref: CellRef
+    before: CellValue
+    after: CellValue
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An input with the gold that follows from it.
+
+    Attributes:
+        input: the changed input workbook.
+        gold: the gold workbook; None where no source says anything.
+        sources: what each source says, the one that the gold is from first.
+        moved: cells of the answer that moved.
+        notes: lines for people.
+    """
+
+    input: bytes
+    gold: bytes | None
+    sources: tuple[Source, ...]
+    moved: tuple[Moved, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agreeing(self) -> tuple[str, ...]:
+        """Names of the sources that agree with the gold."""
+        return tuple(each.name for each in self.sources if each.agrees)
+
+    @property
+    def disagreeing(self) -> tuple[Source, ...]:
+        """The sources that say something else than the gold."""
+        return tuple(each for each in self.sources if each.agrees is False)
+
+
+class GoldMaker:
+    """Makes golds; keeps the sandbox sessions of reference solutions open between calls.
+
+    Args:
+        recalculator: computes formulas.
+        sandbox: runs reference solutions; None where there are none.
+        rules: how two answers are held against each other.
+        limits: bounds of each run.
+    """
+
+    def __init__(
+        self,
+        recalculator: Recalculator,
+        sandbox: Sandbox | None,
+        *,
+        rules: GradingRules | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._recalculator = recalculator
+        self._sandbox = sandbox
+        self._rules = rules or GradingRules(get_profile("standard"))
+        self._limits = limits or Limits()
+
+    def propose(
+        self,
+        task: Task,
+        base: CaseData,
+        edits: Sequence[Edit],
+        *,
+        references: Sequence[Submission] = (),
+        answers: Sequence[SetCell] = (),
+    ) -> Proposal:
+        """The gold that follows from some edits of a case's input.
+
+        Args:
+            task: the task.
+            base: the case that the edits begin from.
+            edits: changes of its input.
+            references: solutions that are known to be right.
+            answers: cells of the gold that are set by hand, whatever the sources say.
+
+        Raises:
+            WorkbookError: the workbooks cannot be read or the edits do not fit.
+            SandboxError: the sandbox failed.
+        """
+        edited = apply_edits(base.input, edits, recalculator=self._recalculator)
+        notes = list(edited.notes)
+        carried, kept_back = self._carry(base, edits)
+        notes += kept_back
+        sources = [self._by_formulas(task, base, edits, carried)]
+        sources += [self._by_reference(each, edited.data) for each in references]
+        gold: bytes | None = None
+        for position, source in enumerate(sources):
+            if source.data is None:
+                continue
+            gold, problem = self._gold_of(task, carried, source)
+            if gold is not None:
+                sources.insert(0, sources.pop(position))
+                break
+            sources[position] = Source(source.name, problem)
+        if answers:
+            gold = apply_edits(
+                carried if gold is None else gold, answers, recalculator=self._recalculator
+            ).data
+        if gold is None:
+            return Proposal(edited.data, None, tuple(sources), notes=tuple(notes))
+        judged = tuple(self._judged(task, gold, each) for each in sources)
+        moved = moved_cells(task, base.gold, gold)
+        return Proposal(edited.data, gold, judged, moved, tuple(notes))
+
+    # -- the base gold with the edits -------------------------------------------------------------
+
+    def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
+        """The base gold with the same edits, where it holds what the input held."""
+        before, gold = open_workbook(base.input), open_workbook(base.gold)
+        kept: list[Edit] = []
+        left: list[CellRef] = []
+        for edit in edits:
+            if isinstance(edit, SetCell) and not _same_content(before, gold, edit.ref):
+                left.append(edit.ref)
+            else:
+                kept.append(edit)
+        notes = []
+        if left:
+            notes.append(
+                f"{len(left)} changed cells stand otherwise in the gold and were left there, the "
+                f"first is {address(left[0])}"
+            )
+        try:
+            data = apply_edits(base.gold, kept, recalculator=self._recalculator).data
+        except WorkbookError as error:
+            data = base.gold
+            notes.append(f"the gold outside the answer was left as it is: {error.message}")
+        return data, notes
+
+    # -- sources ----------------------------------------------------------------------------------
+
+    def _by_formulas(
+        self, task: Task, base: CaseData, edits: Sequence[Edit], carried: bytes
+    ) -> Source:
+        try:
+            problem = formulas_problem(task, base, edits)
+            if problem:
+                return Source(FORMULAS, problem)
+            workbook = open_workbook(carried)
+            ranges = _gold_ranges(task, workbook)
+            computed = self._recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
+        except (WorkbookError, PositionError) as error:
+            return Source(FORMULAS, error.message)
+        if computed.not_calculated:
+            ref, why = min(computed.not_calculated.items())
+            return Source(FORMULAS, f"{address(ref)} cannot be computed: {why}")
+        data = with_values(carried, computed.values, date_1904=workbook.facts.date_1904)
+        return Source(FORMULAS, data=data)
+
+    def _by_reference(self, reference: Submission, input_data: bytes) -> Source:
+        name = reference_name(reference)
+        assert self._sandbox is not None, "references were given without a sandbox"
+        with self._sandbox.session() as session:
+            facts = run_case(session, reference, input_data, self._limits)
+        if facts.output is None:
+            return Source(name, f"{facts.verdict}: {facts.cause}")
+        return Source(name, data=facts.output)
+
+    def _gold_of(self, task: Task, carried: bytes, source: Source) -> tuple[bytes | None, str]:
+        """The gold workbook that a source asks for, or why there is none."""
+        assert source.data is not None
+        if source.name == FORMULAS:
+            return source.data, ""
+        try:
+            output = open_workbook(source.data)
+            gold = open_workbook(carried)
+            plan = prepare(
+                task.checker,
+                answer_position=task.answer_position,
+                answer_sheet=task.answer_sheet,
+                gold=gold,
+                output=output,
+            )
+            if plan.options.style:
+                # A look cannot be carried over cell by cell: the whole output is the gold.
+                return self._with_own_values(output, plan.output_ranges), ""
+            missing = [each for each in plan.output_ranges if each is None]
+            if missing:
+                return None, "the output lacks a sheet of the answer"
+            wanted = [each for each in plan.output_ranges if each is not None]
+            computed = self._recalculator.fill(output, wanted, origin=Origin.SOLUTION)
+            if computed.not_calculated:
+                ref, why = min(computed.not_calculated.items())
+                return None, f"{address(ref)} cannot be computed: {why}"
+            changes = [
+                change
+                for gold_range, output_range in zip(plan.gold_ranges, wanted, strict=True)
+                for change in _answer_changes(
+                    gold, gold_range, output, output_range, computed.values
+                )
+            ]
+            return set_cells(carried, changes), ""
+        except (WorkbookError, PositionError) as error:
+            return None, error.message
+
+    def _with_own_values(self, output: Workbook, ranges: Iterable[CellRange | None]) -> bytes:
+        wanted = [each for each in ranges if each is not None]
+        computed = self._recalculator.fill(output, wanted, origin=Origin.SOLUTION)
+        return with_values(output.data, computed.values, date_1904=output.facts.date_1904)
+
+    def _judged(self, task: Task, gold: bytes, source: Source) -> Source:
+        if source.data is None:
+            return source
+        judgement = judge_output(
+            task,
+            gold,
+            source.data,
+            recalculator=self._recalculator,
+            rules=self._rules,
+            origin=Origin.FINISHED if source.name == FORMULAS else Origin.SOLUTION,
+        )
+        if judgement.verdict is Verdict.AC:
+            return Source(source.name, "", source.data, agrees=True)
+        return Source(
+            source.name,
+            judgement.cause,
+            source.data,
+            agrees=False,
+            comparison=judgement.comparison,
+        )
+
+
+def reference_name(reference: Submission) -> str:
+    """How a reference is called in records and messages."""
+    return reference.label or f"{reference.model or 'solution'} #{reference.sample}"
+
+
+def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
+    """Why the formulas of a case's gold cannot say what the answer is; empty where they can.
+
+    They can where every cell of the answer that the gold has otherwise than the input holds a
+    formula, and where the formulas name every cell that the edits fill beyond the data.
+
+    Raises:
+        WorkbookError, PositionError: the workbooks cannot be read.
+    """
+    gold, before = open_workbook(base.gold), open_workbook(base.input)
+    ranges = _gold_ranges(task, gold)
+    found: list[str] = []
+    for area in ranges:
+        cells = gold.cells(area)
+        stored = before.cells(area) if area.sheet in before.sheet_names else {}
+        for place, cell in cells.items():
+            if cell.formula is not None:
+                found.append(cell.formula)
+            elif cell.value is not None and not _same_cell(stored.get(place), cell):
+                where = address(CellRef(area.sheet, *place))
+                return f"{where} of the gold is an answer without a formula"
+    if not found:
+        return "the gold's answer holds no formulas"
+    reached = {each for formula in set(found) for each in references(formula)}
+    for edit in edits:
+        if isinstance(edit, SetCell) and edit.content is not None:
+            used = before.used_range(edit.ref.sheet)
+            inside = used is not None and (
+                edit.ref.row <= used.max_row and edit.ref.column <= used.max_column
+            )
+            if not inside and not any(
+                each.min_row <= edit.ref.row <= each.max_row
+                and each.min_column <= edit.ref.column <= each.max_column
+                for each in reached
+            ):
+                return f"no formula of the gold reaches {address(edit.ref)}"
+    return ""
+
+
+def moved_cells(task: Task, before: bytes, after: bytes) -> tuple[Moved, ...]:
+    """Cells of the answer in which two golds of a task differ, by the default rules.
+
+    Raises:
+        WorkbookError, PositionError: a gold cannot be read.
+    """
+    old, new = open_workbook(before), open_workbook(after)
+    agree = comparator(get_profile("standard"))
+    moved = []
+    for old_range, new_range in zip(_gold_ranges(task, old), _gold_ranges(task, new), strict=True):
+        first, second = old.cells(old_range), new.cells(new_range)
+        for place in sorted(first.keys() | second.keys()):
+            was, now = _value(first.get(place)), _value(second.get(place))
+            if not agree(was, now):
+                moved.append(Moved(CellRef(new_range.sheet, *place), was, now))
+    return tuple(moved)
+
+
+def _gold_ranges(task: Task, gold: Workbook) -> tuple[CellRange, ...]:
+    return prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=gold,
+        output=None,
+    ).gold_ranges
+
+
+def _answer_changes(
+    gold: Workbook,
+    gold_range: CellRange,
+    output: Workbook,
+    output_range: CellRange,
+    computed: Mapping[CellRef, CellValue],
+) -> Iterable[SetCell]:
+    held = gold.cells(gold_range)
+    said: dict[tuple[int, int], CellValue] = {
+        place: cell.value for place, cell in output.cells(output_range).items()
+    }
+    said |= {
+        (ref.row, ref.column): value
+        for ref, value in computed.items()
+        if ref.sheet == output_range.sheet
+        and output_range.min_row <= ref.row <= output_range.max_row
+        and output_range.min_column <= ref.column <= output_range.max_column
+    }
+    for place in sorted(held.keys() | said.keys()):
+        old, value = held.get(place), said.get(place)
+        same = type(_value(old)) is type(value) and _value(old) == value
+        if not same or (old is not None and old.formula is not None):
+            yield SetCell(CellRef(gold_range.sheet, *place), value)
+
+
+def _value(cell: Cell | None) -> CellValue:
+    return None if cell is None else cell.value
+
+
+def _same_content(first: Workbook, second: Workbook, ref: CellRef) -> bool:
+    if ref.sheet not in second.sheet_names or ref.sheet not in first.sheet_names:
+        return False
+    area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+    place = (ref.row, ref.column)
+    return _same_cell(first.cells(area).get(place), second.cells(area).get(place))
+
+
+def _same_cell(first: Cell | None, second: Cell | None) -> bool:
+    if (first.formula if first else None) != (second.formula if second else None):
+        return False
+    agree = comparator(get_profile("strict"))
+    return (first is not None and first.formula is not None) or agree(_value(first), _value(second))

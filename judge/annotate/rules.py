@@ -1,0 +1,353 @@
+"""The rules of the annotation manual, held against the cases of a task.
+
+Source: SpreadsheetBench, annotation manual of test case generation and data formatting manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.annotate.casebook import CaseData
+from judge.annotate.edits import address
+from judge.compare.address import MAX_COLUMN, MAX_ROW, cell_name, column_letters
+from judge.compare.cell import CellRange, CellRef, CellValue
+from judge.compare.checker import Plan, check, prepare
+from judge.compare.comparison import Comparison
+from judge.compare.profiles import get_profile
+from judge.compare.reader import Workbook, open_workbook
+from judge.compare.value import comparator
+from judge.errors import PositionError, WorkbookError
+from judge.recalc.policy import Origin, Recalculator
+from judge.task import Task
+
+RULES: Mapping[str, str] = {
+    "readable": "both workbooks can be read, and the answer position fits them",
+    "first-change": "the first changed case has another answer in at least one cell",
+    "second-change": "the second changed case has another answer in at least three cells, or in "
+    "all where the answer has fewer",
+    "answers-differ": "no two cases have the same answer",
+    "sheets": "the sheets have the same names in the same order",
+    "structure": "the headings stand where they stood",
+    "recorded": "the changed cells are recorded, with their sheets",
+    "leftover": "the input does not hold the answer, beyond a few examples",
+    "near-a1": "the data is not far from A1",
+}
+"""Rule -> what it asks for."""
+
+LEAST_SECOND = 3
+"""Cells of the answer that the second changed case must change."""
+
+EXAMPLES = 5
+"""Answers that a column of the input may hold as examples."""
+
+FAR_ROWS = FAR_COLUMNS = 10
+"""Data that begins below this row or right of this column is far from A1."""
+
+_WARNINGS = frozenset({"structure", "leftover", "near-a1"})
+_COLOURS = ("fill", "font_color")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that a case breaks.
+
+    Attributes:
+        task_id: the task.
+        case: number of the case.
+        rule: which rule of :data:`RULES`.
+        message: what is wrong, with the cells.
+    """
+
+    task_id: str
+    case: int
+    rule: str
+    message: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the manual forbids it; the others are to be looked at."""
+        return self.rule not in _WARNINGS
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    number: int
+    input: Workbook
+    gold: Workbook
+    plan: Plan
+
+
+def check_cases(
+    task: Task,
+    cases: Sequence[CaseData],
+    *,
+    records: Sequence[Mapping[str, Any]] = (),
+    recalculator: Recalculator | None = None,
+) -> list[Finding]:
+    """Holds the cases of a task against the rules.
+
+    Args:
+        task: the task.
+        cases: its cases in the order of their numbers, the original first.
+        records: what the casebook recorded of the task.
+        recalculator: computes formulas of golds that have no value; without one they are blank.
+
+    Returns:
+        What is broken, in the order of the cases; nothing where all is well.
+    """
+    found: list[Finding] = []
+    opened: list[_Opened] = []
+    for case in cases:
+        try:
+            opened.append(_open(task, case))
+        except (WorkbookError, PositionError) as error:
+            found.append(Finding(task.id, case.number, "readable", error.message))
+    for index, case_opened in enumerate(opened):
+        try:
+            if index:
+                found += _against_others(task, opened, index, recalculator)
+                found += _structure(task, opened[0], case_opened)
+            found += _formatting(task, case_opened)
+        except (WorkbookError, PositionError) as error:
+            found.append(Finding(task.id, case_opened.number, "readable", error.message))
+    found += _recorded(task, cases, records)
+    return sorted(found, key=lambda each: each.case)
+
+
+def _open(task: Task, case: CaseData) -> _Opened:
+    gold, before = open_workbook(case.gold), open_workbook(case.input)
+    plan = prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=gold,
+        output=before,
+    )
+    return _Opened(case.number, before, gold, plan)
+
+
+# -- answers --------------------------------------------------------------------------------------
+
+
+def _against_others(
+    task: Task, opened: Sequence[_Opened], index: int, recalculator: Recalculator | None
+) -> Iterator[Finding]:
+    this = opened[index]
+    first = answers_apart(task, opened[0].gold, this.gold, recalculator)
+    changed = first.differing_cells
+    if changed == 0:
+        rule = "second-change" if index == 2 else "first-change"
+        yield Finding(
+            task.id,
+            this.number,
+            rule,
+            f"no cell of the answer {task.answer_position} differs from case {opened[0].number}",
+        )
+    elif index == 2 and changed < min(LEAST_SECOND, _answers(opened[0], this)):
+        yield Finding(
+            task.id,
+            this.number,
+            "second-change",
+            f"only {changed} cells of the answer differ from case {opened[0].number}; "
+            f"{LEAST_SECOND} are asked for",
+        )
+    for other in opened[:index]:
+        if other is opened[0]:
+            same = not changed
+        else:
+            same = answers_apart(task, other.gold, this.gold, recalculator).equal
+        if same:
+            yield Finding(
+                task.id, this.number, "answers-differ", f"the answer is that of case {other.number}"
+            )
+
+
+def answers_apart(
+    task: Task, first: Workbook, second: Workbook, recalculator: Recalculator | None = None
+) -> Comparison:
+    """How the answers of two golds differ: in values, or else in their colours.
+
+    Raises:
+        WorkbookError, PositionError: the answer of one cannot be read.
+    """
+    plan = prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=first,
+        output=second,
+    )
+    computed: dict[str, Any] = {}
+    if recalculator is not None:
+        ranges = [each for each in plan.output_ranges if each is not None]
+        computed = {
+            "gold_computed": recalculator.fill(first, plan.gold_ranges, origin=Origin.GOLD),
+            "output_computed": recalculator.fill(second, ranges, origin=Origin.GOLD),
+        }
+    profile = get_profile("standard")
+    compared = check(plan, first, second, profile=profile, ask_official=False, **computed)
+    if compared.equal:
+        return check(
+            plan, first, second, profile=profile, style=_COLOURS, ask_official=False, **computed
+        )
+    return compared
+
+
+def _answers(*cases: _Opened) -> int:
+    """How many cells of the answer hold something, in the case that has most."""
+    return max(
+        sum(
+            1
+            for area in case.plan.gold_ranges
+            for cell in case.gold.cells(area).values()
+            if cell.value not in {None, ""} or cell.formula is not None
+        )
+        for case in cases
+    )
+
+
+# -- structure ------------------------------------------------------------------------------------
+
+
+def _structure(task: Task, first: _Opened, this: _Opened) -> Iterator[Finding]:
+    for role, before, after in (
+        ("input", first.input, this.input),
+        ("gold", first.gold, this.gold),
+    ):
+        if before.sheet_names != after.sheet_names:
+            yield Finding(
+                task.id,
+                this.number,
+                "sheets",
+                f"the {role} has the sheets {', '.join(after.sheet_names)}, case {first.number} "
+                f"has {', '.join(before.sheet_names)}",
+            )
+    for sheet in first.input.sheet_names:
+        if sheet not in this.input.sheet_names:
+            continue
+        used = first.input.used_range(sheet)
+        if used is None:
+            continue
+        head = CellRange(sheet, used.min_row, 1, used.min_row, used.max_column)
+        old, new = first.input.cells(head), this.input.cells(head)
+        texts = [
+            place
+            for place, cell in old.items()
+            if isinstance(cell.value, str) and cell.formula is None
+        ]
+        changed = [
+            place for place in texts if place not in new or new[place].value != old[place].value
+        ]
+        # A single text may be data; several beside each other are headings.
+        if len(texts) > 1 and changed:
+            where = ", ".join(address(CellRef(sheet, *place)) for place in changed[:3])
+            yield Finding(
+                task.id, this.number, "structure", f"headings of the first case changed: {where}"
+            )
+
+
+# -- data formatting ------------------------------------------------------------------------------
+
+
+def _formatting(task: Task, case: _Opened) -> Iterator[Finding]:
+    for sheet in case.input.sheet_names:
+        used = case.input.used_range(sheet)
+        if used and (used.min_row > FAR_ROWS or used.min_column > FAR_COLUMNS):
+            where = cell_name(used.min_row, used.min_column)
+            yield Finding(
+                task.id, case.number, "near-a1", f"the data of {sheet!r} begins at {where}"
+            )
+    for gold_range, input_range in zip(case.plan.gold_ranges, case.plan.output_ranges, strict=True):
+        if input_range is not None:
+            yield from _leftovers(task, case, gold_range, input_range)
+
+
+def _leftovers(
+    task: Task, case: _Opened, gold_range: CellRange, input_range: CellRange
+) -> Iterator[Finding]:
+    """Columns that are to be filled, and that the input has filled in many rows already.
+
+    A column in which nothing blank is filled is changed in place; what stands there is no answer.
+    """
+    agree = comparator(get_profile("standard"))
+    gold, before = case.gold.cells(gold_range), case.input.cells(input_range)
+    columns: dict[int, tuple[list[int], int]] = {}
+    for (row, column), cell in gold.items():
+        if cell.value in {None, ""}:
+            continue
+        stored = before.get((row, column))
+        value: CellValue = stored.value if stored is not None else None
+        same, blank = columns.get(column, ([], 0))
+        if value in {None, ""} and (stored is None or stored.formula is None):
+            blank += 1
+        elif agree(cell.value, value) and row > gold_range.min_row:
+            same = [*same, row]
+        columns[column] = (same, blank)
+    for column, (rows, blank) in columns.items():
+        if blank and len(rows) > EXAMPLES:
+            yield Finding(
+                task.id,
+                case.number,
+                "leftover",
+                f"{len(rows)} answers stand in column {column_letters(column)} of the input "
+                f"{gold_range.sheet!r} (rows {rows[0]} to {rows[-1]}), {blank} are left to fill in",
+            )
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def _recorded(
+    task: Task, cases: Sequence[CaseData], records: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Where a case was saved here, its record must name what differs from the case it is from."""
+    by_number = {case.number: case for case in cases}
+    last = {record["case"]: record for record in records if record.get("task") == task.id}
+    for number, record in last.items():
+        case, base = by_number.get(number), by_number.get(int(record.get("base", 0)))
+        if case is None:
+            continue
+        digests = case.revision.split("-")
+        if digests != [record["input"], record["gold"]]:
+            yield Finding(
+                task.id, number, "recorded", "the workbooks are not those of its last record"
+            )
+        if base is None or base is case or record.get("structural"):
+            continue
+        told = set(record.get("changed", ()))
+        unnamed = sorted(set(map(address, changed_cells(base.input, case.input))) - told)
+        if unnamed and not record.get("replaces"):
+            yield Finding(
+                task.id,
+                number,
+                "recorded",
+                f"{len(unnamed)} changed cells of the input are not in its record, the first is "
+                f"{unnamed[0]}",
+            )
+
+
+def changed_cells(before: bytes, after: bytes) -> list[CellRef]:
+    """Cells in which two workbooks differ in content: constants by value, formulas by text.
+
+    Raises:
+        WorkbookError: a workbook cannot be read.
+    """
+    first, second = open_workbook(before), open_workbook(after)
+    agree = comparator(get_profile("strict"))
+    found = []
+    for sheet in second.sheet_names:
+        area = CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+        old = first.cells(area) if sheet in first.sheet_names else {}
+        new = second.cells(area)
+        for place in sorted(old.keys() | new.keys()):
+            was, now = old.get(place), new.get(place)
+            formulas = [each.formula if each else None for each in (was, now)]
+            if formulas == [None, None]:
+                differs = not agree(was.value if was else None, now.value if now else None)
+            else:
+                differs = formulas[0] != formulas[1]
+            if differs:
+                found.append(CellRef(sheet, *place))
+    return found
