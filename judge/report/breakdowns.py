@@ -127,7 +127,12 @@ INSTRUCTION_TYPE = Division(
     place=lambda task: task.instruction_type,
 )
 
-_ANSWER_CELLS = ((1, "1 cell"), (10, "2-10 cells"), (100, "11-100 cells"), (1_000, "101-1,000"))
+_ANSWER_CELLS = (
+    (1, "1 cell"),
+    (10, "2-10 cells"),
+    (100, "11-100 cells"),
+    (1_000, "101-1,000 cells"),
+)
 _WORKBOOK_BYTES = ((10_000, "≤ 10 kB"), (20_000, "10-20 kB"), (100_000, "20-100 kB"))
 
 ANSWER_CELLS = Division(

@@ -28,7 +28,17 @@ from judge.score import SubmissionScore, score_group, score_submission
 from judge.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.verdict import CaseResult, Phase, Verdict, count_verdicts
 
-DEFAULT_METHOD = Method(confidence=CONFIDENCE, resamples=RESAMPLES, seed=SEED)
+
+def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:
+    """The usual method, with another seed or another number of resamples where one is given."""
+    return Method(
+        confidence=CONFIDENCE,
+        resamples=RESAMPLES if resamples is None else resamples,
+        seed=SEED if seed is None else seed,
+    )
+
+
+DEFAULT_METHOD = method_of()
 
 
 def build_report_data(

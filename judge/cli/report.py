@@ -1,0 +1,69 @@
+"""``judge report``: a run as Markdown, JSON or CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json", "csv"]),
+    default="markdown",
+    show_default=True,
+    help="What to write.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="File to write. [stdout]",
+)
+@click.option(
+    "--table",
+    type=click.Choice(["scores", "tasks", "cases"]),
+    default="scores",
+    show_default=True,
+    help="Which table to write as CSV.",
+)
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
+@click.option("--seed", type=int, help="Seed of the bootstrap. [20240624]")
+@click.option("--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]")
+def report(
+    run: Path,
+    form: str,
+    out: Path | None,
+    table: str,
+    dataset: str | None,
+    seed: int | None,
+    resamples: int | None,
+) -> None:
+    """Report on RUN: scores with intervals, subsets, verdicts, differences, time and cost.
+
+    Nothing is run and nothing is judged.
+    """
+    from judge.report.build import method_of  # noqa: PLC0415  `judge report --help` needs none of it
+    from judge.report.report import Report  # noqa: PLC0415
+
+    method = method_of(seed=seed, resamples=resamples)
+    made = Report.of_run(run, dataset=dataset, method=method)
+    forms: dict[str, Callable[[], str]] = {
+        "json": made.to_json,
+        "markdown": made.to_markdown,
+        "csv": lambda: made.to_csv(table),
+    }
+    _write(forms[form](), out)
+
+
+def _write(text: str, out: Path | None) -> None:
+    # Conversations and workbooks can hold halves of surrogate pairs, which no file can.
+    data = text.encode("utf-8", "replace")
+    if out is None or str(out) == "-":
+        click.echo(data, nl=False)
+        return
+    out.write_bytes(data)
+    click.echo(str(out), err=True)

@@ -1,0 +1,205 @@
+"""A report as Markdown, for an issue, a wiki or a paper's appendix. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from judge.report.identity import identity_lines
+from judge.report.model import Breakdown, Group, ReportData, Scores
+from judge.statistics import Estimate
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
+_MOST_EXCLUSIONS = 50
+
+
+def render_markdown(data: ReportData) -> str:
+    """The report without its task pages: scores, subsets, verdicts, differences, measures."""
+    parts = [
+        f"# {escape(data.name)}",
+        _bullets(f"{escape(name)}: {escape(text)}" for name, text in identity_lines(data)),
+        _notes(data),
+        "## Scores",
+        _scores_table([("Overall", data.overall)], data.by_instruction_type.groups),
+        _intervals(data),
+        "## Subsets",
+        *(_breakdown(each) for each in data.breakdowns),
+        "## Verdicts",
+        _table(
+            ("phase", "verdict", "cases", "share %"),
+            [
+                (phase.phase, f"{each.verdict} {each.description}", each.cases, percent(each.share))
+                for phase in data.phases
+                for each in phase.verdicts
+            ],
+        ),
+        _differences(data),
+        _measures(data),
+        _repeated(data),
+        _exclusions(data),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    shown = "".join(
+        " " if char.isspace() else char for char in text if char.isprintable() or char.isspace()
+    )
+    return _SPECIAL.sub(r"\\\1", shown)
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage with two decimals; a dash where there is none."""
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def with_interval(estimate: Estimate) -> str:
+    """An estimate as ``70.67 [62.33, 79.00]``."""
+    if estimate.low is None:
+        return percent(estimate.value)
+    return f"{percent(estimate.value)} [{percent(estimate.low)}, {percent(estimate.high)}]"
+
+
+def _scores_table(named: Sequence[tuple[str, Scores]], groups: Sequence[Group]) -> str:
+    rows = [(each.label, each.scores) for each in groups] + list(named)
+    return _table(
+        ("", "tasks", "cases", "soft % [interval]", "hard % [interval]"),
+        [
+            (
+                escape(label),
+                scores.tasks,
+                scores.cases,
+                with_interval(scores.soft_restriction),
+                with_interval(scores.hard_restriction),
+            )
+            for label, scores in rows
+        ],
+    )
+
+
+def _intervals(data: ReportData) -> str:
+    overall, method = data.overall, data.method
+    how = (
+        f"Intervals: {method.confidence:.0%}; Wilson's for shares of tasks, otherwise the cluster "
+        f"bootstrap over tasks ({method.resamples:,} resamples, seed {method.seed})."
+    )
+    lines = [how]
+    if overall.all_cases != overall.cases:
+        lines.append(
+            f"With all {overall.all_tasks} tasks and {overall.all_cases} cases, those that are not "
+            f"scored counted as failed: soft {percent(overall.soft_of_all)} %, hard "
+            f"{percent(overall.hard_of_all)} %."
+        )
+    if data.tasks_without_submission:
+        lines.append(f"{data.tasks_without_submission} tasks of the suite have no solution here.")
+    return " ".join(lines)
+
+
+def _breakdown(breakdown: Breakdown) -> str:
+    paper = ("paper %",) if breakdown.from_paper else ()
+    header = ("", "tasks", "share %", *paper, "soft % [interval]", "hard % [interval]")
+    rows = [
+        (
+            escape(group.label),
+            group.scores.tasks,
+            percent(group.share),
+            *((percent(group.paper_share),) if paper else ()),
+            with_interval(group.scores.soft_restriction),
+            with_interval(group.scores.hard_restriction),
+        )
+        for group in breakdown.groups
+    ]
+    unknown = f" Not known of {breakdown.unknown_tasks} tasks." if breakdown.unknown_tasks else ""
+    return "\n\n".join(
+        (f"### {escape(breakdown.label)}", _table(header, rows), breakdown.rule + unknown)
+    )
+
+
+def _differences(data: ReportData) -> str:
+    if not data.differences:
+        return ""
+    rows = [
+        (
+            escape(each.kind.replace("_", " ")),
+            each.cases,
+            each.only,
+            each.cells,
+            percent(each.share),
+        )
+        for each in data.differences
+    ]
+    header = ("class", "cases", "with no other", "cells", "share of the cases that differ %")
+    return "## Differences\n\n" + _table(header, rows)
+
+
+def _measures(data: ReportData) -> str:
+    rows = [
+        (
+            escape(each.label),
+            each.per,
+            each.count,
+            "-" if each.total is None else f"{each.total:,.6g}",
+            f"{each.mean:,.6g}",
+            f"{each.median:,.6g}",
+            f"{each.p95:,.6g}",
+            f"{each.maximum:,.6g}",
+        )
+        for each in data.measures
+    ]
+    header = ("", "per", "count", "total", "mean", "median", "95th percentile", "maximum")
+    return "## Time, memory, tokens, cost\n\n" + _table(header, rows) if rows else ""
+
+
+def _repeated(data: ReportData) -> str:
+    repeated = data.repeated
+    if repeated is None:
+        return ""
+    rows = [
+        (k, percent(value), percent(repeated.pass_hat.get(k)))
+        for k, value in repeated.pass_at.items()
+    ]
+    scores = (
+        f"{repeated.samples} samples of each task, as repeated runs: soft "
+        f"{percent(repeated.soft_restriction)} ± {percent(repeated.soft_sd)} %, hard "
+        f"{percent(repeated.hard_restriction)} ± {percent(repeated.hard_sd)} % (mean and standard "
+        "deviation over the runs)."
+    )
+    return f"## Repeated runs\n\n{scores}\n\n" + _table(("k", "pass@k %", "pass^k %"), rows)
+
+
+def _exclusions(data: ReportData) -> str:
+    if not data.exclusions:
+        return ""
+    shown = [
+        f"task {escape(each.task_id)}, case {each.case}: {each.verdict or 'not run'}"
+        + (f", {escape(each.reason)}" if each.verdict else "")
+        for each in data.exclusions[:_MOST_EXCLUSIONS]
+    ]
+    if len(data.exclusions) > len(shown):
+        shown.append(f"and {len(data.exclusions) - len(shown)} more")
+    return "## Not scored\n\n" + _bullets(shown)
+
+
+def _notes(data: ReportData) -> str:
+    notes = [escape(note) for note in data.notes]
+    if data.manual_verdicts:
+        notes.append(f"{data.manual_verdicts} verdicts were changed by hand; they count as changed")
+    if data.stale_manual_verdicts:
+        notes.append(
+            f"{data.stale_manual_verdicts} verdicts changed by hand no longer apply: the program "
+            "has left another output since"
+        )
+    if data.official_disagreements:
+        notes.append(f"the published script says otherwise on {data.official_disagreements} cases")
+    return _bullets(notes)
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)

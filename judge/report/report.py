@@ -1,0 +1,105 @@
+"""A report as one object: for programs and notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import UsageError
+from judge.report.build import DEFAULT_METHOD
+from judge.report.data import report_data
+from judge.report.markdown import render_markdown, with_interval
+from judge.report.model import Method, ReportData
+from judge.report.tables import TABLES, Row, to_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report on one run; a notebook shows it as a table of its scores.
+
+    Attributes:
+        data: every number in it.
+    """
+
+    data: ReportData
+
+    @classmethod
+    def of_run(
+        cls, path: Path | str, *, dataset: str | None = None, method: Method = DEFAULT_METHOD
+    ) -> Report:
+        """Reads a results directory; arguments and errors as :func:`judge.report.data.report_data`.
+
+        Example: ``judge.Report.of_run("results/mine").scores()``
+        """
+        return cls(report_data(path, dataset=dataset, method=method))
+
+    # -- data frames -----------------------------------------------------------------------------
+
+    def scores(self) -> pd.DataFrame:
+        """Scores with intervals, overall and by every breakdown; one row for each part."""
+        return _frame(self.rows("scores"))
+
+    def tasks(self) -> pd.DataFrame:
+        """One row for each submission: scores, verdicts, tokens, cost, and the parts it is in."""
+        return _frame(self.rows("tasks"))
+
+    def cases(self) -> pd.DataFrame:
+        """One row for each test case: verdict, cause, times, memory, sizes, differences."""
+        return _frame(self.rows("cases"))
+
+    def rows(self, table: str) -> list[Row]:
+        """The rows of ``scores``, ``tasks`` or ``cases`` as plain dictionaries.
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        if table not in TABLES:
+            raise UsageError(
+                f"a report has no table {table!r}", hint=f"It has {', '.join(TABLES)}."
+            )
+        return TABLES[table](self.data)
+
+    # -- texts -----------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Everything, as JSON text."""
+        return json.dumps(self.data.to_json(), ensure_ascii=False, indent=2) + "\n"
+
+    def to_csv(self, table: str = "scores") -> str:
+        """One table as CSV: ``scores``, ``tasks`` or ``cases``."""
+        return to_csv(self.rows(table))
+
+    def to_markdown(self) -> str:
+        """The report as Markdown."""
+        return render_markdown(self.data)
+
+    def _repr_html_(self) -> str:
+        groups = [(each.label, each.scores) for each in self.data.by_instruction_type.groups]
+        rows = "".join(
+            f"<tr><th>{html.escape(label)}</th><td>{scores.tasks}</td><td>{scores.cases}</td>"
+            f"<td>{with_interval(scores.soft_restriction)}</td>"
+            f"<td>{with_interval(scores.hard_restriction)}</td></tr>"
+            for label, scores in [*groups, ("Overall", self.data.overall)]
+        )
+        return (
+            f"<table><caption>{html.escape(self.data.name)}</caption><thead><tr><th></th>"
+            "<th>tasks</th><th>cases</th><th>soft %</th><th>hard %</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    try:
+        import pandas as pd  # noqa: PLC0415  only for those who ask for frames
+    except ImportError as error:
+        raise UsageError(
+            "data frames take pandas, which is not installed",
+            hint="pip install 'sheetjudge[pandas]', or use Report.rows().",
+        ) from error
+    return pd.DataFrame(rows)

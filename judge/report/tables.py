@@ -1,0 +1,169 @@
+"""The tables of a report as plain rows, for CSV, data frames and whoever else wants rows. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+
+from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
+
+Row = dict[str, object]
+"""Column -> text, number, true or false, or None."""
+
+
+def score_rows(data: ReportData) -> list[Row]:
+    """One row for the whole run, and one for each part of each breakdown."""
+    rows = [_score_row("overall", "overall", "Overall", None, None, data.overall)]
+    for breakdown in (data.by_instruction_type, *data.breakdowns):
+        rows += [_group_row(breakdown.key, group) for group in breakdown.groups]
+    return rows
+
+
+def _group_row(breakdown: str, group: Group) -> Row:
+    return _score_row(
+        breakdown, group.key, group.label, group.share, group.paper_share, group.scores
+    )
+
+
+def _score_row(
+    breakdown: str,
+    key: str,
+    label: str,
+    share: float | None,
+    paper_share: float | None,
+    scores: Scores,
+) -> Row:
+    soft, hard = scores.soft_restriction, scores.hard_restriction
+    return {
+        "breakdown": breakdown,
+        "group": key,
+        "label": label,
+        "tasks": scores.tasks,
+        "cases": scores.cases,
+        "soft_restriction": soft.value,
+        "soft_low": soft.low,
+        "soft_high": soft.high,
+        "hard_restriction": hard.value,
+        "hard_low": hard.low,
+        "hard_high": hard.high,
+        "all_tasks": scores.all_tasks,
+        "all_cases": scores.all_cases,
+        "soft_of_all": scores.soft_of_all,
+        "hard_of_all": scores.hard_of_all,
+        "share": share,
+        "paper_share": paper_share,
+    }
+
+
+_TASK_COLUMNS = (
+    "task_id",
+    "sample",
+    "instruction_type",
+    "soft_restriction",
+    "hard_restriction",
+    "official_disagrees",
+    "model",
+    "setting",
+    "rounds",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+    "inference_s",
+    "run_wall_s",
+    "peak_memory_bytes",
+)
+
+
+def task_rows(data: ReportData) -> list[Row]:
+    """One row for each submission; ``in_<breakdown>`` says which part its task is in."""
+    return [_task_row(data, task) for task in data.tasks]
+
+
+def _task_row(data: ReportData, task: TaskEntry) -> Row:
+    row: Row = {name: getattr(task, name) for name in _TASK_COLUMNS}
+    row["verdicts"] = " ".join(case.verdict or "-" for case in task.cases)
+    row["differences"] = " ".join(task.difference_kinds)
+    for breakdown in data.breakdowns:
+        row[f"in_{breakdown.key}"] = task.groups.get(breakdown.key)
+    return row
+
+
+_CASE_COLUMNS = (
+    "case",
+    "verdict",
+    "phase",
+    "cause",
+    "cpu_s",
+    "wall_s",
+    "recalculation_s",
+    "comparison_s",
+    "peak_memory_bytes",
+    "input_bytes",
+    "output_bytes",
+    "input_rows",
+    "input_columns",
+    "answer_cells",
+    "differing_cells",
+    "computed_cells",
+    "official_equal",
+    "official_disagrees",
+    "output_sha256",
+)
+
+
+def case_rows(data: ReportData) -> list[Row]:
+    """One row for each test case of each submission; ``cells_<class>`` counts differing cells."""
+    kinds = [each.kind for each in data.differences]
+    return [_case_row(task, case, kinds) for task in data.tasks for case in task.cases]
+
+
+def _case_row(task: TaskEntry, case: CaseEntry, kinds: Sequence[str]) -> Row:
+    row: Row = {
+        "task_id": task.task_id,
+        "sample": task.sample,
+        "instruction_type": task.instruction_type,
+    }
+    row |= {name: getattr(case, name) for name in _CASE_COLUMNS}
+    row["engines"] = " ".join(case.engines)
+    row |= {f"cells_{kind}": case.difference_counts.get(kind, 0) for kind in kinds}
+    manual = case.manual
+    row["automatic_verdict"] = case.verdict if manual is None else manual.automatic
+    row["changed_by"] = None if manual is None else manual.by
+    row["changed_at"] = None if manual is None else manual.at
+    row["changed_why"] = None if manual is None else manual.why
+    return row
+
+
+TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
+    "scores": score_rows,
+    "tasks": task_rows,
+    "cases": case_rows,
+}
+"""Name of a table -> its rows."""
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """Rows as CSV with a header; blank where nothing is known.
+
+    Texts come from solutions and workbooks: one that a spreadsheet would take for a formula gets an
+    apostrophe in front, as OWASP advises.
+    """
+    if not rows:
+        return ""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _csv_value(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        return f"'{shown}" if shown.startswith(_FORMULA_STARTS) else shown
+    return value
