@@ -1,0 +1,58 @@
+"""``judge annotate``: make test cases, hold them against the manual's rules, weigh them."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+# name -> (module, attribute, one line for the overview), imported when called
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "add": ("judge.cli.annotate_cases", "add", "Make a new case from an old one."),
+    "set": ("judge.cli.annotate_cases", "set_cells", "Change cells of a case or a draft."),
+    "drafts": ("judge.cli.annotate_cases", "drafts", "Show what is being worked on."),
+    "discard": ("judge.cli.annotate_cases", "discard", "End a draft without saving it."),
+    "log": ("judge.cli.annotate_cases", "log", "Show who saved what, and what moved."),
+    "check": ("judge.cli.annotate_check", "check", "Hold cases against the manual's rules."),
+}
+
+DEFAULT = "page"
+"""The command that is meant where none is named: ``judge annotate SUITE TASK``."""
+
+
+class AnnotateGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands, in the order of the overview."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports a command by its name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Takes a first word that is no command for a suite to open the page of."""
+        if args and args[0] not in COMMANDS and DEFAULT in COMMANDS:
+            args = [DEFAULT, *args]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the overview without importing any command."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(cls=AnnotateGroup)
+def annotate() -> None:
+    """Make test cases for the tasks of a suite's folder, and weigh them."""

@@ -1,0 +1,294 @@
+"""The case commands of ``judge annotate``: add, set, drafts, discard, log."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judge.cli.options import sandbox_option
+from judge.errors import JudgeError, UsageError
+
+if TYPE_CHECKING:
+    from judge.annotate.annotator import Annotator, Preview
+    from judge.annotate.casebook import Draft, SavedCase
+    from judge.annotate.edits import Edit
+    from judge.annotate.gold import Source
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+SHOWN = 20
+
+
+def author_option(command: _Command) -> _Command:
+    """Adds ``--author``."""
+    return click.option(
+        "--author", envvar="JUDGE_AUTHOR", default=_user, help="Who annotates [JUDGE_AUTHOR, user]."
+    )(command)
+
+
+def reference_option(command: _Command) -> _Command:
+    """Adds ``--reference``."""
+    return click.option(
+        "--reference",
+        "references",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A right solution: a program, or a .jsonl of solutions; may be repeated.",
+    )(command)
+
+
+def _edit_options(command: _Command) -> _Command:
+    options = [
+        reference_option,
+        click.option(
+            "--gold", "gold", multiple=True, metavar="CELL=VALUE", help="Set the answer by hand."
+        ),
+        click.option(
+            "--insert-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Insert rows."
+        ),
+        click.option(
+            "--delete-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Delete rows."
+        ),
+        author_option,
+        click.option("--draft", "only_draft", is_flag=True, help="Keep it as a draft."),
+        click.option("--force", is_flag=True, help="Save in spite of doubts and broken rules."),
+        sandbox_option,
+        click.option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"user {os.getuid()}"
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task")
+@click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
+@click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
+@_edit_options
+def add(
+    suite: Path, task: str, assignments: tuple[str, ...], base: int | None, **options: Any
+) -> None:
+    """Make a new case of TASK from an old one, with some cells of the input changed.
+
+    The gold follows: by the formulas of the old gold where its answer holds formulas, by
+    --reference solutions run in the sandbox, or by hand (--gold). The case is saved where two of
+    these agree and no rule of the manual is broken; else it stays a draft, and the reasons are
+    shown. Without any change a draft is begun. Exits with 1 where it was not saved.
+    """
+    with _annotator(suite, options) as annotator:
+        draft = annotator.book.begin(task, options["author"], base=base)
+        _change(annotator, draft, assignments, options)
+
+
+@click.command("set")
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task")
+@click.argument("case")
+@click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
+@_edit_options
+def set_cells(
+    suite: Path, task: str, case: str, assignments: tuple[str, ...], **options: Any
+) -> None:
+    """Change cells of the input of CASE: the number of a case, or the id of a draft.
+
+    A case that somebody else changes meanwhile is not overwritten: the draft is kept, and saved
+    with `set` again on the case as it is then, or as a case of its own with `add`.
+    """
+    with _annotator(suite, options) as annotator:
+        draft = (
+            annotator.book.begin(task, options["author"], replace=int(case))
+            if case.isdigit()
+            else annotator.book.draft(task, case)
+        )
+        _change(annotator, draft, assignments, options)
+
+
+def _annotator(suite: Path, options: dict[str, Any]) -> Annotator:
+    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+
+    return Annotator(suite, sandbox=options.pop("sandbox", "auto"))
+
+
+def _change(
+    annotator: Annotator, draft: Draft, assignments: Sequence[str], options: dict[str, Any]
+) -> None:
+    from judge.annotate.edit import losses  # noqa: PLC0415  `--help` needs none of it
+
+    try:
+        edits, answers = _read_edits(draft, assignments, options)
+        kept_back = losses(draft.base.input, edits)
+        draft = annotator.book.extend(draft, edits, answers)
+        wants_draft = options["only_draft"] or not (draft.edits or draft.answers)
+        references = annotator.references(draft.task_id, options["references"])
+        preview = None if wants_draft else annotator.preview(draft, references)
+    except JudgeError:
+        if not draft.edits and not draft.answers:
+            annotator.book.discard(draft)
+        raise
+    for line in kept_back:
+        click.echo(f"not kept: {line}", err=True)
+    if preview is None:
+        _say_draft(draft, options["as_json"])
+        return
+    refused = _refusals(preview)
+    saved = None
+    if not preview.problem and (options["force"] or not refused):
+        saved = annotator.save(draft, preview)
+    _show(draft, preview, saved, refused, as_json=options["as_json"])
+    if saved is None:
+        click.get_current_context().exit(1)
+
+
+def _read_edits(
+    draft: Draft, assignments: Sequence[str], options: dict[str, Any]
+) -> tuple[list[Edit], list[Edit]]:
+    from judge.annotate.edits import DeleteRows, InsertRows, parse_assignment  # noqa: PLC0415
+    from judge.compare.reader import open_workbook  # noqa: PLC0415
+
+    home = open_workbook(draft.base.input).sheet_names[0]
+    edits: list[Edit] = [
+        InsertRows(*_rows(text, home)) for text in options["insert_rows"]
+    ]  # the rows first: cells are named as they stand afterwards
+    edits += [DeleteRows(*_rows(text, home)) for text in options["delete_rows"]]
+    edits += [parse_assignment(text, home) for text in assignments]
+    gold_home = open_workbook(draft.base.gold).sheet_names[0]
+    return edits, [parse_assignment(text, gold_home) for text in options["gold"]]
+
+
+def _rows(text: str, home: str) -> tuple[str, int, int]:
+    sheet, _, place = text.rpartition("!")
+    row, _, count = place.partition(":")
+    if not row.isdigit() or not (count or "1").isdigit():
+        raise UsageError(f"{text!r} is not ROW:COUNT", hint="Write for instance 5:2 or Data!5:2.")
+    return sheet.strip("'") or home, int(row), int(count or "1")
+
+
+def _refusals(preview: Preview) -> list[str]:
+    broken = [f"rule {each.rule}: {each.message}" for each in preview.findings if each.is_error]
+    return [*preview.doubts, *broken]
+
+
+def _say_draft(draft: Draft, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"draft": draft.id, "task": draft.task_id, "case": draft.number}))
+        return
+    click.echo(f"draft {draft.id} of task {draft.task_id}, to become case {draft.number}")
+
+
+def _show(
+    draft: Draft, preview: Preview, saved: SavedCase | None, refused: list[str], *, as_json: bool
+) -> None:
+    from judge.annotate.annotator import record_facts  # noqa: PLC0415
+    from judge.annotate.edits import address, content_text  # noqa: PLC0415
+
+    if as_json:
+        document = {
+            "draft": None if saved else draft.id,
+            "task": draft.task_id,
+            "case": draft.number,
+            "saved": [str(saved.input_path), str(saved.gold_path)] if saved else None,
+            "problem": preview.problem,
+            "doubts": refused,
+            **record_facts(draft, preview.proposal),
+        }
+        click.echo(json.dumps(document, ensure_ascii=False))
+        return
+    for moved in preview.proposal.moved[:SHOWN]:
+        before, after = content_text(moved.before), content_text(moved.after)
+        click.echo(f"{address(moved.ref)}: {before or '(blank)'} -> {after or '(blank)'}")
+    more = len(preview.proposal.moved) - SHOWN
+    if more > 0:
+        click.echo(f"… and {more} more cells of the answer")
+    for source in preview.proposal.sources:
+        _show_source(source)
+    for note in preview.proposal.notes:
+        click.echo(f"note: {note}", err=True)
+    for finding in preview.findings:
+        if not finding.is_error:
+            click.echo(f"note: rule {finding.rule}: {finding.message}", err=True)
+    if saved is not None:
+        click.echo(f"saved: {saved.input_path.name}, {saved.gold_path.name}")
+        return
+    for line in [preview.problem] if preview.problem else refused:
+        click.echo(f"not saved: {line}", err=True)
+    click.echo(
+        f"draft {draft.id} is kept; go on with `judge annotate set SUITE {draft.task_id} "
+        f"{draft.id} …`" + ("" if preview.problem else ", or save it as it is with --force"),
+        err=True,
+    )
+
+
+def _show_source(source: Source) -> None:
+    from judge.compare.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
+
+    if source.agrees:
+        click.echo(f"{source.name}: agrees with the gold")
+    elif source.agrees is None:
+        click.echo(f"{source.name}: says nothing ({source.problem})")
+    else:
+        click.echo(f"{source.name}: says something else")
+        for line in difference_lines(source.comparison, SHOWN):
+            click.echo(f"    {line}")
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task", required=False)
+def drafts(suite: Path, task: str | None) -> None:
+    """Show what is being worked on in SUITE, or in one TASK of it."""
+    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
+    from judge.annotate.edits import describe  # noqa: PLC0415
+
+    for draft in Casebook(suite).drafts(task):
+        aim = "replaces case" if draft.replaces else "becomes case"
+        click.echo(f"{draft.task_id}\t{draft.id}\t{draft.author}\t{aim} {draft.number}")
+        for edit in (*draft.edits, *draft.answers):
+            click.echo(f"    {describe(edit)}")
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task")
+@click.argument("draft")
+def discard(suite: Path, task: str, draft: str) -> None:
+    """End a DRAFT without saving it; its number becomes free."""
+    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
+
+    book = Casebook(suite)
+    book.discard(book.draft(task, draft))
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON on stdout.")
+def log(suite: Path, task: str | None, as_json: bool) -> None:
+    """Show who saved what in SUITE, and which cells of the answer moved."""
+    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
+
+    records = Casebook(suite).records(task)
+    if as_json:
+        click.echo(json.dumps(records, ensure_ascii=False))
+        return
+    for record in records:
+        changed, moved = record.get("changed", ()), record.get("moved", ())
+        click.echo(
+            f"{record['time']}\t{record['author']}\ttask {record['task']}, case {record['case']}\t"
+            f"{record.get('kind', '')}\t{len(changed)} cells changed, {len(moved)} of the answer "
+            f"moved; gold: {', '.join(record.get('gold_by', ()))}"
+        )
+        for cell in changed[:SHOWN]:
+            click.echo(f"    {cell}")

@@ -1,0 +1,81 @@
+"""``judge annotate check``: hold the cases of a suite against the rules of the manual."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.options import sandbox_option
+from judge.errors import SuiteError
+
+if TYPE_CHECKING:
+    from judge.annotate.rules import Finding
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+@click.option("--summary", is_flag=True, help="Print only how many tasks break which rule.")
+@sandbox_option
+def check(suite: Path, task: str | None, as_json: bool, summary: bool, sandbox: str) -> None:
+    """Hold the cases of SUITE, or of one TASK, against the rules of the annotation manual.
+
+    Exits with 3 where a rule is broken; what only has to be looked at (structure, leftover answers,
+    data far from A1) does not count for that.
+    """
+    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+
+    with Annotator(suite, sandbox=sandbox) as annotator:
+        ids = [task] if task else [each.id for each in annotator.book.suite.tasks]
+        findings = [finding for each in ids for finding in annotator.check(each)]
+    if as_json:
+        click.echo(json.dumps([_as_json(each) for each in findings], ensure_ascii=False))
+    else:
+        if not summary:
+            _list(findings)
+        _summarise(findings, len(ids))
+    broken = [each for each in findings if each.is_error]
+    if broken:
+        tasks = len({each.task_id for each in broken})
+        raise SuiteError(f"{tasks} of {len(ids)} tasks break a rule of the manual")
+
+
+def _as_json(finding: Finding) -> dict[str, object]:
+    return {
+        "task": finding.task_id,
+        "case": finding.case,
+        "rule": finding.rule,
+        "error": finding.is_error,
+        "message": finding.message,
+    }
+
+
+def _list(findings: Sequence[Finding]) -> None:
+    for each in findings:
+        mark = "error" if each.is_error else "look"
+        click.echo(f"{mark}\ttask {each.task_id}, case {each.case}\t{each.rule}\t{each.message}")
+
+
+def _summarise(findings: Sequence[Finding], total: int) -> None:
+    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
+    from rich.table import Table  # noqa: PLC0415
+
+    from judge.annotate.rules import RULES  # noqa: PLC0415
+
+    cases = Counter(each.rule for each in findings)
+    tasks = Counter(rule for rule, _ in {(each.rule, each.task_id) for each in findings})
+    table = Table()
+    for heading in ("rule", "asks that", "tasks that break it", "findings"):
+        table.add_column(heading)
+    for rule, asks in RULES.items():
+        table.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
+    console = Console()
+    console.print(table)
+    whole = total - len({each.task_id for each in findings})
+    console.print(f"{total} tasks, {whole} without any finding")
