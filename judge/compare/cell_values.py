@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from typing import NoReturn
 
 from judge.compare.cell import CellValue, ErrorValue
-from judge.compare.dates import from_iso8601, from_serial
+from judge.compare.dates import from_iso8601, from_serial, from_whole_serials
 from judge.compare.number_formats import NumberFormats
 
 _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
@@ -47,6 +48,15 @@ class ValueReader:
             except (OverflowError, ValueError):
                 return _DATE_OUT_OF_RANGE
         return number
+
+    def days(self, texts: list[str], style: int) -> list[dt.datetime] | None:
+        """The dates of many cells of one format at once; None where not all are plain days."""
+        if style in self._elapsed:
+            return None
+        try:
+            return from_whole_serials([*map(int, texts)], date_1904=self._date_1904)
+        except (OverflowError, ValueError):
+            return None
 
     def typed(self, kind: str, text: str) -> CellValue:
         """The value of a cell of another type than ``n``, ``s`` and ``inlineStr``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import re
+from collections.abc import Sequence
 
 EPOCH_1900 = dt.datetime(1899, 12, 30)  # noqa: DTZ001 - spreadsheet dates have no time zone
 EPOCH_1904 = dt.datetime(1904, 1, 1)  # noqa: DTZ001
@@ -77,6 +78,18 @@ def from_serial(
     if 0 < serial < 60 and not date_1904:
         day += 1
     return epoch + dt.timedelta(days=day) + of_day
+
+
+def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> list[dt.datetime]:
+    """The dates of many whole serial numbers from 60 on, as :func:`from_serial` gives them.
+
+    Raises:
+        OverflowError, ValueError: a serial is below 60, or outside the range of dates.
+    """
+    if min(serials) < 60:
+        raise ValueError("days before March 1900 need a closer look")
+    epoch = EPOCH_1904 if date_1904 else EPOCH_1900
+    return [*map(dt.datetime.fromordinal, map(epoch.toordinal().__add__, serials))]
 
 
 def from_iso8601(text: str) -> dt.datetime | dt.date | dt.time | dt.timedelta:

@@ -15,6 +15,9 @@ from judge.compare.value import classify
 
 PROFILE_NAME = "official"
 
+_ENDS_OF_NAN = {"n", "N", *filter(str.isspace, map(chr, range(0x3001)))}
+_HUGE = 1 << 1000  # near to where whole numbers are too large for a float
+
 
 def officially_equal(
     position: str,
@@ -188,10 +191,10 @@ def _with_nan(
     expected: Mapping[int, CellValue], actual: Mapping[int, CellValue], differing: list[int]
 ) -> set[int]:
     """Adds the cells that hold the same value, which the script does not take for equal."""
-    return {*differing} | {
+    odd = [
         key
         for key, value in expected.items()
-        if (isinstance(value, str) and value.strip()[-3:].lower() == "nan")
-        or (isinstance(value, int) and value.bit_length() > 1000)
-        if not official_agree(value, actual.get(key))
-    }
+        if (value.__class__ is str and value[-1:] in _ENDS_OF_NAN)
+        or (value.__class__ is int and not -_HUGE < value < _HUGE)
+    ]
+    return {*differing} | {key for key in odd if not official_agree(expected[key], actual.get(key))}

@@ -4,12 +4,15 @@ A cell in its usual spelling (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the li
 and reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are
 only taken if every wanted cell among them is spelled in one of the known ways, and if no comment,
 CDATA section or processing instruction stands between them. All others are left to the parser.
+
+Of large ranges, rows that all look alike are taken first, whole rows at a time
+(:mod:`judge.compare.row_shapes`); what remains is read cell by cell.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -32,6 +35,7 @@ from judge.compare.raw_formula import (
     RawFormula,
     unescape,
 )
+from judge.compare.row_shapes import RowShapes, ShapeCell, Taken
 from judge.compare.sheet_cells import SheetCells
 
 _CELL = (
@@ -44,6 +48,8 @@ _CELL = (
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
 _MOST_NAMED_COLUMNS = 64
 _FEWEST_ROWS = 1000
+_FEWEST_CHARS = 50_000
+_MOST_DATES = 100_000
 
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 
@@ -84,6 +90,21 @@ class _Columns(dict[str, int]):
         return number
 
 
+class _Dates(dict[str, CellValue]):
+    """Text of a number -> the date that it is under one cell format."""
+
+    def __init__(self, read: Callable[[str, int], CellValue], style: int) -> None:
+        super().__init__()
+        self._read = read
+        self._style = style
+
+    def __missing__(self, text: str) -> CellValue:
+        value = self._read(text, self._style)
+        if len(self) < _MOST_DATES:
+            self[text] = value
+        return value
+
+
 class PlainRows:
     """Reads rows of a worksheet that are spelled as usual.
 
@@ -91,7 +112,8 @@ class PlainRows:
         windows: the rectangles whose cells are kept; at least one.
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
-        blanks: keep stored cells without value and formula too.
+        blanks: keep stored cells without value and formula too, and all cell formats; without it
+            those of formulas alone are kept.
     """
 
     def __init__(
@@ -111,11 +133,13 @@ class PlainRows:
         self._last_row = max(each.max_row for each in windows)
         self._first_column = min(each.min_column for each in windows)
         self._last_column = max(each.max_column for each in windows)
-        self._start, self._cell = _patterns(_columns_pattern(windows))
+        start, self._cell, read_cell = _patterns(_columns_pattern(windows))
+        self._shapes = RowShapes(read_cell, start)
+        self._chars = 0
         self._rows = _Rows(max(1, self._first_row), min(MAX_ROW, self._last_row))
         self._columns = _Columns()
         self._kinds: dict[str, tuple[int, int, str]] = {}
-        self._dates: dict[tuple[int, str], CellValue] = {}
+        self._dates: dict[int, _Dates] = {}
 
     def take(self, rows: str, cells: SheetCells) -> int | None:
         """Adds the wanted cells of some rows to those that were read.
@@ -129,32 +153,125 @@ class PlainRows:
             How many characters of texts and formulas were kept; None where the rows must be left
             to the parser, and then nothing was added.
         """
-        if rows.count("<c") != rows.count('<c r="') or "\r" in rows:
+        if "\r" in rows:
             return None
         entities = "&" in rows
         if entities and UNUSUAL_ENTITY.search(rows) is not None:
             return None
-        found = self._cell.findall(rows)
-        if len(found) != len(self._start.findall(rows)):
-            return None
         read = SheetCells()
         try:
-            kept = self._read(found, read, entities=entities)
+            kept = self._take_alike(rows, read, entities=entities)
+            if kept is None:
+                read = SheetCells()
+                kept = self._read(rows, read)
         except (_UnusualError, ValueError):
             return None
-        cells.values.update(read.values)
-        cells.styles.update(read.styles)
-        cells.formulas.update(read.formulas)
-        cells.strings.update(read.strings)
+        cells.add(read)
+        self._chars += len(rows)
         return kept
 
-    def _read(self, found: list[tuple[str, ...]], read: SheetCells, *, entities: bool) -> int:
+    # -- rows that look alike --------------------------------------------------------------------
+
+    def _take_alike(self, rows: str, read: SheetCells, *, entities: bool) -> int | None:
+        """Reads the rows that look like others at once, and the rest cell by cell.
+
+        Returns:
+            How many characters were kept; None where everything is to be read cell by cell.
+        """
+        # Learning how rows look costs more than it saves before there are many of them.
+        if self._several or self._chars < _FEWEST_CHARS:
+            return None
+        rest, taken = self._shapes.take(rows)
+        if not taken:
+            return None
+        kept = cells = 0
+        for each in taken:
+            more_kept, more_cells = self._read_alike(each, read, entities=entities)
+            kept += more_kept
+            cells += more_cells
+        known = read.values.keys() | read.strings.keys()
+        if len(known) != cells:
+            return None  # an address stands twice
+        others = SheetCells()
+        kept += self._read(rest, others)
+        if not known.isdisjoint(others.values) or not known.isdisjoint(others.strings):
+            return None
+        read.add(others)
+        return kept
+
+    def _read_alike(self, taken: Taken, read: SheetCells, *, entities: bool) -> tuple[int, int]:
+        """Reads rows of one shape; returns how many characters and cells were kept."""
+        numbers = [*map(int, taken.digits)]
+        if min(numbers) < max(1, self._first_row) or max(numbers) > min(MAX_ROW, self._last_row):
+            raise _UnusualError  # a cell whose address is not that of its row
+        rows = [*map((1 << COLUMN_BITS).__mul__, numbers)]
+        kept = cells = 0
+        texts = iter(taken.texts)
+        for cell in taken.shape:
+            values = next(texts) if cell.value else None
+            column = self._columns[cell.letters]
+            if not self._first_column <= column <= self._last_column:
+                continue
+            if values is None and not self._blanks:
+                continue
+            cells += len(rows)
+            keys = map(column.__or__, rows)
+            kind, style, named = self._kinds.get(cell.attributes) or self._learn(cell.attributes)
+            if style and self._blanks:
+                read.styles.update(dict.fromkeys(map(column.__or__, rows), style))
+            if values is None:
+                read.values.update(dict.fromkeys(keys))
+                continue
+            if kind is _SHARED and cell.value == "v":
+                read.strings.update(zip(keys, map(int, values), strict=True))
+                continue
+            if entities:
+                values = [*map(unescape, values)]
+            if kind is _INLINE or kind is _OTHER:
+                kept += sum(map(len, values))
+            read.values.update(
+                zip(keys, self._values(values, cell, kind, style, named), strict=True)
+            )
+        return kept, cells
+
+    def _values(
+        self, texts: list[str], cell: ShapeCell, kind: int, style: int, named: str
+    ) -> Iterable[CellValue]:
+        """The values of the cells of one column."""
+        if (kind is _INLINE) is (cell.value == "v"):
+            # A type that says where the value stands, which then does not stand there.
+            return [None] * len(texts)
+        if kind is _INLINE:
+            return texts
+        if kind is _NUMBER:
+            try:
+                return [*map(int, texts)]
+            except ValueError:
+                return map(_number, texts)
+        if kind is _DATE:
+            return self._reader.days(texts, style) or map(self._dates_of(style).__getitem__, texts)
+        return [self._reader.typed(named, text) for text in texts]
+
+    def _dates_of(self, style: int) -> _Dates:
+        known = self._dates.get(style)
+        if known is None:
+            known = self._dates[style] = _Dates(self._reader.number, style)
+        return known
+
+    # -- cell by cell ----------------------------------------------------------------------------
+
+    def _read(self, text_of_rows: str, read: SheetCells) -> int:
+        if text_of_rows.count("<c") != text_of_rows.count('<c r="'):
+            raise _UnusualError
+        found: list[tuple[str, ...]] = self._cell.findall(text_of_rows)
         rows, columns, kinds = self._rows, self._columns, self._kinds
-        values, styles, blanks = read.values, read.styles, self._blanks
+        values, strings, blanks = read.values, read.strings, self._blanks
         several, first, last = self._several, self._first_column, self._last_column
         kept = 0
         for letters, digits, attributes, formula, text, inline in found:
-            if not (text or formula or inline or blanks):
+            if not (text or formula or inline or (blanks and letters)):
+                if not letters:
+                    raise _UnusualError
                 continue
             column = columns[letters]
             if not first <= column <= last:
@@ -162,50 +279,42 @@ class PlainRows:
             key = rows[digits] | column
             if several and not self._is_wanted(key):
                 continue
-            kind, style, named = kinds.get(attributes) or self._learn(attributes)
-            if style:
-                styles[key] = style
-            if formula:
-                cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
-                read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
-                kept += len(formula)
+            kind, style, _ = known = kinds.get(attributes) or self._learn(attributes)
+            if formula or (blanks and style):
+                kept += self._keep_formula(key, known, formula, text, read)
             if kind is _NUMBER and text:
                 values[key] = (
                     float(text) if "." in text or "E" in text or "e" in text else int(text)
                 )
+            elif kind is _SHARED and text:
+                strings[key] = int(text)
+            elif kind is _DATE and text:
+                values[key] = self._dates_of(style)[text]
             else:
-                content = unescape(text) if entities else text
-                kept += self._keep_other(key, kind, style, named, content, inline, read)
+                kept += len(text) + len(inline)
+                values[key] = self._other(known, text, inline)
+        if strings and not strings.keys().isdisjoint(values):
+            raise _UnusualError  # an address stands twice
         return kept
 
-    def _keep_other(
-        self,
-        key: int,
-        kind: int,
-        style: int,
-        named: str,
-        text: str,
-        inline: str,
-        read: SheetCells,
+    def _keep_formula(
+        self, key: int, known: tuple[int, int, str], formula: str, text: str, read: SheetCells
     ) -> int:
-        """Keeps a value that is no plain number; returns how many characters were kept."""
+        """Keeps the formula and the format of a cell; returns how many characters were kept."""
+        _, style, named = known
+        if style:
+            read.styles[key] = style
+        if formula:
+            cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
+            read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
+        return len(formula)
+
+    def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
+        """The value of a cell that holds no number and no shared string."""
+        kind, _, named = known
         if kind is _INLINE:
-            read.values[key] = unescape(inline.partition(">")[2]) if inline else None
-            return len(inline)
-        if not text:
-            read.values[key] = None
-        elif kind is _SHARED:
-            read.strings[key] = self._reader.integer(text)
-            read.values[key] = None
-        elif kind is _DATE:
-            known = self._dates.get((style, text))
-            if known is None:
-                known = self._dates[style, text] = self._reader.number(text, style)
-            read.values[key] = known
-        else:
-            read.values[key] = self._reader.typed(named, text)
-            return len(text)
-        return 0
+            return unescape(inline.partition(">")[2]) if inline else None
+        return self._reader.typed(named, unescape(text)) if text else None
 
     def _is_wanted(self, key: int) -> bool:
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
@@ -225,6 +334,10 @@ class PlainRows:
         return known
 
 
+def _number(text: str) -> int | float:
+    return float(text) if "." in text or "E" in text or "e" in text else int(text)
+
+
 def _columns_pattern(windows: Sequence[Window]) -> str:
     """A regular expression for the letters of the columns that are looked at."""
     rows = sum(each.max_row - each.min_row + 1 for each in windows)
@@ -240,7 +353,13 @@ def _columns_pattern(windows: Sequence[Window]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Expressions for the start of a cell that is looked at, and for the whole of it."""
-    start = re.compile(f'<c r="(?:{columns}[0-9]|[^A-Z])')
-    return start, re.compile(_CELL.replace("{columns}", columns))
+def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Expressions for the cells that are looked at.
+
+    Returns:
+        One that finds where such a cell begins; one that finds all of them, with empty groups for
+        those in an unusual spelling; and one that reads a cell in a usual spelling.
+    """
+    start = f'<c r="(?:{columns}[0-9]|[^A-Z])'
+    cell = _CELL.replace("{columns}", columns)
+    return re.compile(start), re.compile(f"(?:{cell}|{start})"), re.compile(cell)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
+from operator import is_not, ne, or_
 
 from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
 from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
@@ -221,23 +223,31 @@ def differing_keys(
     ignore_extra: bool = False,
 ) -> list[int]:
     """Keys of the cells that do not agree, in no order; cells that neither side stores do."""
-    differing = []
-    for key, value in expected.items():
-        other = actual.get(key)
-        if (
-            value is not other
-            and not (type(value) is type(other) and value == other)
-            and not agree(value, other)
-        ):
-            differing.append(key)
+    differing = [
+        key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
+    ]
     if ignore_extra:
         return [key for key in differing if expected[key] not in {None, ""}]
-    differing.extend(
-        key
-        for key, value in actual.items()
-        if value is not None and key not in expected and not agree(None, value)
-    )
+    if actual.keys() != expected.keys():
+        differing.extend(
+            key
+            for key in actual.keys() - expected.keys()
+            if (value := actual[key]) is not None and not agree(None, value)
+        )
     return differing
+
+
+def unequal_keys(
+    expected: Mapping[int, CellValue], actual: Mapping[int, CellValue]
+) -> Iterable[int]:
+    """Keys of the expected cells that are not simply equal in type and value."""
+    if expected is actual:
+        return ()
+    # Most cells are equal: finding those that are not is left to loops that run outside of Python.
+    others = [*map(actual.get, expected)]
+    unequal = map(ne, expected.values(), others)
+    retyped = map(is_not, map(type, expected.values()), map(type, others))
+    return compress(expected, map(or_, unequal, retyped))
 
 
 def _place(key: int) -> tuple[int, int]:

@@ -76,13 +76,16 @@ class Sheet:
         )
         if read.strings:
             known = self._strings.load(read.strings.values())
-            for key, index in read.strings.items():
-                read.values[key] = known[index]
+            read.values.update(
+                zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
+            )
+            read.strings.clear()
         _clear_covered(read, self._package.budget.limits.cells)
-        self._cells.values.update(read.values)
-        self._cells.styles.update(read.styles)
-        self._cells.formulas.update(read.formulas)
-        self._cells.tail = read.tail
+        if self._loaded:
+            self._cells.add(read)
+            self._cells.tail = read.tail
+        else:
+            self._cells = read
         self._loaded.extend(wanted)
         if blanks:
             self._loaded_blanks.extend(wanted)

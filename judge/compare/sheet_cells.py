@@ -23,10 +23,11 @@ class SheetCells:
     """What was read of a worksheet.
 
     Attributes:
-        values: stored cells by key, in file order; blank ones only where they were asked for.
-        styles: index of the cell format of those that have another than the first, by key.
+        values: stored cells by key; blank ones only where they were asked for.
+        styles: index of the cell format of those that have another than the first, by key; where
+            blank cells were not asked for, maybe of formulas alone.
         formulas: formulas by key.
-        strings: cells whose value is still to be found -> index into the shared strings.
+        strings: cells that are not among the values yet -> index into the shared strings.
         tail: what stands behind the rows.
     """
 
@@ -35,6 +36,24 @@ class SheetCells:
     formulas: dict[int, RawFormula] = field(default_factory=dict)
     strings: dict[int, int] = field(default_factory=dict)
     tail: SheetTail = field(default_factory=SheetTail)
+
+    def add(self, other: SheetCells) -> None:
+        """Adds what was read elsewhere of the same worksheet."""
+        if self.strings:
+            for key in other.values.keys() & self.strings.keys():
+                del self.strings[key]
+        if other.strings:
+            for key in self.values.keys() & other.strings.keys():
+                del self.values[key]
+        self.values.update(other.values)
+        self.styles.update(other.styles)
+        self.formulas.update(other.formulas)
+        self.strings.update(other.strings)
+
+    @property
+    def size(self) -> int:
+        """How many cells are kept."""
+        return len(self.values) + len(self.strings)
 
 
 class CellCollector:
@@ -120,6 +139,18 @@ class CellCollector:
         parser.EndElementHandler = self._end_other
         parser.CharacterDataHandler = self._text.append
 
+    def finish(self) -> SheetCells:
+        """Hands over what was read.
+
+        The parser points back to its handlers, and so would keep the cells in memory for as long
+        as Python takes to notice; what is handed over is therefore forgotten here.
+        """
+        cells = self.cells
+        self.cells = SheetCells()
+        self._values, self._styles = self.cells.values, self.cells.styles
+        self._tail = TailCollector(self.cells.tail, self._part)
+        return cells
+
     def _set_prefix(self, prefix: str) -> None:
         self._row_tag = f"{prefix}row"
         self._cell_tag = f"{prefix}c"
@@ -135,7 +166,7 @@ class CellCollector:
         Raises:
             WorkbookError: the text is too long, or there are too many cells.
         """
-        kept = len(self.cells.values) + self.cells.tail.size
+        kept = self.cells.size + self.cells.tail.size
         budget.take_cells(kept - self._kept)
         self._kept = kept
         budget.take_chars(self.kept_chars)
@@ -307,11 +338,14 @@ class CellCollector:
             self._values[key] = self._reader.number(text, style) if text else None
         elif kind == "s" and text:
             self.cells.strings[key] = self._reader.integer(text)
-            self._values[key] = None
+            self._values.pop(key, None)
+            return
         elif kind == "inlineStr":
             self._values[key] = self._inline_text()
         else:
             self._values[key] = self._reader.typed(kind, text) if text else None
+        # Where an address stands twice, the last cell counts.
+        self.cells.strings.pop(key, None)
 
     def _style_number(self, text: str) -> int:
         number = self._style_numbers.get(text)

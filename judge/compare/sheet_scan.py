@@ -27,6 +27,7 @@ _ROOT = re.compile(
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
 _ROW_NUMBER = re.compile(rb"""\sr\s*=\s*["'](\d+)["']""")
 _NUMBERED_ROW = re.compile(rb'<row r="([0-9]+)"')
+_ROW_START = re.compile(rb'<row(?: r="([0-9]+)")?')
 _READABLE = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
 _LONGEST_HEAD_BYTES = 4 << 20
 _LONGEST_ROW_BYTES = 4 << 20
@@ -113,7 +114,7 @@ class _Scanner:
             check_token(parser, fed, self._part, budget.limits)
             collector.check(budget)
         feed(parser, b"", self._part, final=True)
-        return collector.cells
+        return collector.finish()
 
     # -- parsing what is wanted ------------------------------------------------------------------
 
@@ -129,14 +130,14 @@ class _Scanner:
         element, _, behind = rest.partition(b">")
         if element.endswith(b"/"):
             self._parse_tail(chunks, behind, root, prefix, collector)
-            return collector.cells
+            return collector.finish()
         first_row = min((each.min_row for each in self._windows), default=1)
         if first_row > 1:
             rest, collector.row = self._skip_rows_above(chunks, rest, prefix, first_row)
         rest = self._read_rows(chunks, rest, root, prefix, collector)
         tail = self._skip_rows_below(chunks, rest, prefix)
         self._parse_tail(chunks, tail, root, prefix, collector)
-        return collector.cells
+        return collector.finish()
 
     def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
         """The root's start tag, its prefix, and the bytes from the start of ``sheetData``."""
@@ -215,7 +216,7 @@ class _Scanner:
             self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks
         )
         while True:
-            if b"<!" in pending or b"<?" in pending or len(pending) > _LONGEST_ROW_BYTES:
+            if _holds_more_than_tags(pending) or len(pending) > _LONGEST_ROW_BYTES:
                 return self._parse_rows(chunks, pending, opening, prefix, collector)
             end = pending.find(b"</sheetData")
             cut = end if end >= 0 else pending.rfind(b"<row")
@@ -236,8 +237,8 @@ class _Scanner:
     ) -> bytes | None:
         """Reads complete rows; returns those behind the last wanted one, or None without any."""
         left = None
-        numbered = rows.count(b"<row") == rows.count(b'<row r="')
-        last = _last_number(rows, b'<row r="') if numbered else None
+        numbers = _ROW_START.findall(rows)
+        last = int(numbers[-1]) if numbers and b"" not in numbers else None
         if last is not None and last > self._last_row:
             for match in _NUMBERED_ROW.finditer(rows):
                 if int(match[1]) > self._last_row:
@@ -339,8 +340,14 @@ class _Scanner:
 
 
 def _check_skippable(passed_over: bytes) -> None:
-    if b"<!" in passed_over or b"<?" in passed_over:
+    if _holds_more_than_tags(passed_over):
         raise _NotSkippableError
+
+
+def _holds_more_than_tags(data: bytes) -> bool:
+    """Whether a comment, a CDATA section or a processing instruction begins among the bytes."""
+    # The second characters are rare, and single ones are found many times as fast as pairs.
+    return (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data)
 
 
 def _last_number(pending: bytes, numbered: bytes) -> int | None:
