@@ -1,0 +1,167 @@
+"""Numbers as a page shows them, each with its place in the JSON form of the report.
+
+A template cannot print a number of a run by itself: it names a place of the document, and gets the
+number that stands there. So a page cannot say anything else than the JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+MIB = 1 << 20
+KIB = 1 << 10
+DASH = "\u2013"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a number is shown.
+
+    Attributes:
+        factor: what it is multiplied with.
+        digits: digits after the point.
+        unit: what stands behind it, if anything.
+        grouped: whether thousands stand apart.
+    """
+
+    factor: float = 1
+    digits: int = 0
+    unit: str = ""
+    grouped: bool = True
+
+    def text(self, value: float) -> str:
+        """The number as text."""
+        return f"{value * self.factor:{',' if self.grouped else ''}.{self.digits}f}"
+
+
+def shown_as(value: float, style: str) -> Shown:
+    """How a number of some kind is shown.
+
+    Args:
+        value: the number.
+        style: ``count``, ``percent`` (of a share), ``share`` (with one digit),
+            ``whole_percent``, ``seconds``,
+            ``bytes``, ``usd``, ``p``, ``name`` (a number that only names something) or ``plain``.
+    """
+    match style:
+        case "count":
+            return Shown()
+        case "percent":
+            return Shown(factor=100, digits=2, unit="%")
+        case "share":
+            return Shown(factor=100, digits=1)
+        case "whole_percent":
+            return Shown(factor=100, unit="%")
+        case "seconds":
+            return Shown(digits=_digits(value, 3), unit="s")
+        case "bytes":
+            factor, unit = (1 / MIB, "MiB") if value >= MIB else (1 / KIB, "KiB")
+            return Shown(factor, 1, unit)
+        case "usd":
+            return Shown(digits=max(2, _digits(value, 2)), unit="US$")
+        case "name":
+            return Shown(grouped=False)
+        case "p":
+            return Shown(digits=_digits(value, 2) if value else 0)
+        case _:
+            return Shown(digits=0 if float(value).is_integer() else _digits(value, 3))
+
+
+def _digits(value: float, significant: int) -> int:
+    """Digits after the point that show so many significant ones."""
+    if not value:
+        return 0
+    return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))
+
+
+class Figures:
+    """The numbers of one document.
+
+    Args:
+        document: the JSON form of a report.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self._document = document
+
+    def at(self, pointer: str) -> Any:
+        """What stands at a place, named by a JSON pointer (RFC 6901).
+
+        Raises:
+            LookupError: there is no such place.
+        """
+        found = self._document
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            found = found[name] if isinstance(found, Mapping) else found[int(name)]
+        return found
+
+    def number(self, pointer: str, style: str = "count", *, unit: bool = True) -> Markup:
+        """The number at a place as markup; a dash where it is null."""
+        value = self.at(pointer)
+        if value is None:
+            return Markup('<span class="none" data-at="{}">{}</span>').format(pointer, DASH)
+        shown = shown_as(value, style)
+        markup = Markup(
+            '<data data-at="{}" data-factor="{}" data-digits="{}" value="{}">{}</data>'
+        ).format(pointer, repr(shown.factor), shown.digits, repr(value), shown.text(value))
+        if unit and shown.unit:
+            markup += Markup(' <span class="unit">{}</span>').format(shown.unit)
+        return markup
+
+    def interval(self, pointer: str, style: str = "percent") -> Markup:
+        """The interval of the estimate at a place; nothing where it has none."""
+        if self.at(f"{pointer}/low") is None:
+            return Markup()
+        return Markup('<span class="ci">{}{}{}</span>').format(
+            self.number(f"{pointer}/low", style, unit=False),
+            DASH,
+            self.number(f"{pointer}/high", style, unit=False),
+        )
+
+    def estimate(self, pointer: str, style: str = "percent") -> Markup:
+        """The estimate at a place with its interval, without unit."""
+        return self.number(f"{pointer}/value", style, unit=False) + self.interval(pointer, style)
+
+
+def pointer_part(name: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+_UNSEEN = {
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0xAD,
+    0x61C,
+    0x180E,
+    *range(0x200B, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    0xFEFF,
+    *range(0xFFF9, 0xFFFC),
+    *range(0xD800, 0xE000),
+}
+
+
+def visible(text: object) -> Markup:
+    """A text that nobody vouches for, with characters that would not be seen shown by name."""
+    pieces: list[str] = []
+    plain: list[str] = []
+    for character in str(text):
+        code = ord(character)
+        if code not in _UNSEEN:
+            plain.append(character)
+            continue
+        pieces.append(str(escape("".join(plain))))
+        plain.clear()
+        name = f"U+{code:04X}"
+        shown = chr(0x2400 + code) if code < 0x20 else name
+        pieces.append(f'<span class="unseen" title="{name}">{shown}</span>')
+    pieces.append(str(escape("".join(plain))))
+    return Markup("".join(pieces))  # noqa: S704 - every piece is escaped above

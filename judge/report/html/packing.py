@@ -1,0 +1,60 @@
+"""Data as text that a page can carry: deflated, then base64."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from judge.report.grid_window import GridBounds
+
+PAGES_BYTES = 26_000_000
+"""What the task pages of a report may take together, so that the whole stays below 30 MB."""
+
+LADDER = (
+    GridBounds(),
+    GridBounds(cells=30_000, columns=60, text_chars=4_000),
+    GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
+    GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
+)
+"""Bounds of the grids, from all that is wanted down to what always fits."""
+
+
+def pack(document: Any) -> str:
+    """A JSON document, deflated, as base64."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+
+
+def pack_all(
+    count: int, make: Callable[[int, GridBounds], Any], limit: int = PAGES_BYTES
+) -> list[str]:
+    """Packs all task pages into a number of bytes.
+
+    The largest pages are made again with closer bounds until all of them fit.
+
+    Args:
+        count: how many pages there are.
+        make: gives a page by its number, made within some bounds.
+        limit: bytes for all of them.
+    """
+    packed = [pack(make(number, LADDER[0])) for number in range(count)]
+    for bounds in LADDER[1:]:
+        for number in _too_large(packed, limit):
+            packed[number] = pack(make(number, bounds))
+    return packed
+
+
+def _too_large(packed: Sequence[str], limit: int) -> list[int]:
+    """The fewest of the largest pages whose bytes are too many, counted as if they were gone."""
+    total = sum(map(len, packed))
+    chosen = []
+    for number in sorted(range(len(packed)), key=lambda each: -len(packed[each])):
+        if total <= limit:
+            break
+        chosen.append(number)
+        # A tenth is what closer bounds leave of a page, as a rule.
+        total -= len(packed[number]) * 9 // 10
+    return chosen

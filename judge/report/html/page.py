@@ -1,0 +1,105 @@
+"""Pages as text: templates, style, script, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from markupsafe import Markup
+
+from judge import __version__
+from judge.report.html.figures import visible
+
+
+class _Templates(BaseLoader):
+    """The templates of this package, wherever it is installed."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        """The text of a template."""
+        del environment
+        if template not in TEMPLATES:
+            raise TemplateNotFound(template)
+        return asset(template), None, None
+
+
+TEMPLATES = frozenset(
+    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html", "runs.html"}
+)
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of a template, a style sheet or a script of this package."""
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+def environment() -> Environment:
+    """The environment of all pages: every text is escaped, every unknown name is an error."""
+    made = Environment(
+        loader=_Templates(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    return made
+
+
+def render_page(
+    template: str, context: Mapping[str, Any], *, scripts: tuple[str, ...], connects: bool = False
+) -> str:
+    """One page with its style and its script inside.
+
+    Args:
+        template: name of a template that extends ``page.html``.
+        context: what it is filled with.
+        scripts: scripts of this package, in order; they become one.
+        connects: whether the script may ask the server that the page came from.
+    """
+    css = asset("style.css")
+    js = "(() => {\n" + "\n".join(asset(name) for name in scripts) + "\n})();"
+    page = environment().get_template(template)
+    return page.render(
+        {
+            **context,
+            "css": Markup(css),  # noqa: S704 - ours
+            "js": Markup(js),  # noqa: S704 - ours
+            "policy": policy(css, js, connects=connects),
+            "judge_version": __version__,
+        }
+    )
+
+
+def policy(css: str, js: str, *, connects: bool) -> str:
+    """The content security policy: this style, this script, and nothing from anywhere."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": _hash(js),
+        "style-src": _hash(css),
+        "connect-src": "'self'" if connects else "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def inline_json(value: Any) -> Markup:
+    """JSON that can stand in a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - no markup is left in it

@@ -1,0 +1,197 @@
+"""The pages of single tasks, as data: what was asked, answered, run and compared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from judge.compare.comparison import DifferenceClass
+from judge.compare.render import difference_lines
+from judge.dataset.outputs import find_outputs
+from judge.errors import JudgeError
+from judge.extract import extract_code
+from judge.report.grid import MARKS, GridRules, build_grid
+from judge.report.grid_marks import UNKNOWN
+from judge.report.grid_window import GridBounds
+from judge.report.html.code import highlight
+from judge.report.load import LoadedRun, LoadedSubmission
+from judge.store import RunDirectory
+from judge.verdict import CaseResult
+
+KINDS = {
+    DifferenceClass.MISSING.value: ("M", "missing"),
+    DifferenceClass.EXTRA.value: ("E", "extra"),
+    DifferenceClass.WRONG_VALUE.value: ("W", "wrong value"),
+    DifferenceClass.NUMBER_AS_TEXT.value: ("T", "number as text"),
+    DifferenceClass.TYPE.value: ("Y", "wrong type"),
+    DifferenceClass.ERROR_VALUE.value: ("!", "error value"),
+    DifferenceClass.NOT_CALCULATED.value: ("N", "not calculated"),
+    DifferenceClass.MISSING_SHEET.value: ("S", "missing sheet"),
+    DifferenceClass.STYLE.value: ("F", "style"),
+    DifferenceClass.TOUCHED.value: ("C", "changed outside"),
+    UNKNOWN: ("?", "value not kept"),
+    "agrees": ("", "agrees"),
+}
+"""Class of difference -> the letter that stands for it where colour is not enough, and its name."""
+
+_OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
+_LONGEST_TURN = 200_000
+
+
+class TaskPages:
+    """The pages of all tasks of a run.
+
+    Args:
+        run: the run as it stands on disk.
+        document: the JSON form of its report, whose ``tasks`` are in the same order.
+    """
+
+    def __init__(self, run: LoadedRun, document: Mapping[str, Any]) -> None:
+        self._run = run
+        self._entries: Sequence[Mapping[str, Any]] = document["tasks"]
+        self._submissions = {each.key: each for each in run.submissions}
+        self._store = RunDirectory(run.path)
+        self._rules = GridRules.of_run(run.run)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def page(self, number: int, bounds: GridBounds | None = None) -> dict[str, Any]:
+        """One page.
+
+        Args:
+            number: 0-based place in the report's ``tasks``.
+            bounds: how much of the workbooks to show.
+
+        Returns:
+            A JSON object: ``at`` (JSON pointer of the entry), ``entry`` (the entry itself),
+            ``code`` (coloured pieces, or null), ``conversation`` (``role`` and ``content``),
+            ``marks`` (what a grid's cells refer to) and ``cases``, each with ``grid``,
+            ``outside`` (differences that no grid shows), ``stdout`` and ``stderr``.
+
+        Raises:
+            IndexError: there is no such page.
+        """
+        entry = self._entries[number]
+        submission = self._submissions[str(entry["task_id"]), int(entry["sample"])]
+        return {
+            "at": f"/tasks/{number}",
+            "entry": entry,
+            "code": self._code(submission),
+            "conversation": list(self._conversation(submission.record)),
+            "marks": MARKS,
+            "cases": [self._case(submission, int(case["case"]), bounds) for case in entry["cases"]],
+        }
+
+    def _case(
+        self, submission: LoadedSubmission, number: int, bounds: GridBounds | None
+    ) -> dict[str, Any]:
+        result = submission.automatic.get(number)
+        facts: Mapping[str, Any] = {} if result is None else result.run
+        outside = [] if result is None else _outside(result)
+        return {
+            "grid": self._grid(submission, number, result, bounds),
+            "outside": outside,
+            "stdout": str(facts.get("stdout") or ""),
+            "stderr": str(facts.get("stderr") or ""),
+        }
+
+    def _grid(
+        self,
+        submission: LoadedSubmission,
+        number: int,
+        result: CaseResult | None,
+        bounds: GridBounds | None,
+    ) -> dict[str, Any]:
+        task = submission.task
+        case = next((each for each in task.cases if each.number == number), None) if task else None
+        if task is None or case is None:
+            return {"blocks": [], "notes": ["the suite is not at hand: no workbook can be shown"]}
+        output, notes = self._output(submission.task_id, number, result)
+        record: Mapping[str, Any] = {} if result is None else result.comparison
+        grid = build_grid(task, case, record, output, self._rules, bounds)
+        return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
+
+    def _output(
+        self, task_id: str, number: int, result: CaseResult | None
+    ) -> tuple[bytes | None, list[str]]:
+        digest = None if result is None else result.run.get("output_sha256")
+        if not isinstance(digest, str):
+            return None, []
+        output = self._store.get_workbook(digest)
+        if output is None:
+            output = self._finished_output(task_id, number, digest)
+        if output is None:
+            return None, ["the output workbook is no longer where it was"]
+        return output, []
+
+    def _finished_output(self, task_id: str, number: int, digest: str) -> bytes | None:
+        """An output that was made elsewhere, which no run keeps a copy of."""
+        path = self._finished.get((task_id, number))
+        try:
+            data = b"" if path is None else path.read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    @cached_property
+    def _finished(self) -> Mapping[tuple[str, int], Path]:
+        folder, suite = self._run.run.get("outputs"), self._run.suite
+        if not isinstance(folder, str) or suite is None:
+            return {}
+        try:
+            return find_outputs(Path(folder), suite)
+        except (JudgeError, OSError):
+            return {}
+
+    def _code(self, submission: LoadedSubmission) -> list[tuple[str, str]] | None:
+        record = submission.record
+        text = record.get("solution", record.get("code"))
+        if not isinstance(text, str):
+            return None
+        code = extract_code(text)
+        return None if code is None else highlight(code)
+
+    # -- conversations ---------------------------------------------------------------------------
+
+    def _conversation(self, record: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+        turns = record.get("conversation")
+        if isinstance(turns, str):
+            turns = self._conversation_file(turns)
+        if not isinstance(turns, list):
+            return
+        for number, turn in enumerate(turns):
+            # The benchmark's logs hold bare texts, question and answer in turn.
+            role, content = "assistant" if number % 2 else "user", turn
+            if isinstance(turn, dict):
+                role, content = str(turn.get("role", role)), turn.get("content")
+            if content is not None:
+                text = str(content)
+                cut = text[:_LONGEST_TURN] + "…" if len(text) > _LONGEST_TURN else text
+                yield {"role": role, "content": cut}
+
+    def _conversation_file(self, name: str) -> object:
+        """The messages of a conversation that stands in a file of its own.
+
+        The name comes from a record that others may have written: it must not lead out of the
+        results directory.
+        """
+        root = self._run.path.resolve()
+        try:
+            path = (root / name).resolve()
+            if not path.is_relative_to(root) or path.suffix != ".json":
+                return None
+            document = self._store.read_document(str(path.relative_to(root)))
+        except (JudgeError, OSError, ValueError):
+            return None
+        return None if document is None else document.get("messages")
+
+
+def _outside(result: CaseResult) -> list[str]:
+    """Lines on the differences that no grid shows."""
+    comparison: Mapping[str, Any] = result.comparison
+    listed = [each for each in comparison.get("differences", ()) if each.get("kind") in _OUTSIDE]
+    return difference_lines({"differences": listed, "differing_cells": len(listed)}, 100)

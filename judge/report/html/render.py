@@ -1,0 +1,178 @@
+"""A report as one HTML file, or as a page of the server that shows many."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from judge.report.build import DEFAULT_METHOD, build_report_data
+from judge.report.files import inspect_files
+from judge.report.html.figures import Figures
+from judge.report.html.packing import PAGES_BYTES, pack_all
+from judge.report.html.page import inline_json, render_page
+from judge.report.html.pages import KINDS, TaskPages
+from judge.report.identity import identity_lines
+from judge.report.load import LoadedRun, load_run
+from judge.report.model import Method, ReportData
+from judge.report.plots import (
+    effect,
+    interval_strip,
+    share_bar,
+    time_against_size,
+    verdict_bar,
+)
+from judge.verdict import Verdict
+
+_SCRIPTS = ("base.js", "grid.js", "report.js")
+_VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
+_EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
+"""Breakdowns whose parts have an order, so that a line through them says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a page finds its neighbours, when it comes from a server.
+
+    Attributes:
+        home_url: the list of all runs.
+        pages_url: where the task pages are; the page's number is put behind it.
+    """
+
+    home_url: str
+    pages_url: str
+
+
+def render_run(
+    path: Path | str, *, dataset: str | None = None, method: Method = DEFAULT_METHOD
+) -> str:
+    """The HTML report of a results directory.
+
+    Args:
+        path: the results directory.
+        dataset: the suite; None for the one that run.json remembers.
+        method: confidence, resamples and seed of the intervals.
+
+    Returns:
+        One HTML document that needs no other file.
+
+    Raises:
+        StoreError: the directory holds no run, or records that no judge wrote.
+        SuiteError: the suite that was named is not the one that the run was made with.
+        UsageError: there is no such suite.
+    """
+    run = load_run(path, dataset)
+    return render_report(build_report_data(run, inspect_files(run), method), run)
+
+
+def render_report(data: ReportData, run: LoadedRun, *, pages_bytes: int = PAGES_BYTES) -> str:
+    """A report as one self-contained HTML document.
+
+    Args:
+        data: the report; every number of the document is one of its JSON form.
+        run: the run that it is about, for code, conversations and workbooks.
+        pages_bytes: what all task pages may take together.
+    """
+    document = json_form(data)
+    pages = TaskPages(run, document)
+    packed = pack_all(len(pages), pages.page, pages_bytes)
+    return _render(data, document, packed, None)
+
+
+def render_served(data: ReportData, document: Mapping[str, Any], served: Served) -> str:
+    """The same page for a server, which gives the task pages one by one."""
+    return _render(data, document, (), served)
+
+
+def json_form(data: ReportData) -> dict[str, Any]:
+    """The document that ``judge report --format json`` writes, as it reads back."""
+    document: dict[str, Any] = json.loads(json.dumps(data.to_json()))
+    return document
+
+
+def _render(
+    data: ReportData, document: Mapping[str, Any], packed: Sequence[str], served: Served | None
+) -> str:
+    figures = Figures(document)
+    context: dict[str, Any] = {
+        "doc": document,
+        "n": figures.number,
+        "interval": figures.interval,
+        "estimate": figures.estimate,
+        "strip": interval_strip,
+        "verdict_bar": verdict_bar,
+        "share_bar": share_bar,
+        "verdicts": _verdicts(document["phases"]),
+        "plots": _plots(document),
+        "kinds": KINDS,
+        "verdict_words": _VERDICT_WORDS,
+        "codes": [code for code in _VERDICT_WORDS if code in document["overall"]["verdicts"]],
+        "identity": [
+            (name, text, name in {"suite digest", "image"}) for name, text in identity_lines(data)
+        ],
+        "measure_style": _measure_style,
+        "measure_label": _measure_label,
+        "task_key": task_key,
+        "task_url": _task_url,
+        "packed": map(Markup, packed),
+        "kinds_json": inline_json(
+            {kind: {"letter": letter, "words": words} for kind, (letter, words) in KINDS.items()}
+        ),
+        "verdicts_json": inline_json(_VERDICT_WORDS),
+        "home_url": None if served is None else served.home_url,
+        "pages_url": None if served is None else served.pages_url,
+    }
+    return render_page("report.html", context, scripts=_SCRIPTS, connects=served is not None)
+
+
+def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The verdicts of all phases with their places in the document, accepted ones first."""
+    found = [
+        (f"/phases/{number}/verdicts/{place}", each)
+        for number, phase in enumerate(phases)
+        for place, each in enumerate(phase["verdicts"])
+    ]
+    order = list(_VERDICT_WORDS)
+    return sorted(found, key=lambda entry: order.index(entry[1]["verdict"]))
+
+
+def _plots(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
+    plots = [
+        ("Wall time of a case against the size of its input", time_against_size(document["tasks"]))
+    ]
+    for breakdown in document["breakdowns"]:
+        if breakdown["key"] in _EFFECTS and not breakdown["from_paper"]:
+            label = str(breakdown["label"])
+            plots.append(
+                (f"Scores by {label[:1].lower()}{label[1:]}", effect(breakdown["groups"], label))
+            )
+    return [(caption, plot) for caption, plot in plots if plot is not None]
+
+
+def _measure_style(key: str) -> str:
+    if key.endswith("_s"):
+        return "seconds"
+    if key.endswith("_bytes"):
+        return "bytes"
+    return "usd" if key.endswith("_usd") else "plain"
+
+
+def _measure_label(label: str) -> str:
+    """A label without its unit, which stands behind each number instead."""
+    return re.sub(r"\s*\([^)]*\)$", "", label)
+
+
+def _task_url(task: Mapping[str, Any]) -> str:
+    return f"#/task/{quote(task_key(task), safe='')}"
+
+
+def task_key(task: Mapping[str, Any]) -> str:
+    """What names a task's page in addresses: its id, and its sample where there are several."""
+    sample = int(task["sample"])
+    return f"{task['task_id']}~{sample}" if sample else str(task["task_id"])

@@ -1,0 +1,352 @@
+"use strict";
+// Routes, the list of tasks with its filter, and the page of one task.
+
+const KINDS = JSON.parse(document.getElementById("kinds").textContent);
+const VERDICTS = JSON.parse(document.getElementById("verdicts").textContent);
+const PAGES_URL = document.body.dataset.pages || null;
+
+const rows = [...document.querySelectorAll("#tasklist tr")];
+const filters = document.getElementById("filters");
+const found = document.getElementById("found");
+const views = { "": "summary", tasks: "tasks", task: "task" };
+let currentGrid = null;
+let grids = [];
+let currentTask = null;
+
+// -- numbers ------------------------------------------------------------------------------------
+
+// A number of the report as it is shown, with its place in the JSON form for whoever checks it.
+function number(at, value, { factor = 1, digits = 0, unit = "" } = {}) {
+  if (value === null || value === undefined) return h("span", { class: "none", "data-at": at }, "–");
+  const text = (value * factor).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return h("span", {}, h("data", { "data-at": at, "data-factor": String(factor), "data-digits": String(digits), value: String(value) }, text), unit ? ` ${unit}` : "");
+}
+
+const seconds = (at, value) => number(at, value, { digits: value !== null && value < 10 ? 3 : 1, unit: "s" });
+const bytes = (at, value) =>
+  value !== null && value >= 1048576
+    ? number(at, value, { factor: 1 / 1048576, digits: 1, unit: "MiB" })
+    : number(at, value, { factor: 1 / 1024, digits: 1, unit: "KiB" });
+
+function chip(code) {
+  if (code === null) return h("span", { class: "chip v-none", title: "not run" }, "–");
+  return h("span", { class: `chip v-${code}`, title: VERDICTS[code] }, code);
+}
+
+// -- the list ------------------------------------------------------------------------------------
+
+function wanted() {
+  const data = new FormData(filters);
+  return {
+    words: String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean),
+    verdict: String(data.get("verdict") || ""),
+    kind: String(data.get("kind") || ""),
+    type: String(data.get("type") || ""),
+    flag: String(data.get("flag") || ""),
+  };
+}
+
+function fits(row, want) {
+  const { verdicts, kinds, type, flags } = row.dataset;
+  if (want.verdict === "failed" ? row.dataset.failed !== "1" : want.verdict && !verdicts.split(" ").includes(want.verdict)) return false;
+  if (want.kind && !kinds.split(" ").includes(want.kind)) return false;
+  if (want.type && type !== want.type) return false;
+  if (want.flag && !flags.split(" ").includes(want.flag)) return false;
+  if (!want.words.length) return true;
+  row.text ??= row.textContent.toLowerCase();
+  return want.words.every((word) => row.text.includes(word) || verdicts.toLowerCase().split(" ").includes(word));
+}
+
+function applyFilter() {
+  const want = wanted();
+  let shown = 0;
+  for (const row of rows) {
+    row.hidden = !fits(row, want);
+    shown += row.hidden ? 0 : 1;
+  }
+  found.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
+  document.getElementById("nothing").hidden = shown > 0;
+  for (const button of document.querySelectorAll("[data-preset]")) {
+    const preset = new URLSearchParams(button.dataset.preset);
+    const same = ["verdict", "kind", "type", "flag"].every((name) => (preset.get(name) || "") === want[name]);
+    button.setAttribute("aria-pressed", String(same && !want.words.length));
+  }
+}
+
+function filterQuery() {
+  const query = new URLSearchParams();
+  for (const [name, value] of new FormData(filters)) if (value) query.set(name, value);
+  return query.toString();
+}
+
+function setFilter(query) {
+  const values = new URLSearchParams(query);
+  for (const field of filters.elements) {
+    if (field.name) field.value = values.get(field.name) || "";
+  }
+  applyFilter();
+}
+
+function filterChanged() {
+  applyFilter();
+  const query = filterQuery();
+  history.replaceState(null, "", query ? `#/tasks?${query}` : "#/tasks");
+}
+
+// -- routes --------------------------------------------------------------------------------------
+
+function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/");
+  const view = views[name] || "summary";
+  for (const id of Object.values(views)) document.getElementById(id).hidden = id !== view;
+  for (const link of document.querySelectorAll("nav a")) {
+    link.toggleAttribute("aria-current", link.dataset.view === (view === "task" ? "tasks" : view));
+  }
+  if (view === "tasks") setFilter(query);
+  if (view === "task") openTask(rest.map(decodeURIComponent).join("/"), Number(new URLSearchParams(query).get("case")) || null);
+  else currentTask = null;
+  if (view !== "summary" || name === "") scrollTo(0, 0);
+}
+
+function hashOf(key, number) {
+  return `#/task/${encodeURIComponent(key)}${number ? `?case=${number}` : ""}`;
+}
+
+// -- one task ------------------------------------------------------------------------------------
+
+async function loadPage(key) {
+  const place = rows.find((row) => row.dataset.key === key)?.dataset.page;
+  if (place === undefined) throw new Error(`the report has no task ${key}`);
+  if (PAGES_URL !== null) {
+    const answer = await fetch(`${PAGES_URL}${place}`);
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    return answer.json();
+  }
+  return inflate(document.getElementById(`page-${place}`).textContent);
+}
+
+async function openTask(key, number) {
+  const target = document.getElementById("task");
+  if (currentTask && currentTask.key === key) {
+    showCase(number);
+    return;
+  }
+  currentTask = { key };
+  target.replaceChildren(h("p", { class: "quiet" }, "…"));
+  let page;
+  try {
+    page = await loadPage(key);
+  } catch (error) {
+    target.replaceChildren(h("p", {}, `This page cannot be shown: ${error.message}`));
+    return;
+  }
+  if (currentTask.key !== key) return;
+  currentTask = { key, page };
+  target.replaceChildren(...taskPage(page));
+  document.title = `Task ${page.entry.task_id} – ${document.body.dataset.name}`;
+  showCase(number);
+}
+
+function taskPage(page) {
+  const { entry, at } = page;
+  const sample = entry.sample ? h("span", { class: "quiet" }, " sample ", integer(`${at}/sample`, entry.sample)) : "";
+  const parts = [
+    h(
+      "div",
+      { class: "tasktop" },
+      h("a", { href: `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`, title: "back to the list (u)" }, "‹ tasks"),
+      h("span", { class: "spring" }),
+      h("button", { type: "button", onclick: () => neighbour(-1), title: "previous failed task (k)" }, "‹ failed"),
+      h("button", { type: "button", onclick: () => neighbour(1), title: "next failed task (j)" }, "failed ›"),
+    ),
+    h("h1", {}, "Task ", ...visible(entry.task_id), sample),
+    h(
+      "p",
+      { class: "lead" },
+      entry.instruction_type,
+      " · soft ",
+      percent(`${at}/soft_restriction`, entry.soft_restriction),
+      " · hard ",
+      percent(`${at}/hard_restriction`, entry.hard_restriction),
+      entry.official_disagrees ? h("span", { class: "flag" }, "official and standard disagree") : "",
+    ),
+    h("p", { class: "instruction" }, ...(entry.instruction === null ? [h("span", { class: "quiet" }, "The suite is not at hand: its instruction cannot be shown.")] : visible(entry.instruction, { lines: true }))),
+  ];
+  if (entry.answer_position !== null) {
+    parts.push(h("p", {}, h("span", { class: "quiet" }, "Answer position "), h("code", {}, ...visible(entry.answer_position))));
+  }
+  const tabs = entry.cases.map((each) =>
+    h("a", { class: "tab", role: "tab", href: hashOf(currentTask.key, each.case), "data-case": String(each.case) }, `Case ${each.case} `, chip(each.verdict)),
+  );
+  parts.push(h("div", { class: "tabs cases", role: "tablist", "aria-label": "test cases" }, ...tabs), h("div", { id: "case" }));
+  parts.push(codePart(page), conversationPart(page));
+  return parts;
+}
+
+const percent = (at, value) => number(at, value, { factor: 100, digits: 2, unit: "%" });
+const integer = (at, value) => number(at, value);
+
+function codePart({ code }) {
+  if (code === null) return h("details", { open: true }, h("summary", {}, "Code"), h("p", { class: "quiet" }, "There is none."));
+  const lines = h("pre", { class: "code" }, h("code", {}, ...code.map(([kind, text]) => (kind ? h("span", { class: `t-${kind}` }, ...visible(text, { lines: true })) : h("span", {}, ...visible(text, { lines: true }))))));
+  return h("details", { open: true }, h("summary", {}, "Code"), lines);
+}
+
+function conversationPart({ conversation, at, entry }) {
+  if (!conversation.length) return "";
+  const facts = [];
+  const add = (label, node) => facts.push(h("span", {}, h("span", { class: "quiet" }, `${label} `), node));
+  if (entry.rounds !== null) add("rounds", integer(`${at}/rounds`, entry.rounds));
+  if (entry.prompt_tokens !== null) add("tokens asked", integer(`${at}/prompt_tokens`, entry.prompt_tokens));
+  if (entry.completion_tokens !== null) add("tokens answered", integer(`${at}/completion_tokens`, entry.completion_tokens));
+  if (entry.cost_usd !== null) add("cost", number(`${at}/cost_usd`, entry.cost_usd, { digits: 4, unit: "US$" }));
+  if (entry.inference_s !== null) add("time", seconds(`${at}/inference_s`, entry.inference_s));
+  let round = 0;
+  const turns = conversation.map((turn) => {
+    if (turn.role === "assistant") round += 1;
+    const label = turn.role === "assistant" ? `assistant, round ${round}` : turn.role;
+    return h("li", { class: `turn r-${turn.role}` }, h("h4", {}, label), h("pre", {}, ...visible(turn.content, { lines: true })));
+  });
+  return h("details", {}, h("summary", {}, "Conversation"), h("p", { class: "factline" }, ...facts), h("ol", { class: "turns" }, ...turns));
+}
+
+function showCase(wantedNumber) {
+  const { page } = currentTask || {};
+  if (!page) return;
+  const failing = page.entry.cases.find((each) => each.verdict !== "AC") || page.entry.cases[0];
+  const chosen = page.entry.cases.findIndex((each) => each.case === (wantedNumber || failing?.case));
+  for (const tab of document.querySelectorAll("#task [data-case]")) {
+    tab.setAttribute("aria-selected", String(Number(tab.dataset.case) === page.entry.cases[chosen]?.case));
+  }
+  const target = document.getElementById("case");
+  if (chosen < 0) {
+    target.replaceChildren(h("p", { class: "quiet" }, "There is no such case."));
+    return;
+  }
+  target.replaceChildren(...casePart(page, chosen));
+  grids.forEach((grid) => grid.show("output"));
+  // What is wrong is in sight from the start.
+  if (currentGrid) currentGrid.step(1);
+}
+
+function casePart(page, index) {
+  const entry = page.entry.cases[index];
+  const at = `${page.at}/cases/${index}`;
+  const more = page.cases[index];
+  const parts = [
+    h("p", { class: "cause" }, chip(entry.verdict), " ", entry.verdict === null ? "not run" : VERDICTS[entry.verdict], entry.cause ? h("span", {}, ": ", ...visible(entry.cause)) : ""),
+  ];
+  if (entry.manual) {
+    const { automatic, verdict, by, at: when, why } = entry.manual;
+    parts.push(h("p", { class: "note" }, `Verdict ${automatic} changed to ${verdict} by `, ...visible(by), " on ", ...visible(when), ": ", ...visible(why)));
+  }
+  if (entry.official_disagrees) {
+    parts.push(h("p", { class: "note" }, entry.official_equal ? "The published script accepts this output." : "The published script does not accept this output."));
+  }
+  const notes = [...entry.notes, ...more.grid.notes];
+  if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
+  grids = more.grid.blocks.map((block) => new Grid(block, page.marks));
+  currentGrid = grids.find((grid) => grid.differences.length) || grids[0] || null;
+  parts.push(...grids.map((grid) => grid.element));
+  parts.push(differencesPart(entry, at, more));
+  parts.push(factsPart(entry, at));
+  parts.push(consolePart("stdout", more.stdout), consolePart("stderr", more.stderr));
+  return parts;
+}
+
+function differencesPart(entry, at, more) {
+  const counts = Object.entries(entry.difference_counts);
+  if (!counts.length) return "";
+  const chips = counts.map(([kind, count]) =>
+    h("span", { class: "count" }, h("span", { class: `chip d-${kind}` }, h("b", {}, KINDS[kind].letter), ` ${KINDS[kind].words}`), " ", integer(`${at}/difference_counts/${kind}`, count)),
+  );
+  const outside = more.outside.map((line) => h("li", {}, ...visible(line)));
+  return h("div", {}, h("p", { class: "counts" }, ...chips), outside.length ? h("ul", { class: "outside" }, ...outside) : "");
+}
+
+function factsPart(entry, at) {
+  const facts = [
+    ["cells compared", integer(`${at}/answer_cells`, entry.answer_cells)],
+    ["cells that differ", integer(`${at}/differing_cells`, entry.differing_cells)],
+    ["formula cells computed", integer(`${at}/computed_cells`, entry.computed_cells)],
+    ["engines", entry.engines.length ? h("span", {}, ...visible(entry.engines.join(", "))) : "none"],
+    ["wall time", seconds(`${at}/wall_s`, entry.wall_s)],
+    ["processor time", seconds(`${at}/cpu_s`, entry.cpu_s)],
+    ["peak memory", bytes(`${at}/peak_memory_bytes`, entry.peak_memory_bytes)],
+    ["recalculation", seconds(`${at}/recalculation_s`, entry.recalculation_s)],
+    ["comparison", seconds(`${at}/comparison_s`, entry.comparison_s)],
+    ["input", bytes(`${at}/input_bytes`, entry.input_bytes)],
+    ["input rows", integer(`${at}/input_rows`, entry.input_rows)],
+    ["input columns", integer(`${at}/input_columns`, entry.input_columns)],
+    ["output", bytes(`${at}/output_bytes`, entry.output_bytes)],
+  ];
+  return h("details", { open: true }, h("summary", {}, "Facts"), h("dl", { class: "factgrid" }, ...facts.map(([name, node]) => h("div", {}, h("dt", {}, name), h("dd", {}, node)))));
+}
+
+function consolePart(name, text) {
+  if (!text) return "";
+  return h("details", {}, h("summary", {}, name), h("pre", { class: "console" }, ...visible(text, { lines: true })));
+}
+
+// -- keyboard ------------------------------------------------------------------------------------
+
+function neighbour(by) {
+  const failed = rows.filter((row) => !row.hidden && row.dataset.failed === "1");
+  if (!failed.length) return;
+  const order = rows.findIndex((row) => row.dataset.key === currentTask?.key);
+  const after = failed.findIndex((row) => rows.indexOf(row) > order);
+  const before = failed.findLastIndex((row) => rows.indexOf(row) < order);
+  const next = by > 0 ? failed[after < 0 ? 0 : after] : failed[before < 0 ? failed.length - 1 : before];
+  location.hash = hashOf(next.dataset.key);
+}
+
+const KEYS = {
+  j: () => neighbour(1),
+  k: () => neighbour(-1),
+  n: () => currentGrid?.step(1),
+  p: () => currentGrid?.step(-1),
+  f: () => grids.forEach((grid) => grid.toggleFormulas()),
+  u: () => (location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`),
+  "/": () => {
+    if (document.getElementById("tasks").hidden) location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`;
+    setTimeout(() => filters.elements.q.focus());
+  },
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const action = KEYS[event.key];
+  if (!action) {
+    const tab = /^[1-9]$/.test(event.key) && document.querySelector(`#task [data-case="${event.key}"]`);
+    if (tab) tab.click();
+    return;
+  }
+  event.preventDefault();
+  action();
+});
+
+filters.addEventListener("input", filterChanged);
+filters.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const first = rows.find((row) => !row.hidden);
+  if (first) location.hash = hashOf(first.dataset.key);
+});
+for (const button of document.querySelectorAll("[data-preset]")) {
+  button.addEventListener("click", () => {
+    setFilter(button.dataset.preset);
+    filterChanged();
+  });
+}
+document.getElementById("tasklist").addEventListener("click", (event) => {
+  const row = event.target.closest("tr");
+  if (row && !event.target.closest("a") && !String(getSelection())) location.hash = hashOf(row.dataset.key);
+});
+addEventListener("hashchange", route);
+addEventListener("resize", () => grids.forEach((grid) => grid.draw()));
+applyFilter();
+route();
