@@ -9,6 +9,7 @@ it is wrong there, or it has none. A disagreement is noted, whoever is believed.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,13 +20,25 @@ from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import Footing
-from judge.recalc.engines import FORMULAS, LIBREOFFICE
+from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 
-QUICK_S = 0.15
+QUICK_S = 0.1
 """How long each quick engine gets at first where LibreOffice is there; real workbooks that take
 them longer are computed by LibreOffice in the meantime. What they are needed for is asked again."""
+
+SECOND_OPINION_S = 5.0
+"""How long each gets then, where LibreOffice has an answer: a hundred times what most need."""
+
+PATIENCE = 4.0
+LEAST_QUICK_S = 0.025
+"""The second of the quick engines gets no more than so many times what the first took, and this:
+past that LibreOffice is faster than waiting."""
+
+WITNESS = FORMUALIZER
+"""The engine that is asked beside LibreOffice wherever that is asked first, so that a disagreement
+is seen: the one that takes large workbooks fastest."""
 
 SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
 """Errors that the quick engines do not show merely because something is missing in them."""
@@ -139,6 +152,8 @@ class _Inquiry:
         """Engines without an answer -> the seconds that they were given."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
         self._disagreements = 0
+        footing = question.footing
+        self._nameless = bool(footing.unprefixed or footing.unknown or footing.names)
 
     def run(self) -> Outcome:
         question = self._question
@@ -148,7 +163,7 @@ class _Inquiry:
             self._ask_pair(question.timeout_s)
             left = self._take_agreed(left)
         elif self._on_sure_ground():
-            self._ask_pair(QUICK_S)
+            self._ask_pair(QUICK_S, together=True)
             left = self._take_agreed(left)
             if left:
                 self._ask(LIBREOFFICE, question.timeout_s)
@@ -156,10 +171,12 @@ class _Inquiry:
             # LibreOffice will be asked whatever the others say: so it starts with them.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(self._ask, LIBREOFFICE, question.timeout_s)
-                self._ask_pair(QUICK_S)
+                if WITNESS in self._engines:
+                    self._ask(WITNESS, QUICK_S)
                 asked.result()
         if office and any(self._needs_second_opinion(cell) for cell in left):
-            self._ask_pair(question.timeout_s)
+            silent = LIBREOFFICE not in self._answers
+            self._ask_pair(question.timeout_s if silent else SECOND_OPINION_S)
         left = {cell for cell in sorted(left) if not self._decide(cell)}
         if left and FORMULAS in self._engines:
             self._ask(FORMULAS, question.timeout_s)
@@ -169,17 +186,27 @@ class _Inquiry:
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
-        self._outcome.complete = not any(
-            seconds >= question.timeout_s for seconds in self._fell_over.values()
-        )
+        enough_s = min(SECOND_OPINION_S, question.timeout_s)
+        self._outcome.complete = all(waited < enough_s for waited in self._fell_over.values())
         return self._outcome
 
-    def _ask_pair(self, limit_s: float) -> None:
-        """Asks the quick engines that have not answered yet."""
+    def _ask_pair(self, limit_s: float, *, together: bool = False) -> None:
+        """Asks the quick engines that have not answered yet.
+
+        Args:
+            limit_s: how long each may take.
+            together: whether one is worth nothing without the other.
+        """
         for name in PAIR_ENGINES:
             waited = self._fell_over.get(name, 0.0)
+            started = time.perf_counter()
             if name in self._engines and name not in self._answers and waited < limit_s:
                 self._ask(name, limit_s)
+            if together and name not in self._answers:
+                return
+            if together:
+                took = PATIENCE * (time.perf_counter() - started)
+                limit_s = min(limit_s, max(took, LEAST_QUICK_S))
 
     def _ask(self, name: str, timeout_s: float) -> None:
         question = self._question
@@ -236,10 +263,8 @@ class _Inquiry:
         answer = self._answers.get(name)
         value = answer.values.get(cell) if answer is not None else None
         if isinstance(value, ErrorValue):
-            footing = self._question.footing
-            nameless = footing.unprefixed or footing.unknown or footing.names
-            if value.code == "#NAME?" and not nameless:
-                return ErrorValue("#REF!") if footing.broken else None
+            if value.code == "#NAME?" and not self._nameless:
+                return ErrorValue("#REF!") if self._question.footing.broken else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return None
         return value

@@ -79,12 +79,30 @@ def test_where_the_pair_is_sure_libreoffice_is_not_asked() -> None:
     ],
 )
 def test_elsewhere_libreoffice_is_believed(formula: str, array_range: str | None) -> None:
-    value, outcome, _ = ask(
+    value, outcome, engines = ask(
         formula, array_range=array_range, libreoffice=9, ironcalc=5, formualizer=5
     )
     assert value == 9
     assert outcome.used == {"libreoffice"}
-    assert "engines disagree in S!A1: libreoffice 9, formualizer 5, ironcalc 5" in outcome.notes[0]
+    assert "engines disagree in S!A1: libreoffice 9, formualizer 5; took" in outcome.notes[0]
+    # A second witness is asked only where it could matter.
+    assert engines["ironcalc"].asked == []
+
+
+def test_one_quick_engine_without_an_answer_is_worth_as_much_as_two() -> None:
+    value, _, engines = ask(
+        "=SUM(A2:A3)", libreoffice=9, formualizer=RecalcError("too long"), ironcalc=5
+    )
+    assert value == 9
+    assert engines["ironcalc"].asked == []
+
+
+def test_a_second_opinion_that_does_not_come_leaves_the_outcome_open() -> None:
+    value, outcome, _ = ask(
+        "=DAY(A2)", libreoffice=9, formualizer=RecalcError("too long"), ironcalc=9
+    )
+    assert value == 9
+    assert not outcome.complete
 
 
 def test_a_pair_that_disagrees_asks_libreoffice() -> None:
