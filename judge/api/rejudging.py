@@ -1,0 +1,298 @@
+"""Runs judged again from their stored outputs, and verdicts changed by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from judge.api.opened import Opened
+from judge.api.options import ScoreOptions
+from judge.compare.style_check import check_style_names
+from judge.dataset import Suite
+from judge.dataset.outputs import FoundOutputs, find_outputs
+from judge.errors import JudgeError, SuiteError, UsageError
+from judge.overrides import ManualVerdict, override_verdict, read_overrides
+from judge.rejudge import RejudgedCase, StoredOutput, apply_rejudged, count_changes, rejudge_cases
+from judge.report.load import LoadedRun, load_run
+from judge.report.summary import build_report
+from judge.store import REPORT_FILE, RunDirectory
+from judge.verdict import CaseResult, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudgement:
+    """A run under other rules.
+
+    Attributes:
+        path: the results directory.
+        rules: profile, style and recalculation that it was judged by now.
+        cases: every case on record, before and after.
+        before: the report as it was.
+        after: the report under the other rules.
+        applied: whether records and report were written.
+    """
+
+    path: Path
+    rules: Mapping[str, Any]
+    cases: Sequence[RejudgedCase]
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    applied: bool
+
+    @property
+    def changed(self) -> list[RejudgedCase]:
+        """The cases whose verdict is another one."""
+        return [each for each in self.cases if each.changed]
+
+    def to_json(self) -> dict[str, Any]:
+        """What changed, as a JSON object."""
+        scores = ("soft_restriction", "hard_restriction", "verdicts")
+        return {
+            "run": str(self.path),
+            "applied": self.applied,
+            "rules": dict(self.rules),
+            "before": {name: self.before["overall"][name] for name in scores},
+            "after": {name: self.after["overall"][name] for name in scores},
+            "changes": [
+                {"before": before, "after": after, "cases": count}
+                for (before, after), count in count_changes(self.cases).items()
+            ],
+            "cases": [
+                {
+                    "task": each.after.task_id,
+                    "sample": each.after.sample,
+                    "case": each.after.case,
+                    "before": each.before.verdict.value,
+                    "after": each.after.verdict.value,
+                    "cause": each.after.cause,
+                }
+                for each in self.changed
+            ],
+            "kept": [
+                {
+                    "task": each.after.task_id,
+                    "sample": each.after.sample,
+                    "case": each.after.case,
+                    "why": each.kept_because,
+                }
+                for each in self.cases
+                if each.kept_because
+            ],
+        }
+
+
+def rejudge(
+    run: Path | str,
+    *,
+    profile: str | None = None,
+    style: Sequence[str] | None = None,
+    recalc: str | None = None,
+    engine: str | None = None,
+    dataset: str | None = None,
+    apply: bool = False,
+    options: ScoreOptions | None = None,
+    on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
+) -> Rejudgement:
+    """Judges the stored outputs of a run by other rules; no code runs.
+
+    Args:
+        run: the results directory.
+        profile: comparison profile; this and the three after it are those of the run where None.
+        style: style attributes to compare beside the values.
+        recalc: ``auto``, ``never`` or ``always``.
+        engine: calculation engine.
+        dataset: the suite; None for the one that the run remembers.
+        apply: append the new records and replace report.json; otherwise nothing is written.
+        options: sandbox (which the engines need) and number of workers.
+        on_case: told of each case, and of how many there are in all.
+
+    Returns:
+        Verdicts and reports before and after. Verdicts that a person changed count in both.
+
+    Raises:
+        StoreError: the directory holds no run, or another judge is writing to it.
+        SuiteError: the suite is not at hand.
+    """
+    loaded = load_run(run, dataset)
+    suite = _suite_of(loaded)
+    chosen = _options(loaded.run, options or ScoreOptions(), profile, style, recalc, engine)
+    check_style_names(chosen.style)
+    cases = [
+        (suite.task(each.task_id), each.sample, case)
+        for each in loaded.submissions
+        for case in suite.task(each.task_id).cases
+    ]
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(RunDirectory(loaded.path))
+        if apply:
+            store.lock()
+        settings = Opened(chosen, stack).settings(
+            needs_sandbox=False, remembered=_backend(loaded.run)
+        )
+        rejudged = rejudge_cases(
+            store, cases, settings, _stored_outputs(store, loaded.run, suite), on_case=on_case
+        )
+        rules = {
+            "profile": chosen.profile,
+            "style": list(chosen.style),
+            "recalc": {
+                "mode": chosen.recalc,
+                "engine": chosen.engine,
+                "engines": list(settings.rules.engines),
+            },
+        }
+        described = {**loaded.run, **rules}
+        before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
+        after = _report(store, loaded, suite, described, [each.after for each in rejudged])
+        if apply:
+            apply_rejudged(store, rejudged)
+            store.write_run(described | {"rejudged": _history(loaded.run, rules, rejudged)})
+            store.write_document(REPORT_FILE, after)
+    return Rejudgement(loaded.path, rules, rejudged, before, after, applied=apply)
+
+
+def change_verdict(
+    run: Path | str,
+    task_id: str,
+    case: int,
+    verdict: Verdict | str | None,
+    *,
+    by: str,
+    why: str,
+    sample: int = 0,
+) -> ManualVerdict | None:
+    """Changes one verdict by hand, and the run's report with it.
+
+    The automatic verdict stays on record; the change outlives every re-scoring of the same output.
+
+    Args:
+        run: the results directory.
+        task_id: the task.
+        case: number of the case.
+        verdict: the verdict from now on; None takes an earlier change back.
+        by: who says so.
+        why: the reason.
+        sample: which of several solutions of the task.
+
+    Returns:
+        The change; None where an earlier one was taken back.
+
+    Raises:
+        UsageError: no such verdict, no such case on record, or nobody says why.
+        SuiteError: the suite is not at hand, which the report is made with.
+    """
+    chosen = None if verdict is None else _verdict(verdict)
+    loaded = load_run(run)
+    suite = _suite_of(loaded)
+    loaded.submission(task_id, sample)
+    with RunDirectory(loaded.path) as store:
+        store.lock()
+        change = override_verdict(store, (task_id, sample, case), chosen, by=by, why=why)
+        results = [each for found in loaded.submissions for each in found.automatic.values()]
+        store.write_document(REPORT_FILE, _report(store, loaded, suite, loaded.run, results))
+    return change
+
+
+def _verdict(verdict: Verdict | str) -> Verdict:
+    try:
+        return Verdict(verdict)
+    except ValueError as error:
+        known = ", ".join(each.value for each in Verdict)
+        raise UsageError(f"there is no verdict {verdict!r}", hint=f"There are {known}.") from error
+
+
+def _report(
+    store: RunDirectory,
+    loaded: LoadedRun,
+    suite: Suite,
+    run: Mapping[str, Any],
+    results: Sequence[CaseResult],
+) -> dict[str, Any]:
+    return build_report(
+        run,
+        [(suite.task(each.task_id), each.sample) for each in loaded.submissions],
+        results,
+        without_submission=loaded.tasks_without_submission,
+        overrides=read_overrides(store),
+    )
+
+
+def _suite_of(loaded: LoadedRun) -> Suite:
+    if loaded.suite is None:
+        raise SuiteError(
+            f"{loaded.path}: its golds are needed; {'; '.join(loaded.notes)}",
+            hint="Bring the suite back to where the run remembers it, or name it with --dataset.",
+        )
+    return loaded.suite
+
+
+def _options(
+    run: Mapping[str, Any],
+    options: ScoreOptions,
+    profile: str | None,
+    style: Sequence[str] | None,
+    recalc: str | None,
+    engine: str | None,
+) -> ScoreOptions:
+    remembered = run.get("recalc")
+    remembered = remembered if isinstance(remembered, Mapping) else {}
+    mode = recalc or remembered.get("mode") or options.recalc
+    if mode not in _MODES:
+        raise UsageError(f"there is no recalculation mode {mode!r}")
+    return replace(
+        options,
+        profile=profile or run.get("profile") or options.profile,
+        style=tuple(run.get("style") or ()) if style is None else tuple(style),
+        recalc=_MODES[mode],
+        engine=engine or remembered.get("engine") or options.engine,
+    )
+
+
+_MODES: Mapping[str, Literal["auto", "never", "always"]] = {
+    "auto": "auto",
+    "never": "never",
+    "always": "always",
+}
+
+
+def _backend(run: Mapping[str, Any]) -> str | None:
+    sandbox = run.get("sandbox")
+    return str(sandbox["backend"]) if isinstance(sandbox, Mapping) else None
+
+
+def _stored_outputs(store: RunDirectory, run: Mapping[str, Any], suite: Suite) -> StoredOutput:
+    """Outputs by content from the run itself, or from the folder of finished ones."""
+    folder = run.get("outputs")
+    found: FoundOutputs | None = None
+    if isinstance(folder, str):
+        with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
+            found = find_outputs(Path(folder), suite)
+
+    def output_of(key: tuple[str, int, int], digest: str) -> bytes | None:
+        stored = store.get_workbook(digest)
+        if stored is not None or found is None:
+            return stored
+        path = found.get((key[0], key[2]))
+        data = None if path is None else path.read_bytes()
+        return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+
+    return output_of
+
+
+def _history(
+    run: Mapping[str, Any], rules: Mapping[str, Any], cases: Sequence[RejudgedCase]
+) -> list[dict[str, Any]]:
+    """What run.json remembers of every time that verdicts were made again."""
+    before = run.get("rejudged")
+    entry = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "from": {name: run.get(name) for name in ("profile", "style", "recalc")},
+        "to": dict(rules),
+        "changed_cases": sum(each.changed for each in cases),
+    }
+    return [*(before if isinstance(before, list) else []), entry]

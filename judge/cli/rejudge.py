@@ -1,0 +1,125 @@
+"""``judge rejudge``: verdicts again from stored outputs, and verdicts changed by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import sandbox_option
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.api.rejudging import Rejudgement
+
+_MOST_CASES = 40
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--profile",
+    type=click.Choice(["standard", "official", "strict", "ssb2"]),
+    help="What counts as equal. [as before]",
+)
+@click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [as before]")
+@click.option(
+    "--recalc",
+    type=click.Choice(["auto", "never", "always"]),
+    help="When to compute formulas of the answer range. [as before]",
+)
+@click.option("--engine", help="Calculation engine. [as before]")
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
+@click.option("--apply", is_flag=True, help="Write the new verdicts; without it, only show them.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at one time. [cores]")
+@sandbox_option
+@click.option("--case", metavar="ID/N", help="Change the verdict of case N of task ID by hand.")
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
+@click.option("--verdict", metavar="CODE", help="The verdict from now on; `auto` takes it back.")
+@click.option("--by", help="Who changes it.")
+@click.option("--why", help="Why.")
+@click.option("--json", "as_json", is_flag=True, help="Print what changes as JSON on stdout.")
+def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
+    """Judge the stored outputs of RUN again; no code runs.
+
+    Shows which verdicts change under another profile or engine; --apply writes them. The earlier
+    records are kept.
+
+    With --case, --verdict, --by and --why, changes one verdict by hand. Such a change outlives
+    re-scoring, and every report says who made it and why.
+    """
+    by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
+    if case is not None:
+        _change(run, case, **by_hand)
+        return
+    if any(by_hand.values()):
+        raise UsageError("which case is to be changed?", hint="Add --case ID/N.")
+    from judge.api.options import ScoreOptions  # noqa: PLC0415  `judge rejudge --help` needs none
+    from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415
+
+    jobs, sandbox = options.pop("jobs") or os.cpu_count() or 1, options.pop("sandbox")
+    style = options.pop("style") or None
+    done = judge_again(
+        run, style=style, options=ScoreOptions(jobs=jobs, sandbox=sandbox), **options
+    )
+    if as_json:
+        click.echo(json.dumps(done.to_json(), ensure_ascii=False))
+    else:
+        for line in _lines(done):
+            click.echo(line)
+
+
+def _change(
+    run: Path, case: str, *, sample: int, verdict: str | None, by: str | None, why: str | None
+) -> None:
+    from judge.api.rejudging import change_verdict  # noqa: PLC0415
+
+    task_id, slash, number = case.rpartition("/")
+    if not slash or not number.isdecimal():
+        raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/2")
+    if verdict is None:
+        raise UsageError("which verdict?", hint="Add --verdict AC (or another code, or auto).")
+    code = None if verdict.lower() == "auto" else verdict.upper()
+    change = change_verdict(
+        run, task_id, int(number), code, by=by or "", why=why or "", sample=sample
+    )
+    if change is None:
+        click.echo(f"{case}: the judge's own verdict counts again")
+    else:
+        click.echo(f"{case}: {change.automatic} is {change.verdict} now, said {change.by}")
+
+
+def _lines(done: Rejudgement) -> list[str]:
+    from judge.cli.tables import percent  # noqa: PLC0415
+    from judge.rejudge import count_changes  # noqa: PLC0415
+
+    rules = done.rules
+    lines = [f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}"]
+    for name, label in (("soft_restriction", "soft"), ("hard_restriction", "hard")):
+        before, after = done.before["overall"][name], done.after["overall"][name]
+        lines.append(f"  {label} {percent(before)} % before, {percent(after)} % after")
+    changed = done.changed
+    lines.append(f"  {len(changed)} of {len(done.cases)} verdicts change")
+    lines += [
+        f"    {before} to {after}: {count}"
+        for (before, after), count in count_changes(done.cases).items()
+    ]
+    lines += [
+        f"  task {each.after.task_id}, case {each.after.case}: {each.before.verdict} to "
+        f"{each.after.verdict}  {each.after.cause}".rstrip()
+        for each in changed[:_MOST_CASES]
+    ]
+    if len(changed) > _MOST_CASES:
+        lines.append(f"  and {len(changed) - _MOST_CASES} more (--json lists all)")
+    lines += [
+        f"  task {each.after.task_id}, case {each.after.case}: kept, {each.kept_because}"
+        for each in done.cases
+        if each.kept_because
+    ]
+    lines.append(
+        "written; the earlier records are kept" if done.applied else "nothing written; add --apply"
+    )
+    return lines
