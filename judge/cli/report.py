@@ -1,4 +1,4 @@
-"""``judge report``: a run as Markdown, JSON or CSV."""
+"""``judge report``: a run as HTML, Markdown, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from pathlib import Path
 
 import click
 
+HTML_FILE = "report.html"
+
 
 @click.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "json", "csv"]),
-    default="markdown",
+    type=click.Choice(["html", "markdown", "json", "csv"]),
+    default="html",
     show_default=True,
     help="What to write.",
 )
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="File to write. [stdout]",
+    help="File to write. [HTML: report.html in RUN; all else: stdout]",
 )
 @click.option(
     "--table",
@@ -44,12 +46,19 @@ def report(
 ) -> None:
     """Report on RUN: scores with intervals, subsets, verdicts, differences, time and cost.
 
+    HTML is one file that opens from disk, with a page for each task and its workbooks.
     Nothing is run and nothing is judged.
     """
     from judge.report.build import method_of  # noqa: PLC0415  `judge report --help` needs none of it
     from judge.report.report import Report  # noqa: PLC0415
 
     method = method_of(seed=seed, resamples=resamples)
+    if form == "html":
+        from judge.report.html import render_run  # noqa: PLC0415
+
+        page = render_run(run, dataset=dataset, method=method)
+        _write(page, out or run / HTML_FILE)
+        return
     made = Report.of_run(run, dataset=dataset, method=method)
     forms: dict[str, Callable[[], str]] = {
         "json": made.to_json,
