@@ -6,7 +6,7 @@ The command line and a page stand on this; it opens the sandbox and the engines 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -105,6 +105,20 @@ class Annotator:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @staticmethod
+    @contextlib.contextmanager
+    def engines(kind: str = "auto", *, jobs: int = 1) -> Iterator[tuple[Sandbox, Recalculator]]:
+        """A sandbox and the engines in it, for a while.
+
+        Raises:
+            SandboxError: none is to be had.
+        """
+        with (
+            contextlib.closing(open_sandbox(kind, jobs=jobs)) as sandbox,
+            contextlib.closing(open_recalculator(sandbox, workers=jobs)) as recalculator,
+        ):
+            yield sandbox, recalculator
 
     # -- cases -----------------------------------------------------------------------------------
 

@@ -417,8 +417,8 @@ class Casebook:
         """Puts both workbooks in their places, ends the draft, and says that all is done."""
         for role in ("gold", "input"):
             write_file(self.root / record["files"][role], self.version(record[role]))
-        append_record(self._records, {"state": "saved", "id": record["id"]})
         self._draft_path(record["task"], record["draft"]).unlink(missing_ok=True)
+        append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _recover(self) -> None:
         """Finishes saves that a crash interrupted: both workbooks are in ``versions``."""

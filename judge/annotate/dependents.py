@@ -5,10 +5,11 @@ from __future__ import annotations
 import bisect
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.annotate.edits import address
+from judge.compare.address import parse_window
 from judge.compare.cell import Cell, CellRange, CellRef, CellValue
 from judge.compare.reader import Workbook, open_workbook
 from judge.recalc.formula import Reference, references, traits
@@ -37,7 +38,11 @@ class Refreshed:
 
 
 def refresh(
-    data: bytes, changed: Collection[CellRef], recalculator: Recalculator | None
+    data: bytes,
+    changed: Collection[CellRef],
+    recalculator: Recalculator | None,
+    *,
+    before: bytes | None = None,
 ) -> Refreshed:
     """Gives the formulas that rest on changed cells their new values.
 
@@ -48,6 +53,9 @@ def refresh(
         data: the workbook after the change.
         changed: the cells that were changed.
         recalculator: computes; None takes the values out instead.
+        before: the workbook before the change, with every cell in the same place. Where the engine
+            computes the same before and after, the value in the file stays: it may come from a
+            spreadsheet program of another language, or of another day.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -59,18 +67,21 @@ def refresh(
     if not stale:
         return Refreshed(data)
     values: dict[CellRef, CellValue] = dict.fromkeys(stale)
-    notes: tuple[str, ...] = ()
     if recalculator is not None:
-        computed = recalculator.fill(workbook, _areas(stale), origin=Origin.SOLUTION)
-        values |= {ref: value for ref, value in computed.values.items() if ref in stale}
-        notes = computed.notes
+        areas = _areas(stale)
+        computed = recalculator.fill(workbook, areas, origin=Origin.SOLUTION).values
+        values |= {ref: value for ref, value in computed.items() if ref in stale}
+        if before is not None:
+            for ref in _unmoved(open_workbook(before), areas, computed, recalculator) & stale:
+                del values[ref]
     empty = tuple(sorted(ref for ref, value in values.items() if value is None))
+    notes: tuple[str, ...] = ()
     if empty:
         line = (
             f"{len(empty)} formulas that rest on the change have no value now, the first in "
             f"{address(empty[0])}: nothing computed them, and their old value is not true"
         )
-        notes = (*notes, line)
+        notes = (line,)
     return Refreshed(
         with_values(data, values, date_1904=workbook.facts.date_1904),
         computed=tuple(sorted(ref for ref, value in values.items() if value is not None)),
@@ -79,8 +90,33 @@ def refresh(
     )
 
 
+def _unmoved(
+    before: Workbook,
+    areas: Sequence[CellRange],
+    now: Mapping[CellRef, CellValue],
+    recalculator: Recalculator,
+) -> frozenset[CellRef]:
+    """Formula cells that the engine gives the same value as before, and that have one stored."""
+    there = [each for each in areas if each.sheet in before.sheet_names]
+    was = recalculator.fill(before, there, origin=Origin.SOLUTION).values
+    stored = {
+        CellRef(area.sheet, row, column)
+        for area in there
+        for (row, column), cell in before.cells(area).items()
+        if cell.has_cached_value
+    }
+    same = {ref for ref in was if ref in now and _is_same(was[ref], now[ref])}
+    return frozenset(same & stored)
+
+
+def _is_same(first: CellValue, second: CellValue) -> bool:
+    return type(first) is type(second) and first == second
+
+
 def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[CellRef]:
     """Formula cells that rest on some cells, near or far, and those among them that hold formulas.
+
+    With an array formula come all cells that it fills.
 
     A formula whose references its text does not show (names, tables, INDIRECT) counts as resting
     on them, and so does one that changes by itself.
@@ -88,13 +124,12 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    waiting: dict[CellRef, tuple[CellRef, ...]] = {}
-    formulas: dict[CellRef, Cell] = {}
-    for sheet in workbook.sheet_names:
-        for cell in sheet_formulas(workbook, sheet):
-            ref = CellRef(sheet, cell.row, cell.column)
-            formulas[ref] = cell
-            waiting[ref] = (ref,)
+    formulas: dict[CellRef, Cell] = {
+        CellRef(sheet, cell.row, cell.column): cell
+        for sheet in workbook.sheet_names
+        for cell in sheet_formulas(workbook, sheet)
+    }
+    waiting = dict.fromkeys(formulas)
     touched = _Touched(changed)
     found: set[CellRef] = set()
     names = {name.casefold(): name for name in workbook.sheet_names}
@@ -114,10 +149,23 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
             return frozenset(found)
         for ref in fresh:
             del waiting[ref]
-            found.add(ref)
-            touched.add(ref, formulas[ref].array_range)
+            for each in {ref, *_filled(ref, formulas[ref].array_range)}:
+                found.add(each)
+                touched.add(each)
     # A longer chain than that is not followed further: everything left may rest on it.
     return frozenset(found | waiting.keys())
+
+
+def _filled(ref: CellRef, array_range: str | None) -> list[CellRef]:
+    """The cells that a formula fills beside its own."""
+    window = parse_window((array_range or "").replace("$", ""))
+    if window is None:
+        return []
+    return [
+        CellRef(ref.sheet, row, column)
+        for row in range(window.min_row, window.max_row + 1)
+        for column in range(window.min_column, window.max_column + 1)
+    ]
 
 
 @functools.cache
@@ -137,16 +185,11 @@ class _Touched:
         self.cells: set[CellRef] = set()
         self._rows: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for ref in cells:
-            self.add(ref, None)
+            self.add(ref)
 
-    def add(self, ref: CellRef, filled: str | None) -> None:
+    def add(self, ref: CellRef) -> None:
         self.cells.add(ref)
         bisect.insort(self._rows[ref.sheet][ref.column], ref.row)
-        if filled is not None:
-            for each in references(filled):
-                for row in range(each.min_row, each.max_row + 1):
-                    for column in range(each.min_column, each.max_column + 1):
-                        bisect.insort(self._rows[ref.sheet][column], row)
 
     def meets(self, sheet: str | None, area: Reference) -> bool:
         columns = self._rows.get(sheet or "", {})

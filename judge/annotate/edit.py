@@ -91,6 +91,7 @@ def apply_edits(
         UsageError: an edit makes no sense in any workbook.
     """
     notes = list(losses(data, edits))
+    original = data
     changed: set[CellRef] = set()
     everything = False
     waiting: list[SetCell] = []
@@ -106,7 +107,7 @@ def apply_edits(
     data = set_cells(data, waiting)
     changed |= {each.ref for each in waiting}
     stale = _all_formulas(open_workbook(data)) | changed if everything else changed
-    fresh = refresh(data, stale, recalculator)
+    fresh = refresh(data, stale, recalculator, before=None if everything else original)
     return Edited(
         fresh.data,
         cells=tuple(sorted(changed)),

@@ -201,7 +201,8 @@ class GoldMaker:
                 return Source(FORMULAS, problem)
             workbook = open_workbook(carried)
             ranges = _gold_ranges(task, workbook)
-            computed = self._recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
+            # What rests on the edits was computed with them; the rest has the published values.
+            computed = self._recalculator.fill(workbook, ranges, origin=Origin.GOLD)
         except (WorkbookError, PositionError) as error:
             return Source(FORMULAS, error.message)
         if computed.not_calculated:

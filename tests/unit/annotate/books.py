@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import zipfile
 from collections.abc import Callable
@@ -22,6 +23,7 @@ def make_book(fill: Callable[[Any], None]) -> bytes:
     return target.getvalue()
 
 
+@functools.cache  # openpyxl writes the time into what it saves: the same rows, the same bytes
 def table(*rows: tuple[object, ...], title: str = "Sheet") -> bytes:
     """A workbook of one sheet with some rows."""
 

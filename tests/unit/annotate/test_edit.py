@@ -220,9 +220,8 @@ def row_book() -> bytes:
             sheet.append([row, f"=A{row}*2", f"=SUM($A$1:A{row})"])
         sheet["E8"] = "=SUM(A2:A4)+A3"
         sheet.merge_cells("F3:G4")
-        sheet.conditional_formatting.add(
-            "A2:A5", CellIsRule(operator="greaterThan", formula=["A3"])
-        )
+        rule = CellIsRule(operator="greaterThan", formula=["A3"])  # type: ignore[no-untyped-call]
+        sheet.conditional_formatting.add("A2:A5", rule)
         other = book.create_sheet("Other")
         other["A1"] = "=SUM(Sheet!A:A)+Sheet!A5"
 
