@@ -16,6 +16,10 @@ from judge.errors import INTERRUPTED_EXIT_CODE, JudgeError, SuiteError
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "score": ("judge.cli.score", "score", "Grade a run, a folder of runs, solutions, or outputs."),
     "run": ("judge.cli.run", "run", "Grade one program on one task and show each case."),
+    "report": ("judge.cli.report", "report", "Report on a run: scores with intervals, subsets."),
+    "compare-runs": ("judge.cli.compare_runs", "compare_runs", "Compare runs on the same tasks."),
+    "rejudge": ("judge.cli.rejudge", "rejudge", "Judge stored outputs again, or change a verdict."),
+    "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
     "verify": ("judge.cli.verify", "verify", "Check a suite: golds, untouched inputs, formulas."),
     "compare": ("judge.cli.compare", "compare", "Compare two workbooks at an answer position."),
     "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
