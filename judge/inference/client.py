@@ -9,17 +9,16 @@ that sends nonsense, or never stops sending, costs one attempt and no memory.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
-import email.utils
-import json
 import random
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from judge.errors import InferenceError
+from judge.inference.answers import NotACompletionError, read_reply, read_retry_after
 from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.pacing import Pacer
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 _MAX_BODY_BYTES = 8 * 1024 * 1024
 _RETRIED_STATUS = frozenset({408, 409, 425, 429})
 _ACCESS_STATUS = frozenset({401, 403, 404})
+_TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx2"})
 _CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
 
 
@@ -46,6 +46,8 @@ class RetryPolicy:
         connect_timeout_s: how long a connection may take.
         timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
             not end the next time, and each costs the whole time.
+        first_contacts: attempts to reach a server that has never answered: an address that is
+            wrong stays wrong.
     """
 
     attempts: int = 6
@@ -55,6 +57,7 @@ class RetryPolicy:
     call_timeout_s: float = 600.0
     connect_timeout_s: float = 20.0
     timeouts: int = 2
+    first_contacts: int = 3
 
     def wait_s(self, attempt: int) -> float:
         """Seconds to wait after an attempt (1-based) that failed, with jitter."""
@@ -70,6 +73,7 @@ class _AttemptError(Exception):
         retry_after_s: what the server asked for.
         kind: kind of the CallError where there is no other attempt.
         timed_out: the whole time of a call was used up.
+        unreachable: no connection came about.
     """
 
     def __init__(
@@ -80,9 +84,11 @@ class _AttemptError(Exception):
         retry_after_s: float | None = None,
         kind: str = "gave-up",
         timed_out: bool = False,
+        unreachable: bool = False,
     ) -> None:
         super().__init__(message)
         self.timed_out = timed_out
+        self.unreachable = unreachable
         self.message = message
         self.retry = retry
         self.retry_after_s = retry_after_s
@@ -115,6 +121,7 @@ class OpenAIChatModel:
         self._base_url = base_url
         self._key = key
         self._client: openai.AsyncOpenAI | None = None
+        self._was_answered = False
 
     @property
     def endpoint(self) -> str:
@@ -140,6 +147,9 @@ class OpenAIChatModel:
                 timeouts += error.timed_out
                 if timeouts >= self.policy.timeouts:
                     error.retry = False
+                if error.unreachable and not self._was_answered:
+                    error.kind = "access"
+                    error.retry = attempt < self.policy.first_contacts
                 wait_s = self._wait_after(error, attempt)
                 if wait_s is None:
                     raise self._give_up(error, attempt, faults) from None
@@ -204,26 +214,22 @@ class OpenAIChatModel:
             message = f"no whole reply within {self.policy.call_timeout_s:g} s"
             raise _AttemptError(message, timed_out=True) from None
         except openai.APIStatusError as error:
+            self._was_answered = True
             raise _of_status(error) from None
-        except openai.APITimeoutError:
-            raise _AttemptError("the server did not answer in time") from None
         except openai.APIConnectionError as error:
-            cause = error.__cause__
-            detail = f": {type(cause).__name__} {cause}" if cause else ""
-            raise _AttemptError(f"the connection failed{detail}") from None
+            raise _of_connection(error) from None
         except (openai.OpenAIError, OSError, ValueError) as error:
             raise _AttemptError(f"the call failed: {type(error).__name__} {error}") from None
         except Exception as error:
             # Errors of the transport's own package while the body is read are not the SDK's.
-            if type(error).__module__.split(".")[0] not in {
-                "httpx",
-                "httpx2",
-                "httpcore",
-                "httpcore2",
-            }:
+            if type(error).__module__.split(".")[0] not in _TRANSPORT_PACKAGES:
                 raise
             raise _AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
-        return _read_reply(body, time.monotonic() - started)
+        self._was_answered = True
+        try:
+            return read_reply(body, time.monotonic() - started)
+        except NotACompletionError as error:
+            raise _AttemptError(str(error)) from None
 
     async def _post(self, request: ChatRequest) -> bytes:
         import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
@@ -256,16 +262,19 @@ class OpenAIChatModel:
         if self._client is None:
             import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
-            http_client = openai.DefaultAsyncHttpxClient(
+            # A sixth of the time of the SDK's own transport for a call that is answered at once.
+            http_client = openai.DefaultAioHttpClient(
                 timeout=openai.Timeout(
                     self.policy.call_timeout_s, connect=self.policy.connect_timeout_s
                 ),
             )
+            address, credentials = _split_credentials(self._base_url)
             self._client = openai.AsyncOpenAI(
                 api_key=self._key or "none",
-                base_url=self._base_url,
+                base_url=address,
                 max_retries=0,
                 http_client=http_client,
+                default_headers={"Authorization": credentials} if credentials else None,
             )
         return self._client
 
@@ -304,6 +313,35 @@ def public_url(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
+def _split_credentials(url: str) -> tuple[str, str | None]:
+    """An address without user name and password, and the header that says them instead."""
+    parts = urlsplit(url)
+    user_info, separator, host = parts.netloc.rpartition("@")
+    if not separator:
+        return url, None
+    user, _, password = user_info.partition(":")
+    plain = f"{unquote(user)}:{unquote(password)}".encode()
+    return (
+        urlunsplit(parts._replace(netloc=host)),
+        f"Basic {base64.b64encode(plain).decode('ascii')}",
+    )
+
+
+def _of_connection(error: openai.APIConnectionError) -> _AttemptError:
+    import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+    # The SDK and its transport call most failures a timeout: what it was says the first cause.
+    cause: BaseException = error
+    unreachable = False
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+        unreachable = unreachable or isinstance(cause, aiohttp.ClientConnectorError)
+    if isinstance(cause, TimeoutError):
+        return _AttemptError("the server did not answer in time")
+    detail = "" if cause is error else f": {type(cause).__name__} {cause}".rstrip()
+    return _AttemptError(f"the connection failed{detail}", unreachable=unreachable)
+
+
 def _of_status(error: openai.APIStatusError) -> _AttemptError:
     status = error.status_code
     detail = _detail(error)
@@ -330,83 +368,3 @@ def _detail(error: openai.APIStatusError) -> str:
     with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
         return error.response.text.strip()[:200]
     return ""
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``."""
-    with contextlib.suppress(KeyError, ValueError):
-        return max(float(headers["retry-after-ms"]) / 1000, 0.0)
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    with contextlib.suppress(ValueError):
-        seconds = float(value)
-        return max(seconds, 0.0) if seconds < float("inf") else None
-    with contextlib.suppress(TypeError, ValueError):
-        moment = email.utils.parsedate_to_datetime(value)
-        return max(moment.timestamp() - time.time(), 0.0)
-    return None
-
-
-def _read_reply(body: bytes, latency_s: float) -> ChatReply:
-    """Takes a chat completion apart.
-
-    Raises:
-        _AttemptError: it is none.
-    """
-    try:
-        document = json.loads(body)
-        choice = document["choices"][0]
-        message = choice["message"]
-        text = _text_of(message)
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        if isinstance(detail := _error_in(body), str):
-            raise _AttemptError(f"the server answers with an error: {detail}") from None
-        shown = body[:80].decode("utf-8", "replace")
-        raise _AttemptError(f"the reply is no chat completion: {shown!r}") from None
-    usage = document.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    return ChatReply(
-        text=text,
-        finish_reason=_text_or_none(choice.get("finish_reason")),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        latency_s=latency_s,
-        reasoning=_text_or_none(reasoning),
-        model=_text_or_none(document.get("model")),
-    )
-
-
-def _text_of(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):  # parts, as some servers send them
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    if content is not None and not isinstance(content, str):
-        raise TypeError
-    calls = message.get("tool_calls")
-    if not content and isinstance(calls, list) and calls:
-        # Some servers turn what looks like a call of a tool into one, though none was offered.
-        return "\n".join(
-            f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
-            for call in calls
-        )
-    return content or ""
-
-
-def _error_in(body: bytes) -> str | None:
-    """The message of an error that came with a status of success, as some gateways do."""
-    with contextlib.suppress(ValueError, RecursionError):
-        document = json.loads(body)
-        if isinstance(document, dict) and document.get("error"):
-            error = document["error"]
-            return str(error.get("message", error) if isinstance(error, dict) else error)[:200]
-    return None
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None

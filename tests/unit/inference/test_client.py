@@ -10,8 +10,9 @@ from email.utils import format_datetime
 import pytest
 from werkzeug import Response
 
+from judge.inference.answers import read_retry_after
 from judge.inference.chat import CallError, ChatReply, ChatRequest
-from judge.inference.client import OpenAIChatModel, RetryPolicy, public_url, read_retry_after
+from judge.inference.client import OpenAIChatModel, RetryPolicy, public_url
 from judge.inference.pacing import Pacer
 from tests.inference.scripted import (
     Reply,
@@ -40,10 +41,14 @@ def play(*lines: Reply | Callable[[Seen], Reply]) -> Callable[[Seen], Reply]:
 
 
 def ask(
-    server: ScriptedServer, request: ChatRequest = REQUEST, policy: RetryPolicy = QUICK
+    server: ScriptedServer | str,
+    request: ChatRequest = REQUEST,
+    policy: RetryPolicy = QUICK,
+    key: str | None = KEY,
 ) -> ChatReply:
     async def run() -> ChatReply:
-        model = OpenAIChatModel(server.url, KEY, policy=policy)
+        url = server if isinstance(server, str) else server.url
+        model = OpenAIChatModel(url, key, policy=policy)
         try:
             return await model.complete(request)
         finally:
@@ -213,12 +218,46 @@ def test_retry_after_headers() -> None:
     assert 85 < found <= 90
 
 
-def test_no_server() -> None:
+def test_no_server_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    model = OpenAIChatModel(url, None, policy=RetryPolicy(attempts=2, first_wait_s=0.01))
-    with pytest.raises(CallError, match="connection failed"):
-        asyncio.run(model.complete(REQUEST))
+    with pytest.raises(CallError, match="connection failed: ConnectionRefusedError") as caught:
+        ask(url)
+    assert (caught.value.kind, caught.value.attempts) == ("access", 3)
+
+
+def test_a_server_that_went_away_is_waited_for() -> None:
+    async def ask_twice() -> None:
+        answers = await asyncio.start_server(answer_once, "127.0.0.1", 0)
+        port = answers.sockets[0].getsockname()[1]
+        policy = RetryPolicy(attempts=5, first_wait_s=0.01)
+        model = OpenAIChatModel(f"http://127.0.0.1:{port}/v1", None, policy=policy)
+        assert (await model.complete(REQUEST)).text == "here"
+        answers.close()
+        await answers.wait_closed()
+        try:
+            await model.complete(REQUEST)
+        finally:
+            await model.close()
+
+    async def answer_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"choices": [{"message": {"content": "here"}, "finish_reason": "stop"}]}'
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + body)
+        await writer.drain()
+        writer.close()
+
+    with pytest.raises(CallError, match="connection failed") as caught:
+        asyncio.run(ask_twice())
+    assert (caught.value.kind, caught.value.attempts) == ("gave-up", 5)
+
+
+def test_credentials_in_an_address_go_into_a_header() -> None:
+    with ScriptedServer(play("x")) as server:
+        url = server.url.replace("http://", "http://me:pass%20word@")
+        assert ask(url, key=None).text == "x"
+        header = server.seen[0].request.headers["Authorization"]
+    assert header == "Basic bWU6cGFzcyB3b3Jk"
 
 
 def test_tool_calls_become_text() -> None:

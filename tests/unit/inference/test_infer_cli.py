@@ -56,9 +56,9 @@ def test_the_sample_suite_and_what_a_run_remembers(tmp_path: Path) -> None:
     summary = json.loads(more.stdout)["inference"]
     assert (summary["finished"], summary["reused"]) == (4, 2)
     suite = load_suite("sample")
-    assert [record["id"] for record in submissions(out)] == [
+    assert {record["id"] for record in submissions(out)} == {
         task.raw_id if task.raw_id is not None else task.id for task in suite.tasks[:4]
-    ]
+    }
     other = run("--out", out, "--temperature", 0.9)
     assert "temperature" in error_of(other).message
     assert isinstance(other.exception, StoreError)

@@ -1,0 +1,100 @@
+"""What a server's answer says: a chat completion taken apart, how long to wait. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from judge.inference.chat import ChatReply
+
+
+class NotACompletionError(ValueError):
+    """What came back is no chat completion; says what it is instead."""
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``."""
+    with contextlib.suppress(KeyError, ValueError):
+        return max(float(headers["retry-after-ms"]) / 1000, 0.0)
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    with contextlib.suppress(ValueError):
+        seconds = float(value)
+        return max(seconds, 0.0) if seconds < float("inf") else None
+    with contextlib.suppress(TypeError, ValueError):
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(moment.timestamp() - time.time(), 0.0)
+    return None
+
+
+def read_reply(body: bytes, latency_s: float) -> ChatReply:
+    """Takes a chat completion apart.
+
+    Args:
+        body: what the server sent.
+        latency_s: how long that took.
+
+    Raises:
+        NotACompletionError: it is none.
+    """
+    try:
+        document = json.loads(body)
+        choice = document["choices"][0]
+        message = choice["message"]
+        text = _text_of(message)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        if isinstance(detail := _error_in(body), str):
+            raise NotACompletionError(f"the server answers with an error: {detail}") from None
+        shown = body[:80].decode("utf-8", "replace")
+        raise NotACompletionError(f"the reply is no chat completion: {shown!r}") from None
+    usage = document.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    return ChatReply(
+        text=text,
+        finish_reason=_text_or_none(choice.get("finish_reason")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        latency_s=latency_s,
+        reasoning=_text_or_none(reasoning),
+        model=_text_or_none(document.get("model")),
+    )
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):  # parts, as some servers send them
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if content is not None and not isinstance(content, str):
+        raise TypeError
+    calls = message.get("tool_calls")
+    if not content and isinstance(calls, list) and calls:
+        # Some servers turn what looks like a call of a tool into one, though none was offered.
+        return "\n".join(
+            f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
+            for call in calls
+        )
+    return content or ""
+
+
+def _error_in(body: bytes) -> str | None:
+    """The message of an error that came with a status of success, as some gateways do."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = json.loads(body)
+        if isinstance(document, dict) and document.get("error"):
+            error = document["error"]
+            return str(error.get("message", error) if isinstance(error, dict) else error)[:200]
+    return None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
