@@ -8,6 +8,7 @@ import click
 
 # name -> (module, attribute, one line for the overview), imported when called
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "page": ("judge.cli.annotate_page", "page", "Open the page for a task (or: SUITE TASK)."),
     "add": ("judge.cli.annotate_cases", "add", "Make a new case from an old one."),
     "set": ("judge.cli.annotate_cases", "set_cells", "Change cells of a case or a draft."),
     "drafts": ("judge.cli.annotate_cases", "drafts", "Show what is being worked on."),

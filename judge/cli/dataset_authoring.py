@@ -33,7 +33,7 @@ def by_option(command: _Command) -> _Command:
     return click.option(
         "--by",
         metavar="NAME",
-        help="Who you are, for the record [JUDGE_ANNOTATOR, or the name of your account].",
+        help="Who you are, for the record [JUDGE_AUTHOR, or the name of your account].",
     )(command)
 
 
@@ -43,9 +43,9 @@ def who(by: str | None) -> str:
     Raises:
         UsageError: there is none.
     """
-    name = " ".join((by or os.environ.get("JUDGE_ANNOTATOR") or _account()).split())
+    name = " ".join((by or os.environ.get("JUDGE_AUTHOR") or _account()).split())
     if not name:
-        raise UsageError("who are you? Give --by NAME or set JUDGE_ANNOTATOR")
+        raise UsageError("who are you? Give --by NAME or set JUDGE_AUTHOR")
     return name
 
 

@@ -32,7 +32,7 @@ def sample() -> Suite:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("JUDGE_ANNOTATOR", raising=False)
+    monkeypatch.delenv("JUDGE_AUTHOR", raising=False)
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_from_the_command_line(
     assert load_suite(suite).task(7).instruction == sample.task("1001").instruction.strip()
     assert isinstance(run("edit-task", suite, "7", "--by", "Ann").exception, UsageError)
     assert run("edit-task", suite, "7", "--non-standard-table", "--by", "Ann").exception is None
-    monkeypatch.setenv("JUDGE_ANNOTATOR", "Bob")
+    monkeypatch.setenv("JUDGE_AUTHOR", "Bob")
     assert "checked (Bob)" in run("review", suite, "7", "--state", "checked").stdout
     assert run("review", suite, "7", "--state", "accepted", "--by", "Cat").exception is None
     assert "1 accepted" in run("review", suite).stdout

@@ -1,0 +1,414 @@
+"""What one annotator has on the desk: a draft, the case that follows from it, and saving it.
+
+A change is in the draft on the disk before the page hears of it. Everything else is made from the
+draft when it is asked for, so a page or a server that dies takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.annotate.annotator import Annotator, Preview
+from judge.annotate.casebook import CaseData, ConflictError, Draft
+from judge.annotate.edit import apply_edits
+from judge.annotate.edits import Edit, SetCell, edit_to_json
+from judge.annotate.gold import FORMULAS
+from judge.annotate.web.typed import GOLD, INPUT, read_change
+from judge.annotate.web.view import show_window
+from judge.compare.address import Window
+from judge.compare.cell import CellRange, CellRef
+from judge.compare.checker import prepare
+from judge.compare.profiles import get_profile
+from judge.compare.reader import Workbook, open_workbook
+from judge.errors import UsageError
+from judge.grader import GradingRules, judge_output
+from judge.recalc.policy import Origin
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The workbooks of a draft as they are shown.
+
+    Attributes:
+        revision: of the draft.
+        input, gold: the workbooks.
+        cells: cells of the input that were set.
+        notes: what could not be kept.
+    """
+
+    revision: str
+    input: Workbook
+    gold: Workbook
+    cells: Collection[CellRef]
+    notes: tuple[str, ...] = ()
+
+
+class Desk:
+    """A task that somebody makes a case for. Safe to use from several threads.
+
+    A draft that the same author left behind is taken up again.
+
+    Args:
+        annotator: the suite with everything that is needed to add cases.
+        task_id: the task.
+        author: who works on it.
+        references: solutions of the task that are known to be right.
+        base: number of the case to begin from; None for the first one.
+
+    Raises:
+        UsageError: there is no such task or case.
+    """
+
+    def __init__(
+        self,
+        annotator: Annotator,
+        task_id: str,
+        author: str,
+        *,
+        references: Sequence[Submission] = (),
+        base: int | None = None,
+    ) -> None:
+        self._annotator = annotator
+        self._author = author
+        self._references = tuple(references)
+        self._lock = threading.RLock()
+        self._computing = threading.Lock()
+        self.task: Task = annotator.task(task_id)
+        self._start = annotator.book.case(task_id, base or self.task.cases[0].number)
+        self._draft = self._left_behind(base)
+        if self._draft is not None:
+            self._start = self._draft.base
+        self.resumed = self._draft is not None
+        self._books: Books | None = None
+        self._preview: tuple[str, Preview] | None = None
+        self._saved: dict[str, Any] | None = None
+        self._trust: dict[str, tuple[str, ...]] = {}
+
+    def _left_behind(self, base: int | None) -> Draft | None:
+        drafts = self._annotator.book.drafts(self.task.id)
+        mine = [
+            each
+            for each in drafts
+            if each.author == self._author and base in {None, each.base.number}
+        ]
+        return mine[-1] if mine else None
+
+    # -- what is there --------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> str:
+        """What tells one state of the draft from another."""
+        draft = self._draft
+        held: list[Any] = [self._start.revision, draft.id if draft else None]
+        if draft is not None:
+            held += [
+                [edit_to_json(each) for each in steps] for steps in (draft.edits, draft.answers)
+            ]
+        return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
+
+    @property
+    def draft(self) -> Draft | None:
+        """The draft; None before anything was changed."""
+        return self._draft
+
+    @property
+    def base(self) -> CaseData:
+        """The case that the draft begins from."""
+        return self._start
+
+    @property
+    def last_saved(self) -> Mapping[str, Any] | None:
+        """Number, files and time of the case that was saved last at this desk."""
+        return self._saved
+
+    @property
+    def preview(self) -> Preview | None:
+        """The case as it would be saved; None where the draft has changed since, or is empty."""
+        with self._lock:
+            known = self._preview
+            return known[1] if known is not None and known[0] == self.revision else None
+
+    def case_numbers(self) -> list[int]:
+        """The cases that the task has now."""
+        return [each.number for each in self._annotator.cases(self.task.id)]
+
+    def books(self) -> Books:
+        """The workbooks as far as they are known: values that are not computed yet are blank.
+
+        Raises:
+            WorkbookError: they cannot be read.
+        """
+        with self._lock:
+            revision, preview = self.revision, self.preview
+            if self._books is not None and self._books.revision == revision and preview is None:
+                return self._books
+            draft = self._draft
+            edited = apply_edits(self._start.input, draft.edits if draft else ())
+            proposed = preview.proposal if preview else None
+            gold = proposed.gold if proposed and proposed.gold is not None else self._start.gold
+            self._books = Books(
+                revision,
+                open_workbook(proposed.input if proposed else edited.data),
+                open_workbook(gold),
+                edited.cells,
+                edited.notes,
+            )
+            return self._books
+
+    def answer_ranges(self) -> tuple[CellRange, ...]:
+        """The answer range, by the gold's sheets.
+
+        Raises:
+            PositionError: no sheet fits the position.
+        """
+        return prepare(
+            self.task.checker,
+            answer_position=self.task.answer_position,
+            answer_sheet=self.task.answer_sheet,
+            gold=open_workbook(self._start.gold),
+            output=None,
+        ).gold_ranges
+
+    def window(self, book: str, sheet: str, first: tuple[int, int]) -> dict[str, Any]:
+        """A part of a sheet for the page; see :func:`judge.annotate.web.view.show_window`.
+
+        Args:
+            book: ``input`` or ``gold``.
+            sheet: the sheet's name.
+            first: upper left cell, 1-based row and column.
+
+        Raises:
+            UsageError: there is no such workbook.
+            WorkbookError: there is no such sheet, or it cannot be read.
+        """
+        with self._lock:
+            books, preview = self.books(), self.preview
+            ranges = self.answer_ranges()
+            if book == INPUT:
+                shown, other, marked = books.input, books.gold, set(books.cells)
+            elif book == GOLD:
+                shown, other = books.gold, books.input
+                marked = {each.ref for each in preview.proposal.moved} if preview else set()
+            else:
+                raise UsageError(f"there is no workbook {book!r}")
+            found = show_window(
+                shown,
+                sheet,
+                first,
+                answer=ranges,
+                marked=marked,
+                least=_extent(other, sheet),
+            )
+            if book == GOLD and preview is not None:
+                found["differs"] = [
+                    str(each["cell"])
+                    for source in preview.proposal.disagreeing
+                    for each in _differences(source.comparison)
+                    if each["sheet"] == sheet
+                ]
+            return {**found, "revision": self.revision}
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def change(self, revision: str, change: Mapping[str, Any]) -> None:
+        """Changes the draft; it is on the disk when this returns.
+
+        Args:
+            revision: the state that the annotator saw.
+            change: what was done, as :func:`judge.annotate.web.typed.read_change` reads it.
+
+        Raises:
+            ConflictError: the draft is in another state, nothing was changed.
+            UsageError: the change makes no sense.
+            WorkbookError: it does not fit the workbook.
+        """
+        with self._lock:
+            self._check(revision)
+            books = self.books()
+            book, edits = read_change(change, {INPUT: books.input, GOLD: books.gold})
+            if not edits:
+                return
+            draft = self._draft
+            if book == INPUT:
+                apply_edits(self._start.input, [*(draft.edits if draft else ()), *edits])
+                self._extend(edits=edits)
+            else:
+                if not all(isinstance(each, SetCell) for each in edits):
+                    raise UsageError("rows of the gold follow those of the input")
+                apply_edits(books.gold.data, edits)
+                self._extend(answers=edits)
+
+    def _extend(self, edits: Sequence[Edit] = (), answers: Sequence[Edit] = ()) -> None:
+        book = self._annotator.book
+        if self._draft is None:
+            self._draft = book.begin(self.task.id, self._author, base=self._start.number)
+        self._draft = book.extend(self._draft, edits, answers)
+        self._saved = None
+
+    def undo(self, revision: str) -> None:
+        """Takes the last change back.
+
+        Raises:
+            ConflictError: the draft is in another state, nothing was changed.
+        """
+        with self._lock:
+            self._check(revision)
+            if self._draft is not None and (self._draft.edits or self._draft.answers):
+                self._draft = self._annotator.book.undo(self._draft)
+
+    def start_from(self, revision: str, number: int) -> None:
+        """Begins from another case.
+
+        Raises:
+            ConflictError: the draft is in another state.
+            UsageError: something was changed already, or there is no such case.
+        """
+        with self._lock:
+            self._check(revision)
+            draft = self._draft
+            if draft is not None and (draft.edits or draft.answers):
+                raise UsageError(
+                    "the draft begins from another case",
+                    hint="Save it, or undo its changes, before you begin from another one.",
+                )
+            self._start = self._annotator.book.case(self.task.id, number)
+            self._end_draft()
+
+    def _end_draft(self) -> None:
+        if self._draft is not None:
+            self._annotator.book.discard(self._draft)
+            self._draft = None
+
+    def _check(self, revision: str) -> None:
+        """The draft as it is on the disk has to be the one that the annotator saw."""
+        if self._draft is not None:
+            try:
+                self._draft = self._annotator.book.draft(self.task.id, self._draft.id)
+            except UsageError:
+                self._draft = None
+                raise ConflictError(
+                    "the draft was saved or discarded by another window",
+                    hint="Load the page again.",
+                ) from None
+        if revision != self.revision:
+            raise ConflictError(
+                "the draft was changed in another window; nothing was overwritten",
+                hint="What you see now is its present state: make your change again.",
+            )
+
+    # -- the gold, and saving ---------------------------------------------------------------------
+
+    def compute(self) -> Preview | None:
+        """Makes the gold and holds the case against the rules; None where nothing was changed.
+
+        Raises:
+            JudgeError: an engine or the sandbox failed.
+        """
+        with self._computing:
+            with self._lock:
+                draft, revision, known = self._draft, self.revision, self.preview
+            if known is not None or draft is None or not (draft.edits or draft.answers):
+                return known
+            preview = self._annotator.preview(draft, self._references)
+            if draft.base.revision not in self._trust:
+                self._trust[draft.base.revision] = self._try_references(draft.base)
+            with self._lock:
+                self._preview = (revision, preview)
+            return preview
+
+    @property
+    def distrusted(self) -> tuple[str, ...]:
+        """What speaks against the reference solutions: they get the base case wrong."""
+        return self._trust.get(self._start.revision, ())
+
+    def _try_references(self, base: CaseData) -> tuple[str, ...]:
+        """Runs each reference on the case as it was, whose gold is known."""
+        if not self._references:
+            return ()
+        maker, recalculator = self._annotator.maker, self._annotator.recalculator
+        proposal = maker.propose(self.task, base, (), references=self._references)
+        wrong = []
+        for source in proposal.sources:
+            if source.name == FORMULAS or source.data is None:
+                continue
+            judgement = judge_output(
+                self.task,
+                base.gold,
+                source.data,
+                recalculator=recalculator,
+                rules=GradingRules(get_profile("standard")),
+                origin=Origin.SOLUTION,
+            )
+            if judgement.verdict is not Verdict.AC:
+                wrong.append(
+                    f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"
+                )
+        return tuple(wrong)
+
+    def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:
+        """Saves the draft as a case; it is on the disk when this returns.
+
+        Args:
+            revision: the state that the annotator saw.
+            note: what the annotator says about it, for the record.
+
+        Returns:
+            Number, files and time of the case.
+
+        Raises:
+            UsageError: it has no gold, breaks a rule that the manual insists on, or is not
+                computed yet.
+            ConflictError: the draft is in another state, or the case was saved by somebody else.
+        """
+        with self._lock:
+            self._check(revision)
+            draft, preview = self._draft, self.preview
+            if draft is None or preview is None:
+                raise UsageError("there is no computed case to save yet")
+            if preview.problem:
+                raise UsageError(preview.problem)
+            broken = [each.message for each in preview.findings if each.is_error]
+            if broken:
+                raise UsageError(f"the rules of the manual forbid it: {'; '.join(broken)}")
+            saved = self._annotator.save(
+                draft,
+                preview,
+                kind="page",
+                facts={"note": note, "doubts": [*preview.doubts, *self.distrusted]},
+            )
+            self._annotator.book.reload()
+            self.task = self._annotator.task(self.task.id)
+            self._saved = {
+                "number": saved.number,
+                "input": saved.input_path.name,
+                "gold": saved.gold_path.name,
+                "time": saved.record.get("time"),
+            }
+            self._draft, self._preview = None, None
+            return self._saved
+
+    def leave(self) -> None:
+        """Takes away a draft in which nothing was changed, so that its number is free again."""
+        with self._lock:
+            if self._draft is not None and not (self._draft.edits or self._draft.answers):
+                self._end_draft()
+
+
+def _differences(comparison: Mapping[str, object]) -> list[Mapping[str, Any]]:
+    found = comparison.get("differences", [])
+    return found if isinstance(found, list) else []
+
+
+def _extent(workbook: Workbook, sheet: str) -> Window | None:
+    if sheet not in workbook.sheet_names:
+        return None
+    used = workbook.used_range(sheet)
+    return None if used is None else Window(1, 1, used.max_row, used.max_column)

@@ -1,0 +1,104 @@
+"""The state of a desk as the page shows it: plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from judge.annotate.annotator import Preview
+from judge.annotate.edits import address, content_text, describe
+from judge.annotate.gold import Source
+from judge.annotate.rules import RULES
+from judge.annotate.web.desk import Desk
+from judge.annotate.web.view import plain_time
+from judge.compare.render import difference_lines
+from judge.errors import PositionError
+
+_MOST_LISTED = 200
+
+
+def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
+    """Everything but the cells.
+
+    Args:
+        desk: the desk.
+        suite: the suite's name.
+        author: who works at it.
+
+    Raises:
+        WorkbookError: the workbooks cannot be read.
+    """
+    task, draft, books, preview = desk.task, desk.draft, desk.books(), desk.preview
+    notes = list(books.notes)
+    try:
+        answer = [
+            {"sheet": each.sheet, "row": each.min_row, "column": each.min_column}
+            for each in desk.answer_ranges()
+        ]
+    except PositionError as error:
+        answer = []
+        notes.append(error.message)
+    edits = [*draft.edits, *draft.answers] if draft else []
+    hand = len(draft.answers) if draft else 0
+    return {
+        "suite": suite,
+        "author": author,
+        "revision": desk.revision,
+        "task": {
+            "id": task.id,
+            "instruction": task.instruction,
+            "type": task.instruction_type.value,
+            "position": task.answer_position,
+            "answer_sheet": task.answer_sheet,
+        },
+        "cases": desk.case_numbers(),
+        "base": desk.base.number,
+        "number": draft.number if draft else None,
+        "resumed": desk.resumed,
+        "sheets": {"input": books.input.sheet_names, "gold": books.gold.sheet_names},
+        "answer": answer,
+        "edits": [
+            f"{'gold: ' if index >= len(edits) - hand else ''}{plain_time(describe(each))}"
+            for index, each in enumerate(edits)
+        ],
+        "saved": desk.last_saved,
+        "notes": notes + (list(preview.proposal.notes) if preview else []),
+        "preview": _preview(preview, desk.distrusted) if preview else None,
+    }
+
+
+def _preview(preview: Preview, distrusted: Sequence[str]) -> dict[str, Any]:
+    proposal = preview.proposal
+    errors = [preview.problem] if preview.problem else []
+    return {
+        "has_gold": proposal.gold is not None,
+        "sources": [_source(each) for each in proposal.sources],
+        "moved": [
+            {
+                "sheet": each.ref.sheet,
+                "cell": address(each.ref).rpartition("!")[2],
+                "before": plain_time(content_text(each.before)),
+                "after": plain_time(content_text(each.after)),
+            }
+            for each in proposal.moved[:_MOST_LISTED]
+        ],
+        "moved_count": len(proposal.moved),
+        "errors": errors
+        + [
+            f"{each.message} (the manual asks: {RULES[each.rule]})"
+            for each in preview.findings
+            if each.is_error
+        ],
+        "warnings": [each.message for each in preview.findings if not each.is_error]
+        + list(preview.doubts)
+        + list(distrusted),
+    }
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "agrees": source.agrees,
+        "problem": source.problem,
+        "differences": difference_lines(source.comparison, 20),
+    }

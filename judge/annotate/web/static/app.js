@@ -1,0 +1,294 @@
+// The annotator's page. What is shown as kept is on the server's disk; nothing is held here alone.
+import { Grid, columnWidths } from "./grid.js";
+
+const TOKEN = document.querySelector('meta[name="judge-token"]').content;
+const $ = (id) => document.getElementById(id);
+const BOOKS = ["input", "gold"];
+
+let state = null;
+let sheet = null; // shown in both grids, where both have it
+const at = { row: 1, column: 1 };
+let active = "input"; // the grid with the selected cell
+let selected = null;
+let waiting = 0;
+let failed = false; // the server did not take the last change
+let queue = Promise.resolve();
+let computing = null;
+
+async function ask(method, path, body) {
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method,
+      headers: { "X-Judge-Token": TOKEN, "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw Object.assign(new Error("the server does not answer: is `judge annotate` still running?"), { gone: true });
+  }
+  const document = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(document.error), document, { status: answer.status });
+  return document;
+}
+
+// -- one change after the other ---------------------------------------------------------------
+
+function change(path, body) {
+  waiting += 1;
+  showSaved();
+  queue = queue.then(async () => {
+    try {
+      state = await ask("POST", path, { ...body, revision: state.revision });
+      failed = false;
+      alarm(null);
+    } catch (error) {
+      failed = Boolean(error.gone);
+      if (error.state) state = error.state;
+      alarm(error);
+    }
+    waiting -= 1;
+    await show();
+    if (!waiting) compute();
+  });
+  return queue;
+}
+
+// The gold follows as soon as nothing else is waiting; a later change makes it follow again.
+function compute() {
+  if (!state.edits.length || state.preview || computing) return;
+  computing = state.revision;
+  showSaved();
+  const asked = computing;
+  ask("POST", "/api/compute", {}).then(
+    (answer) => { if (!waiting) state = answer; },
+    (error) => alarm(error),
+  ).then(async () => {
+    computing = null;
+    await show();
+    if (!waiting && state.revision !== asked) compute();
+  });
+}
+
+// -- showing ----------------------------------------------------------------------------------
+
+async function show() {
+  showState();
+  if (!sheet || !state.sheets.input.concat(state.sheets.gold).includes(sheet)) {
+    sheet = state.answer[0]?.sheet ?? state.sheets.input[0];
+  }
+  const windows = await Promise.all(BOOKS.map(load));
+  const widths = columnWidths(windows.filter((each) => each?.sheet === sheet));
+  BOOKS.forEach((book, index) => {
+    if (windows[index]) grids[book].show(windows[index], book === "input" || $("by-hand").checked, widths);
+    if (book === active && selected) fillBar(selected);
+  });
+  showSaved();
+}
+
+async function load(book) {
+  const names = state.sheets[book];
+  tabs(book, names);
+  const name = names.includes(sheet) ? sheet : names[0];
+  try {
+    const query = new URLSearchParams({ book, sheet: name, row: at.row, column: at.column });
+    return await ask("GET", `/api/window?${query}`);
+  } catch (error) {
+    alarm(error);
+    return null;
+  }
+}
+
+function tabs(book, names) {
+  const answers = new Set(state.answer.map((each) => each.sheet));
+  $(`${book}-tabs`).replaceChildren(...names.map((name) => {
+    const tab = document.createElement("button");
+    tab.textContent = name;
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-selected", String(name === sheet));
+    tab.classList.toggle("answer", answers.has(name));
+    tab.onclick = () => go(name, 1, 1);
+    return tab;
+  }));
+}
+
+function go(name, row, column) {
+  [sheet, at.row, at.column, selected] = [name, row, column, null];
+  return show();
+}
+
+function showState() {
+  const { task, preview } = state;
+  document.title = `task ${task.id} – judge annotate`;
+  $("suite").textContent = state.suite;
+  $("task").textContent = task.id;
+  $("level").textContent = task.type;
+  $("position").textContent = [task.answer_sheet && !task.position.includes("!") ? `${task.answer_sheet}: ` : "", task.position].join("");
+  $("instruction").textContent = task.instruction;
+  $("who").textContent = state.author;
+  const base = $("base");
+  base.replaceChildren(...state.cases.map((number) => new Option(number, number, false, number === state.base)));
+  base.disabled = state.edits.length > 0;
+  base.title = base.disabled ? "undo the changes to begin from another case" : "";
+  $("undo").disabled = !state.edits.length;
+  $("edit-count").textContent = state.edits.length ? `${state.edits.length}, for case ${state.number}` : "";
+  list("edits", state.edits.map((text) => [text]), "none yet: type into a cell of the input");
+  showPreview(preview);
+  list("notes", state.notes.map((text) => [text]), "none");
+}
+
+function showPreview(preview) {
+  const stale = state.edits.length > 0 && !preview;
+  $("gold-grid").classList.toggle("stale", stale || (preview && !preview.has_gold));
+  const agreeing = (preview?.sources ?? []).filter((each) => each.agrees).map((each) => each.name);
+  $("gold-how").textContent = stale ? "computing …"
+    : !preview ? `of case ${state.base}`
+      : !preview.has_gold ? `unknown: this is the gold of case ${state.base}`
+        : agreeing.length ? `by ${agreeing.join(", ")}` : "by hand";
+  $("moved-count").textContent = preview ? `${preview.moved_count} cells moved` : "";
+  list("moved", (preview?.moved ?? []).map((each) => [each]), preview ? "nothing moved" : "", (item, [each]) => {
+    const link = document.createElement("a");
+    link.textContent = each.cell;
+    link.onclick = () => reveal(each.sheet, each.cell);
+    const before = document.createElement("span");
+    before.className = "before";
+    before.textContent = each.before || "blank";
+    item.append(link, " ", before, ` → ${each.after || "blank"}`);
+  });
+  const rules = [
+    ...(preview?.errors ?? []).map((text) => [text, "error"]),
+    ...(preview?.warnings ?? []).map((text) => [text, "warning"]),
+    ...(preview?.sources ?? []).flatMap((each) => each.agrees === false
+      ? each.differences.map((line) => [`${each.name}: ${line}`, "warning"]) : []),
+  ];
+  if (preview && !preview.errors.length) rules.push(["the rules of the manual hold", "fine"]);
+  list("rules", rules, stale ? "being checked …" : "checked once something was changed");
+}
+
+function list(id, items, empty, fill) {
+  const made = items.map((entry) => {
+    const item = document.createElement("li");
+    if (fill) fill(item, entry);
+    else [item.textContent, item.className] = [entry[0], entry[1] ?? ""];
+    return item;
+  });
+  if (!made.length && empty) {
+    const item = document.createElement("li");
+    [item.textContent, item.className] = [empty, "empty"];
+    made.push(item);
+  }
+  $(id).replaceChildren(...made);
+}
+
+// Says only what is so: "kept" after the server has it on its disk.
+function showSaved() {
+  const says = (text, kind) => { $("saved").textContent = text; $("saved").className = kind; };
+  if (failed) says("not kept: the server is gone", "bad");
+  else if (waiting) says("keeping …", "busy");
+  else if (computing) says("draft kept; computing the gold …", "busy");
+  else if (state.saved) says(`saved as case ${state.saved.number}`, "good");
+  else if (state.edits.length) says(`draft of case ${state.number} kept, not saved as a case yet`, "");
+  else says("nothing changed", "");
+  const { preview } = state;
+  $("save").disabled = Boolean(failed || waiting || computing || !preview || !preview.has_gold || preview.errors.length);
+}
+
+function alarm(error) {
+  $("alert").hidden = !error;
+  $("alert").textContent = error ? [error.message, error.hint].filter(Boolean).join("\n") : "";
+}
+
+async function reveal(name, cell) {
+  const [, , row] = /^([A-Z]+)(\d+)$/.exec(cell);
+  if (sheet !== name || !grids.gold.reveal(cell)) {
+    await go(name, Math.max(1, Number(row) - 20), 1);
+    grids.gold.reveal(cell);
+  }
+  grids.input.reveal(cell);
+}
+
+// -- what the annotator does ----------------------------------------------------------------------
+
+function fillBar(name) {
+  selected = name;
+  $("cell-name").textContent = name ?? "";
+  $("formula").value = name ? grids[active].rawAt(name) : "";
+  $("formula").readOnly = !grids[active].editable;
+  $("format").textContent = grids[active].window.formats[name] ?? "";
+}
+
+function makeGrid(book) {
+  return new Grid($(`${book}-grid`), {
+    typed: (cells) => change("/api/change", { book, sheet: grids[book].window.sheet, cells }),
+    selected: (name) => { active = book; fillBar(name); },
+    page: (row, column) => go(sheet, row, column),
+  });
+}
+
+const grids = Object.fromEntries(BOOKS.map((book) => [book, makeGrid(book)]));
+
+function onSelection(act) {
+  const area = grids[active].selection();
+  if (area) act(area, grids[active].window.sheet);
+  else alarm(new Error("select a cell first"));
+}
+
+$("formula").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !selected || $("formula").readOnly) return;
+  const text = $("formula").value;
+  if (text === grids[active].rawAt(selected)) return;
+  change("/api/change", { book: active, sheet: grids[active].window.sheet, cells: [{ cell: selected, text }] });
+});
+$("undo").onclick = () => change("/api/undo", {});
+$("insert-row").onclick = () => onSelection(([top, , bottom], name) =>
+  change("/api/change", { book: active, sheet: name, insert_rows: top, count: bottom - top + 1 }));
+$("delete-row").onclick = () => onSelection(([top, , bottom], name) =>
+  change("/api/change", { book: active, sheet: name, delete_rows: top, count: bottom - top + 1 }));
+$("apply-fill").onclick = () => onSelection(([top, left, bottom, right], name) => {
+  const corner = (row, column) => grids[active].name(column - grids[active].window.first_column, row - grids[active].window.first_row);
+  change("/api/change", { book: active, sheet: name, fill: $("fill").value, range: `${corner(top, left)}:${corner(bottom, right)}` });
+});
+$("base").onchange = () => change("/api/base", { case: Number($("base").value) });
+$("by-hand").onchange = () => show();
+$("save").onclick = () => {
+  $("saving-title").textContent = `Save as case ${state.number}`;
+  list("doubts", state.preview.warnings.map((text) => [text]), "");
+  $("saving").returnValue = "";
+  $("saving").showModal();
+  $("note").focus();
+};
+$("saving").addEventListener("close", () => {
+  if ($("saving").returnValue === "save") {
+    change("/api/save", { note: $("note").value.trim() });
+    $("note").value = "";
+  }
+});
+// Both grids show the same rows.
+for (const [book, other] of [BOOKS, [...BOOKS].reverse()]) {
+  $(`${book}-grid`).addEventListener("scroll", (event) => {
+    const here = event.target;
+    const there = grids[other].scroller();
+    if (!there || here !== grids[book].scroller()) return;
+    if (there.scrollTop !== here.scrollTop) there.scrollTop = here.scrollTop;
+    if (there.scrollLeft !== here.scrollLeft) there.scrollLeft = here.scrollLeft;
+  }, true);
+}
+// The grid has an undo of its own, which knows nothing of the draft.
+document.addEventListener("keydown", (event) => {
+  const typing = ["INPUT", "TEXTAREA"].includes(event.target.tagName) && !event.target.classList.contains("jss_textarea");
+  if ((event.ctrlKey || event.metaKey) && ["z", "y"].includes(event.key.toLowerCase()) && !typing) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.key.toLowerCase() === "z" && state.edits.length) change("/api/undo", {});
+  }
+}, true);
+window.addEventListener("beforeunload", (event) => { if (waiting || failed) event.preventDefault(); });
+
+ask("GET", "/api/state").then(async (answer) => {
+  state = answer;
+  if (state.resumed && state.edits.length) {
+    alarm(new Error(`your draft of case ${state.number} is taken up again: ${state.edits.length} changes`));
+  }
+  if (state.answer.length) at.row = Math.max(1, state.answer[0].row > 150 ? state.answer[0].row - 5 : 1);
+  await show();
+  compute();
+}, alarm);

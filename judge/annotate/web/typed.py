@@ -1,0 +1,126 @@
+"""What was done on the page, as edits of a workbook. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from judge.annotate.edits import (
+    CellContent,
+    DeleteRows,
+    Edit,
+    Formula,
+    InsertRows,
+    SetCell,
+    parse_content,
+)
+from judge.compare.address import MAX_COLUMN, MAX_ROW, parse_cell
+from judge.compare.cell import Cell, CellRange, CellRef
+from judge.compare.reader import Workbook
+from judge.errors import UsageError
+
+INPUT, GOLD = "input", "gold"
+
+MOST_CELLS = 20_000
+"""More cells are not changed in one go."""
+
+_COLOUR = re.compile(r"#?[0-9A-Fa-f]{6}")
+_TEXT_FORMAT = "@"
+
+
+def read_change(change: Mapping[str, Any], books: Mapping[str, Workbook]) -> tuple[str, list[Edit]]:
+    """Reads a change.
+
+    Args:
+        change: ``book`` and ``sheet`` with one of ``cells`` (objects with ``cell`` and the typed
+            ``text``), ``fill`` (a colour) and ``range``, ``insert_rows`` or ``delete_rows`` (the
+            first row, 1-based) and ``count``.
+        books: the workbooks as they are shown.
+
+    Returns:
+        The workbook's name, and the edits.
+
+    Raises:
+        UsageError: it is no such thing.
+        WorkbookError: there is no such sheet.
+    """
+    book, sheet = change.get("book"), change.get("sheet")
+    if not isinstance(book, str) or book not in books or not isinstance(sheet, str):
+        raise UsageError("a change names a workbook and a sheet")
+    workbook = books[book]
+    workbook.sheet(sheet)
+    if "cells" in change:
+        return book, _cells(change["cells"], sheet, workbook)
+    if "fill" in change:
+        return book, _fill(change, sheet, workbook)
+    for name, kind in (("insert_rows", InsertRows), ("delete_rows", DeleteRows)):
+        if name in change:
+            row, count = change[name], change.get("count", 1)
+            if not _is_row(row) or not _is_row(count):
+                raise UsageError("rows are whole numbers from 1 on")
+            return book, [kind(sheet, row, count)]
+    raise UsageError("a change says what to do: cells, fill, insert_rows or delete_rows")
+
+
+def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
+    if not isinstance(cells, list) or len(cells) > MOST_CELLS:
+        raise UsageError(f"at most {MOST_CELLS:,} cells are changed in one go")
+    edits: list[Edit] = []
+    for each in cells:
+        name, text = (each.get("cell"), each.get("text")) if isinstance(each, dict) else (None, "")
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise UsageError("a cell has an address and a text")
+        ref = _place(name, sheet)
+        edits.append(SetCell(ref, _content(text, _cell(workbook, ref))))
+    return edits
+
+
+def _content(text: str, known: Cell | None) -> CellContent:
+    """What was typed; in a cell that is formatted as text, everything but a formula is text."""
+    is_text = known is not None and known.number_format == _TEXT_FORMAT
+    if is_text and text and not text.startswith(("=", "'")):
+        return text
+    return parse_content(text)
+
+
+def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edit]:
+    colour, corners = change["fill"], str(change.get("range", "")).split(":")
+    if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
+        raise UsageError(f"{colour!r} is no colour; write it as RRGGBB")
+    first, last = _place(corners[0], sheet), _place(corners[-1], sheet)
+    area = CellRange(sheet, first.row, first.column, last.row, last.column)
+    if not 0 < area.size <= MOST_CELLS:
+        raise UsageError(f"at most {MOST_CELLS:,} cells are changed in one go")
+    stored = workbook.cells(area)
+    return [
+        SetCell(
+            CellRef(sheet, row, column),
+            _held(stored.get((row, column))),
+            fill=colour.removeprefix("#").upper(),
+        )
+        for row in range(first.row, last.row + 1)
+        for column in range(first.column, last.column + 1)
+    ]
+
+
+def _held(cell: Cell | None) -> CellContent:
+    if cell is None:
+        return None
+    return cell.value if cell.formula is None else Formula(cell.formula.removeprefix("="))
+
+
+def _cell(workbook: Workbook, ref: CellRef) -> Cell | None:
+    area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+    return workbook.cells(area).get((ref.row, ref.column))
+
+
+def _place(name: str, sheet: str) -> CellRef:
+    place = parse_cell(name)
+    if place is None or not (1 <= place[0] <= MAX_ROW and 1 <= place[1] <= MAX_COLUMN):
+        raise UsageError(f"{name!r} is no cell")
+    return CellRef(sheet, *place)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_ROW

@@ -1,0 +1,196 @@
+"""A part of a worksheet as the page shows it: texts, looks and merged cells as plain data."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Collection
+from typing import Any
+
+from judge.annotate.edits import Formula, content_text
+from judge.compare.address import Window, cell_name
+from judge.compare.cell import Cell, CellRange, CellRef
+from judge.compare.reader import Workbook
+from judge.compare.style import AUTOMATIC_FONT, CellStyle
+
+MOST_ROWS, MOST_COLUMNS = 200, 60
+"""How much of a sheet is shown at one time."""
+
+_SPARE_ROWS, _SPARE_COLUMNS = 5, 2
+_LEAST_ROWS, _LEAST_COLUMNS = 20, 8
+_ISO_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})")
+_DAY = "00:00:00"
+_DECIMALS = re.compile(r"[#0,]*0(?:\.(?P<decimals>0+))?(?P<percent>%)?")
+
+
+def show_window(
+    workbook: Workbook,
+    sheet: str,
+    first: tuple[int, int],
+    *,
+    answer: Collection[CellRange] = (),
+    marked: Collection[CellRef] = (),
+    least: Window | None = None,
+) -> dict[str, Any]:
+    """What the page shows of a sheet.
+
+    Args:
+        workbook: the workbook.
+        sheet: the sheet's real name.
+        first: upper left cell as (row, column), 1-based.
+        answer: the answer range, which is marked.
+        marked: cells that were changed or moved.
+        least: a rectangle that is to be covered even where nothing stands in it, so that input
+            and gold show the same rows.
+
+    Returns:
+        ``rows``: for each row the shown texts; ``raw``: what an editor holds, where that differs,
+        by ``[row][column]`` offsets; ``styles``, ``merges``, ``answer`` and ``marked`` by
+        addresses of the whole sheet; ``first_row``, ``first_column``, ``last_row``,
+        ``last_column`` of the sheet's used part.
+
+    Raises:
+        WorkbookError: the sheet is missing, broken or over a limit.
+    """
+    window, last = _window(workbook, sheet, first, least)
+    area = CellRange(sheet, window.min_row, window.min_column, window.max_row, window.max_column)
+    rows = [
+        [""] * (window.max_column - window.min_column + 1)
+        for _ in range(window.max_row - window.min_row + 1)
+    ]
+    raw: dict[str, str] = {}
+    styles: dict[str, str] = {}
+    formats: dict[str, str] = {}
+    for (row, column), cell in workbook.cells(area).items():
+        name = cell_name(row, column)
+        text, typed = shown_text(cell), typed_text(cell)
+        rows[row - window.min_row][column - window.min_column] = text
+        if typed != text:
+            raw[name] = typed
+        if look := css(workbook.style(cell.style), number=isinstance(cell.value, int | float)):
+            styles[name] = look
+        if cell.number_format != "General":
+            formats[name] = cell.number_format
+    tail = workbook.sheet(sheet).tail
+    return {
+        "sheet": sheet,
+        "first_row": window.min_row,
+        "first_column": window.min_column,
+        "last_row": last.max_row,
+        "last_column": last.max_column,
+        "rows": rows,
+        "raw": raw,
+        "styles": styles,
+        "formats": formats,
+        "merges": [str(each) for each in tail.merges if _inside(each, window)],
+        "answer": [str(each) for each in _parts(answer, sheet, window)],
+        "marked": [cell_name(each.row, each.column) for each in marked if each.sheet == sheet],
+        "conditional": bool(tail.rules),
+    }
+
+
+def _window(
+    workbook: Workbook, sheet: str, first: tuple[int, int], least: Window | None
+) -> tuple[Window, Window]:
+    """The rectangle to show, and the sheet's used part with some room behind it."""
+    used = workbook.used_range(sheet)
+    rows = [_LEAST_ROWS, (used.max_row if used else 0) + _SPARE_ROWS]
+    columns = [_LEAST_COLUMNS, (used.max_column if used else 0) + _SPARE_COLUMNS]
+    if least is not None:
+        rows.append(least.max_row)
+        columns.append(least.max_column)
+    last = Window(1, 1, max(rows), max(columns))
+    row = min(max(first[0], 1), last.max_row)
+    column = min(max(first[1], 1), last.max_column)
+    shown = Window(
+        row,
+        column,
+        min(last.max_row, row + MOST_ROWS - 1),
+        min(last.max_column, column + MOST_COLUMNS - 1),
+    )
+    return shown, last
+
+
+def _parts(ranges: Collection[CellRange], sheet: str, window: Window) -> list[Window]:
+    found = []
+    for each in ranges:
+        part = Window(
+            max(each.min_row, window.min_row),
+            max(each.min_column, window.min_column),
+            min(each.max_row, window.max_row),
+            min(each.max_column, window.max_column),
+        )
+        is_there = part.min_row <= part.max_row and part.min_column <= part.max_column
+        if each.sheet == sheet and is_there:
+            found.append(part)
+    return found
+
+
+def _inside(inner: Window, outer: Window) -> bool:
+    return outer.holds(inner.min_row, inner.min_column) and outer.holds(
+        inner.max_row, inner.max_column
+    )
+
+
+def typed_text(cell: Cell) -> str:
+    """What somebody would have to type to get this cell."""
+    if cell.formula is not None:
+        return content_text(Formula(cell.formula.removeprefix("=")))
+    return content_text(cell.value)
+
+
+def shown_text(cell: Cell) -> str:
+    """What the page shows: the value, near to what a spreadsheet program shows of it."""
+    value = cell.value
+    if cell.formula is not None and value is None:
+        return "" if cell.has_cached_value else "(no value)"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        text = content_text(value)
+        return plain_time(text) if _is_day(value) else text
+    return _number(value, cell.number_format)
+
+
+def plain_time(text: str) -> str:
+    """ISO dates in a text without a time of midnight, and with a blank before any other."""
+    return _ISO_TIME.sub(
+        lambda found: found[1] + (f" {found[2]}" if found[2] != _DAY else ""), text
+    )
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, dt.datetime | dt.date)
+
+
+def _number(value: float, number_format: str) -> str:
+    """A number with the decimals of the plain formats; others show it as it is."""
+    found = _DECIMALS.fullmatch(number_format.split(";", maxsplit=1)[0])
+    if found is None:
+        return f"{value:.15g}"
+    scaled = value * 100 if found["percent"] else value
+    separator = "," if "," in number_format else ""
+    return f"{scaled:{separator}.{len(found['decimals'] or '')}f}{found['percent'] or ''}"
+
+
+def css(style: CellStyle, *, number: bool) -> str:
+    """The look of a cell as declarations of CSS; empty for the default look."""
+    found = []
+    if style.fill.pattern == "solid" and style.fill.colours and style.fill.colours[0]:
+        found.append(f"background-color:#{style.fill.colours[0]}")
+    if style.font_color != AUTOMATIC_FONT:
+        found.append(f"color:#{style.font_color}")
+    if style.bold:
+        found.append("font-weight:bold")
+    if style.italic:
+        found.append("font-style:italic")
+    if style.underline != "none":
+        found.append("text-decoration:underline")
+    horizontal = style.alignment.horizontal
+    if horizontal in {"left", "right", "center"}:
+        found.append(f"text-align:{horizontal}")
+    elif number:
+        found.append("text-align:right")
+    if style.alignment.wrap:
+        found.append("white-space:pre-wrap")
+    return ";".join(found)

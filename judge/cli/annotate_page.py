@@ -1,0 +1,55 @@
+"""``judge annotate SUITE TASK``: the annotator's page."""
+
+from __future__ import annotations
+
+import contextlib
+import webbrowser
+from pathlib import Path
+
+import click
+
+from judge.cli.annotate_cases import author_option, reference_option
+from judge.cli.options import sandbox_option
+
+
+@click.command()
+@click.argument("suite", type=click.Path(path_type=Path))
+@click.argument("task_id", metavar="TASK")
+@reference_option
+@click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port [any free one].")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@author_option
+@sandbox_option
+def page(
+    suite: Path,
+    task_id: str,
+    references: tuple[Path, ...],
+    base: int | None,
+    port: int,
+    no_browser: bool,
+    author: str,
+    sandbox: str,
+) -> None:
+    """Open the annotator's page for TASK of SUITE, on 127.0.0.1 alone.
+
+    Change cells of the input, see the gold follow, save the two as a new case. Every change is kept
+    as a draft at once; the same command takes an unsaved draft up again. Ctrl-C ends the server.
+    """
+    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+    from judge.annotate.web.desk import Desk  # noqa: PLC0415  likewise
+    from judge.annotate.web.server import Page, check_grid, listen, server_of  # noqa: PLC0415  likewise
+
+    check_grid()
+    with Annotator(suite, sandbox=sandbox) as annotator:
+        solutions = annotator.references(task_id, references) if references else []
+        desk = Desk(annotator, task_id, author, references=solutions, base=base)
+        shown = Page(desk, annotator.book.suite.name, author)
+        listener = listen(shown, port)
+        click.echo(f"task {task_id} for {author}: {shown.address}\nCtrl-C ends it.")
+        if not no_browser:
+            webbrowser.open(shown.address)
+        with contextlib.closing(listener), contextlib.suppress(KeyboardInterrupt):
+            server_of(shown).run(sockets=[listener])
+        desk.leave()
+        click.echo("ended; drafts are kept")
