@@ -30,7 +30,7 @@ from judge.sandbox.contract import (
 )
 from judge.submission import Submission
 from judge.task import Task, TestCase
-from judge.verdict import CaseResult, Verdict
+from judge.verdict import CaseResult, Verdict, visible
 
 GRADER_VERSION = "1"
 """Part of every reuse key: raised whenever the same files could get another verdict."""
@@ -229,8 +229,8 @@ _CONSOLE_KEPT_CHARACTERS = 4000
 
 
 def _run_record(result: RunResult) -> dict[str, object]:
-    stdout = result.stdout.decode("utf-8", "replace")
-    stderr = result.stderr.decode("utf-8", "replace")
+    stdout = visible(result.stdout.decode("utf-8", "replace"))
+    stderr = visible(result.stderr.decode("utf-8", "replace"))
     return {
         "status": result.status.value,
         "output_status": result.output_status.value,
@@ -396,7 +396,7 @@ def case_result(
         sample=submission.sample,
         case=case.number,
         verdict=verdict,
-        cause=cause,
+        cause=visible(cause),
         run=facts.record,
         comparison=comparison,
         timings_s=timings_s,

@@ -14,15 +14,20 @@ from judge.compare.comparison import Comparison, DifferenceClass
 from judge.compare.profiles import get_profile
 from judge.grader import (
     GradingRules,
+    case_result,
     judge_output,
     last_error_line,
+    run_case,
     verdict_of_comparison,
     verdict_of_run,
 )
+from judge.limits import Limits
 from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
+from judge.submission import Submission
 from judge.task import InstructionType, Task, TestCase
-from judge.verdict import Verdict
+from judge.verdict import Verdict, visible
 
 TRACEBACK = b"""a warning before it all
 Traceback (most recent call last):
@@ -178,3 +183,22 @@ def test_whose_fault_is_what_only_comparing_finds(
         origin=Origin.SOLUTION,
     )
     assert judgement.verdict is verdict, judgement.cause
+
+
+def test_nothing_of_a_solution_steers_a_terminal() -> None:
+    assert visible("Größe 表\u00a0 42\n\tKeyError: 'x'") == "Größe 表\u00a0 42\n\tKeyError: 'x'"
+    assert visible("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
+    assert visible("100 %\r  0 %") == "100 %\\r  0 %"
+    assert visible("\x9b31m\u202ered") == "\\x9b31m\\u202ered"
+
+
+def test_records_and_causes_are_visible() -> None:
+    error = b"Traceback (most recent call last):\nValueError: \x1b[31mred\n"
+    result = RunResult(RunStatus.EXITED, OutputStatus.MISSING, exit_code=1, stderr=error)
+    session = ScriptedSandbox([result]).session()
+    submission = Submission("1", "raise ValueError", "/mnt/data/in.xlsx", "/mnt/data/out.xlsx")
+    facts = run_case(session, submission, b"", Limits())
+    case = TestCase(1, Path("input.xlsx"), Path("gold.xlsx"))
+    judged = case_result(submission, case, facts, None)
+    assert judged.cause == "ValueError: \\x1b[31mred"
+    assert "\x1b" not in str(judged.run["stderr"])
