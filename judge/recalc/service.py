@@ -14,8 +14,12 @@ from judge.errors import RecalcError, SandboxError
 from judge.recalc.contract import Dialect, EngineResult, EngineUnavailableError
 from judge.sandbox.contract import ServiceChannel
 
-GRACE_S = 15.0
-"""How much longer than the engine the channel may take: start-up, sending, reading."""
+GRACE_S = 75.0
+"""How much longer than the engine the channel may take: starting it again, sending, reading."""
+
+ATTEMPTS = 2
+"""A service that ends without an answer may have been ended from outside; one that does so twice
+was brought down by the workbook."""
 
 
 class ServicePool:
@@ -38,28 +42,32 @@ class ServicePool:
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
-        """Sends one request and returns the answer.
+        """Sends one request and returns the answer; once more where the service ends over it.
 
         Raises:
-            EngineUnavailableError: the service cannot be started.
+            EngineUnavailableError: the service, or the engine in it, cannot be started.
             RecalcError: the service ended, or did not answer in time; the next call starts
                 another.
         """
-        if self._closed:
-            raise EngineUnavailableError("the calculation service was closed")
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
         channel = self._free.get()
         try:
-            if channel is None:
-                channel = self._start()
-            try:
-                answer: dict[str, Any] = json.loads(channel.call(payload, timeout_s + GRACE_S))
-            except (TimeoutError, SandboxError, ValueError) as error:
-                self._drop(channel)
-                channel = None
-                raise _as_ours(error) from error
-            return answer
+            for attempt in range(ATTEMPTS):
+                if self._closed:
+                    raise EngineUnavailableError("the calculation service was closed")
+                if channel is None:
+                    channel = self._start()
+                try:
+                    answer = _asked(channel, payload, timeout_s + GRACE_S)
+                except (TimeoutError, SandboxError, ValueError, EngineUnavailableError) as error:
+                    self._drop(channel)
+                    channel = None
+                    if attempt + 1 == ATTEMPTS or isinstance(error, TimeoutError):
+                        raise _as_ours(error) from error
+                else:
+                    return answer
+            raise AssertionError("every attempt returns or raises")
         finally:
             self._free.put(channel)
 
@@ -88,7 +96,18 @@ class ServicePool:
             channel.close()
 
 
+def _asked(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[str, Any]:
+    answer = json.loads(channel.call(payload, timeout_s))
+    if not isinstance(answer, dict):
+        raise ValueError("the answer is no object")  # noqa: TRY004 - as other nonsense is
+    if answer.get("unavailable"):
+        raise EngineUnavailableError(f"the engine does not start: {answer.get('error')}")
+    return answer
+
+
 def _as_ours(error: Exception) -> RecalcError:
+    if isinstance(error, RecalcError):
+        return error
     if isinstance(error, TimeoutError):
         return RecalcError("the calculation took too long and was ended")
     if isinstance(error, SandboxError):

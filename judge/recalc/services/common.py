@@ -12,7 +12,8 @@ payload of a request is a JSON header with its own 4-byte length before it, then
 
 In those lists a number is a number, a text a text, a boolean a boolean, ``{"e": "#N/A"}`` an
 error, ``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists
-says that there is nothing for the whole workbook.
+says that there is nothing for the whole workbook; ``"unavailable": true`` beside it, that it is no
+fault of the workbook's.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ EXCEL_ERRORS = frozenset(
 
 class CannotComputeError(Exception):
     """Why there is no value for anything in the workbook, in words for people."""
+
+
+class CannotStartError(Exception):
+    """Why an engine does not start, whatever the workbook."""
 
 
 def read_frame(stream: Readable) -> bytes | None:
@@ -113,6 +118,8 @@ def serve(
             answer = handle(*split_request(payload))
         except CannotComputeError as error:
             answer = {"error": str(error)}
+        except CannotStartError as error:
+            answer = {"error": str(error), "unavailable": True}
         except Exception as error:  # noqa: BLE001 - whatever an engine raises is an answer
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         write_frame(answers, json.dumps(answer).encode())

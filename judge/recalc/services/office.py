@@ -7,6 +7,7 @@ warm; it is started again after a crash, a time-out, and every so many workbooks
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -15,7 +16,13 @@ import threading
 import time
 from typing import Any
 
-from judge.recalc.services.common import Answer, CannotComputeError, Request, serve
+from judge.recalc.services.common import (
+    Answer,
+    CannotComputeError,
+    CannotStartError,
+    Request,
+    serve,
+)
 from judge.recalc.services.dialect import TRIGGER, for_libreoffice
 from judge.recalc.services.match_arrays import as_plain_formula
 from judge.recalc.services.package import Step, prepare
@@ -109,9 +116,9 @@ class Office:
         if ended == RESTART_EXIT_CODE:
             self.launch(command)
         elif ended is not None:
-            raise CannotComputeError(f"soffice ended at its start with {ended}") from error
+            raise CannotStartError(f"soffice ended at its start with {ended}") from error
         elif time.monotonic() > deadline:
-            raise CannotComputeError("soffice does not answer") from error
+            raise CannotStartError("soffice does not answer") from error
 
     def launch(self, command: list[str]) -> None:
         """Starts the process itself."""
@@ -232,29 +239,57 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
 
     ready = prepare(workbook, names, step=Step(TRIGGER, rewrite), slim=without_the_unseen)
     ranges = [tuple(asked) for asked in request["ranges"]]
-    timeout_s = float(request["timeout_s"])
-    office.ready()
+    deadline = time.monotonic() + float(request["timeout_s"])
+    started = time.perf_counter()
+    for attempt in range(ATTEMPTS):
+        office.ready()
+        try:
+            values = compute_until(office, ready, ranges, deadline)
+        except FellOverError as error:
+            # It may have been ended from outside; a workbook that brings it down does so again.
+            if attempt + 1 == ATTEMPTS or time.monotonic() >= deadline:
+                raise CannotComputeError(str(error)) from error
+        else:
+            break
+    if values is None:
+        return {"error": f"took longer than {request['timeout_s']:g} s", "timed_out": True}
+    return {"values": values, "seconds": time.perf_counter() - started}
+
+
+ATTEMPTS = 2
+
+
+class FellOverError(Exception):
+    """soffice ended over a workbook."""
+
+
+def compute_until(
+    office: Office, workbook: bytes, ranges: list[Area], deadline: float
+) -> list[list[object]] | None:
+    """Computes one workbook; None where it took too long, and soffice was killed.
+
+    Raises:
+        FellOverError: soffice ended.
+    """
     late = threading.Event()
 
     def end() -> None:
         late.set()
         office.kill()
 
-    timer = threading.Timer(timeout_s, end)
+    timer = threading.Timer(deadline - time.monotonic(), end)
     timer.start()
-    started = time.perf_counter()
     try:
-        values = compute(office, ready, ranges)
+        return compute(office, workbook, ranges)
     except CannotComputeError:
         raise
     except Exception as error:
         office.stop()
         if late.is_set():
-            return {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
-        raise CannotComputeError(f"LibreOffice fell over ({type(error).__name__})") from error
+            return None
+        raise FellOverError(f"LibreOffice fell over ({type(error).__name__})") from error
     finally:
         timer.cancel()
-    return {"values": values, "seconds": time.perf_counter() - started}
 
 
 def main() -> None:
@@ -267,8 +302,13 @@ def main() -> None:
             return {"versions": {"libreoffice": office.version}}
         return compute_in_time(office, request, workbook)
 
+    def get_ready() -> None:
+        # The next request, if there is one, need not wait; what fails here fails there as well.
+        with contextlib.suppress(CannotStartError):
+            office.ready()
+
     try:
-        serve(handle)
+        serve(handle, after=get_ready)
     finally:
         office.stop()
 

@@ -19,6 +19,9 @@ UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
 
 ENTRY_LIMIT = 20_000
 
+LONGEST_BYTES = 65_536
+"""Longer formulas stay as they are; Excel's own limit is 8,192 characters."""
+
 Rewrite = Callable[[str, bool], str]
 """Makes another text of a formula's text, told whether it is an array formula."""
 
@@ -106,7 +109,7 @@ def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
     def edit(found: re.Match[bytes]) -> bytes:
         raw = found[2]
         asked = [step for step in steps if step.trigger.search(raw)]
-        if not asked:
+        if not asked or len(raw) > LONGEST_BYTES:
             return found[0]
         text = html.unescape(raw.decode("utf-8", "surrogateescape"))
         new = text

@@ -27,9 +27,7 @@ _SEEN_LINKS = frozenset(
 _LINK = re.compile(rb"""<(?:\w+:)?Relationship\s(?:[^<>"']|"[^"]*"|'[^']*')*/>""")
 _KIND = re.compile(rb"""\bType\s*=\s*["'][^"']*/([^/"']*)["']""")
 
-_TAIL_KEPT = re.compile(
-    rb"<(?:\w+:)?(autoFilter|mergeCells|tableParts)\b(?:[^<>]*/>|.*?</(?:\w+:)?\1\s*>)", re.DOTALL
-)
+_KEPT_BEHIND_CELLS = (b"autoFilter", b"mergeCells", b"tableParts")
 """What formulas can see of what follows the cells: filters (hidden rows), merged cells, tables."""
 
 _END_OF_CELLS = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
@@ -40,19 +38,15 @@ _SEES_STYLES = (b"CELL(", b"cell(", b"Cell(", b"GETPIVOTDATA(", b"getpivotdata("
 
 _AS_DISPLAYED = re.compile(rb"""\bfullPrecision\s*=\s*["'](?:0|false)["']""")
 
-_DIFFERENTIAL = re.compile(rb"<dxfs\b[^<>]*?(?:/>|(?<!/)>.*?</dxfs\s*>)", re.DOTALL)
-_CELL_FORMATS = re.compile(rb"<cellXfs\b[^<>]*(?<!/)>(.*?)</cellXfs\s*>", re.DOTALL)
 _FORMAT = re.compile(rb"<xf\b([^<>]*)")
 _NUMBER_FORMAT = re.compile(rb"""\bnumFmtId\s*=\s*["'](\d+)["']""")
-_NUMBER_FORMATS = re.compile(rb"<numFmts\b[^<>]*(?<!/)>.*?</numFmts\s*>", re.DOTALL)
-
 _PLAIN_STYLES = (
-    b'<?xml version="1.0" encoding="UTF-8"?>\n<styleSheet '
-    b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">%s<fonts count="1"><font>'
-    b'<sz val="11"/><name val="Calibri"/></font></fonts><fills count="1"><fill><patternFill '
-    b'patternType="none"/></fill></fills><borders count="1"><border/></borders>'
-    b'<cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs>%s</cellXfs>%s</styleSheet>'
+    b'%s%s<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
+    b'<fills count="1"><fill><patternFill patternType="none"/></fill></fills>'
+    b'<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
+    b"<cellXfs>%s</cellXfs>%s</styleSheet>"
 )
+_START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 
 
 def without_the_unseen(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -93,8 +87,23 @@ def _sheet(content: bytes) -> bytes:
     end = _END_OF_SHEET.search(content, cells.end()) if cells else None
     if cells is None or end is None:
         return content
-    kept = b"".join(m[0] for m in _TAIL_KEPT.finditer(content, cells.end(), end.start()))
+    rest = content[cells.end() : end.start()]
+    kept = b"".join(_element(rest, name) for name in _KEPT_BEHIND_CELLS)
     return content[: cells.end()] + kept + content[end.start() :]
+
+
+def _element(content: bytes, name: bytes) -> bytes:
+    """The first element of a name, whole; empty where there is none.
+
+    One search for its start and one for its end: time grows with the size of the part alone.
+    """
+    start = re.search(rb"<(\w+:)?%s\b[^<>]*>" % name, content)
+    if start is None:
+        return b""
+    if start[0].endswith(b"/>"):
+        return start[0]
+    end = content.find(b"</%s%s>" % (start[1] or b"", name), start.end())
+    return content[start.start() : content.index(b">", end) + 1] if end >= 0 else b""
 
 
 def _styles(content: bytes) -> bytes:
@@ -103,16 +112,18 @@ def _styles(content: bytes) -> bytes:
     LibreOffice rounds what it computes in a cell with the format of a date or a time. What
     conditional formats, filters and tables refer to stays as well.
     """
-    formats = _CELL_FORMATS.search(content)
-    if formats is None:
+    start = _START_OF_STYLES.search(content)
+    formats = _element(content, b"cellXfs")
+    if start is None or not formats.startswith(b"<cellXfs"):
         return content
-    numbers = [_NUMBER_FORMAT.search(found) for found in _FORMAT.findall(formats[1])]
-    codes, differential = _NUMBER_FORMATS.search(content), _DIFFERENTIAL.search(content)
+    numbers = [_NUMBER_FORMAT.search(found) for found in _FORMAT.findall(formats)]
     return _PLAIN_STYLES % (
-        codes[0] if codes else b"",
+        # Its name spaces stand there, and what is kept may use them.
+        content[: start.end()],
+        _element(content, b"numFmts"),
         b"".join(
             b'<xf numFmtId="%s" applyNumberFormat="1"/>' % (found[1] if found else b"0")
             for found in numbers
         ),
-        differential[0] if differential else b"",
+        _element(content, b"dxfs"),
     )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import signal
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -242,6 +246,56 @@ def test_what_is_no_workbook_is_refused(engine: Any, data: bytes) -> None:
     with pytest.raises(RecalcError):
         engine.compute(data, [ALL], timeout_s=5)
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+def busy_offices(least_ticks: int) -> list[int]:
+    """Processes of LibreOffice below this one that have used so much processor time by now."""
+    parents: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = stat.read_text().rpartition(")")
+            fields, process = rest.split(), int(stat.parent.name)
+            parents[process] = int(fields[1])
+            if name.endswith("(soffice.bin"):
+                found[process] = int(fields[11]) + int(fields[12])
+
+    def is_ours(process: int) -> bool:
+        while process > 1 and process != os.getpid():
+            process = parents.get(process, 0)
+        return process == os.getpid()
+
+    return [each for each, ticks in found.items() if ticks >= least_ticks and is_ours(each)]
+
+
+def kill_while(asked: Future[Any], times: int) -> int:
+    """Kills LibreOffice so many times while it computes; says how often it came to that."""
+    killed: set[int] = set()
+    while not asked.done() and len(killed) < times:
+        # Starting and opening a small workbook takes less.
+        for process in set(busy_offices(least_ticks=150)) - killed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+                killed.add(process)
+        time.sleep(0.02)
+    return len(killed)
+
+
+@pytest.mark.office
+def test_libreoffice_killed_from_outside_computes_again(sandbox: Sandbox) -> None:
+    if not sandbox.has_root(OFFICE_ROOT):
+        pytest.skip("the sandbox has no LibreOffice: judge sandbox build")
+    for times in (1, 2):
+        (engine,) = make_engines(sandbox, (LIBREOFFICE,))
+        with contextlib.closing(engine), ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(computed, slow_book(), engine, 60)
+            assert kill_while(asked, times) == times
+            if times == 1:
+                assert asked.result()[1, 1] == 1
+            else:
+                with pytest.raises(RecalcError, match="fell over"):
+                    asked.result()
+            assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
 
 
 @pytest.mark.office

@@ -81,14 +81,42 @@ def test_a_request_holds_all_that_the_service_needs() -> None:
     assert (header["names"], header["date_1904"]) == ({"A": "B"}, True)
 
 
-@pytest.mark.parametrize("fault", [TimeoutError(), SandboxError("ended"), b"no json", b"\xff\xfe"])
-def test_a_service_that_fails_is_replaced(fault: Answer) -> None:
+UNAVAILABLE = json.dumps({"error": "no disk", "unavailable": True}).encode()
+
+
+@pytest.mark.parametrize(
+    "fault", [SandboxError("ended"), b"no json", b"\xff\xfe", UNAVAILABLE, b"[]"]
+)
+def test_a_service_that_ends_is_replaced_and_asked_again(fault: Answer) -> None:
     broken, fresh = ScriptedChannel([fault]), ScriptedChannel([said(1, 2, 3, 4)])
     engine = ServiceEngine("ironcalc", ServicePool(opener(broken, fresh)))
-    with pytest.raises(RecalcError):
-        engine.compute(b"", [AREA], timeout_s=1)
-    assert broken.closed == 1
     assert len(engine.compute(b"", [AREA], timeout_s=1).values) == 4
+    assert broken.closed == 1
+
+
+@pytest.mark.parametrize("fault", [SandboxError("ended"), b"no json"])
+def test_a_workbook_that_ends_the_service_twice_has_no_value(fault: Answer) -> None:
+    channels = [ScriptedChannel([fault]), ScriptedChannel([fault])]
+    fresh = ScriptedChannel([said(1, 2, 3, 4)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(*channels, fresh)))
+    with pytest.raises(RecalcError) as caught:
+        engine.compute(b"", [AREA], timeout_s=1)
+    assert not isinstance(caught.value, EngineUnavailableError)
+    assert len(engine.compute(b"", [AREA], timeout_s=1).values) == 4
+
+
+def test_a_service_that_hangs_is_not_waited_for_twice() -> None:
+    broken, fresh = ScriptedChannel([TimeoutError()]), ScriptedChannel([said(1, 2, 3, 4)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(broken, fresh)))
+    with pytest.raises(RecalcError, match="too long"):
+        engine.compute(b"", [AREA], timeout_s=1)
+    assert len(engine.compute(b"", [AREA], timeout_s=1).values) == 4
+
+
+def test_an_engine_that_does_not_start_is_our_fault() -> None:
+    pool = ServicePool(opener(ScriptedChannel([UNAVAILABLE]), ScriptedChannel([UNAVAILABLE])))
+    with pytest.raises(EngineUnavailableError, match="no disk"):
+        pool.ask({}, b"", 1)
 
 
 def test_a_service_that_does_not_start_is_our_fault() -> None:
