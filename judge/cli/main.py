@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("judge.cli.run", "run", "Grade one program on one task and show each case."),
     "report": ("judge.cli.report", "report", "Report on a run: scores with intervals, subsets."),
     "compare-runs": ("judge.cli.compare_runs", "compare_runs", "Compare runs on the same tasks."),
+    "view": ("judge.cli.view", "view", "Show runs in the browser, with a list of all."),
     "rejudge": ("judge.cli.rejudge", "rejudge", "Judge stored outputs again, or change a verdict."),
     "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
     "verify": ("judge.cli.verify", "verify", "Check a suite: golds, untouched inputs, formulas."),

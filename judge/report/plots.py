@@ -51,6 +51,24 @@ def _whisker(estimate: Mapping[str, Any], name: str, y: float) -> Markup:
     return markup
 
 
+def difference_strip(difference: Mapping[str, Any], name: str) -> Markup:
+    """A difference of scores with its interval, from -100 to +100 points.
+
+    Args:
+        difference: ``difference``, ``low`` and ``high``, from -1 to 1.
+        name: ``soft`` or ``hard``.
+    """
+    moved = {
+        part: None if difference[key] is None else 0.5 + 0.5 * float(difference[key])
+        for part, key in (("value", "difference"), ("low", "low"), ("high", "high"))
+    }
+    return Markup(
+        '<svg class="strip" viewBox="-12 0 1024 24" preserveAspectRatio="none" aria-hidden="true">'
+        '<path class="rule" d="M0 0V24"/><path class="rule zero" d="M500 0V24"/>'
+        '<path class="rule" d="M1000 0V24"/>{}</svg>'
+    ).format(_whisker(moved, name, 12))
+
+
 def verdict_bar(verdicts: Sequence[Mapping[str, Any]]) -> Markup:
     """Shares of the verdicts as one stacked bar.
 

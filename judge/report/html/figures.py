@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 MIB = 1 << 20
 KIB = 1 << 10
 DASH = "\u2013"
+MINUS = "\u2212"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,26 @@ class Figures:
         if unit and shown.unit:
             markup += Markup(' <span class="unit">{}</span>').format(shown.unit)
         return markup
+
+    def length(self, pointer: str) -> Markup:
+        """How many entries the list at a place has."""
+        entries = len(self.at(pointer))
+        return Markup('<data data-at="{}" data-of="length" value="{}">{}</data>').format(
+            pointer, entries, Shown().text(entries)
+        )
+
+    def signed(self, pointer: str) -> Markup:
+        """The difference of two shares at a place, in points, with its sign."""
+        value = self.at(pointer)
+        if value is None:
+            return self.number(pointer)
+        shown = Shown(factor=100, digits=2)
+        sign = "+" if value > 0 else MINUS if value < 0 else ""
+        return Markup(
+            '<data data-at="{}" data-factor="{}" data-digits="{}" value="{}">{}{}</data>'
+        ).format(
+            pointer, repr(shown.factor), shown.digits, repr(value), sign, shown.text(abs(value))
+        )
 
     def interval(self, pointer: str, style: str = "percent") -> Markup:
         """The interval of the estimate at a place; nothing where it has none."""

@@ -29,7 +29,8 @@ class _Templates(BaseLoader):
 
 
 TEMPLATES = frozenset(
-    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html", "runs.html"}
+    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html"}
+    | {"runs.html", "compare.html"}
 )
 
 
@@ -64,7 +65,7 @@ def render_page(
         connects: whether the script may ask the server that the page came from.
     """
     css = asset("style.css")
-    js = "(() => {\n" + "\n".join(asset(name) for name in scripts) + "\n})();"
+    js = "(() => {\n" + "\n".join(asset(name) for name in scripts) + "\n})();" if scripts else ""
     page = environment().get_template(template)
     return page.render(
         {
@@ -85,7 +86,7 @@ def policy(css: str, js: str, *, connects: bool) -> str:
         "style-src": _hash(css),
         "connect-src": "'self'" if connects else "'none'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": "'self'" if connects else "'none'",
         "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }

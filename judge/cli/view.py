@@ -1,0 +1,42 @@
+"""``judge view``: a results folder in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument(
+    "results",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default="results",
+    required=False,
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8484,
+    show_default=True,
+    help="Port on 127.0.0.1; 0 for any that is free.",
+)
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that each run remembers.")
+def view(results: Path, port: int, dataset: str | None) -> None:
+    """Show the runs of the folder RESULTS [results] in the browser.
+
+    Served on 127.0.0.1 alone, read only: a list of all runs with their scores, the report of each,
+    runs held against each other, and how far those are that are still going.
+    """
+    from judge.report.view import serve  # noqa: PLC0415  `judge view --help` needs no server
+
+    try:
+        serve(results, port=port, dataset=dataset, on_ready=_announce)
+    except OSError as error:
+        raise click.ClickException(
+            f"port {port} cannot be used: {error.strerror}; choose another with --port"
+        ) from error
+
+
+def _announce(url: str) -> None:
+    click.echo(f"{url}  (Ctrl-C ends it)")

@@ -1,0 +1,108 @@
+"""Pages about several runs: the list of all, and some held against each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from judge.report.html.figures import Figures
+from judge.report.html.page import render_page
+from judge.report.pairing import RunComparison
+from judge.report.plots import difference_strip, interval_strip
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A run in the list.
+
+    Attributes:
+        name: its name.
+        document: ``name``, ``run``, ``overall`` and ``notes`` of its report's JSON form; None where
+            there is none yet.
+        progress: ``done``, ``total``, ``verdicts`` and ``going``.
+        problem: why there is no report, or an empty text.
+    """
+
+    name: str
+    document: Mapping[str, Any] | None
+    progress: Mapping[str, Any]
+    problem: str = ""
+
+
+def render_runs(folder: str, listed: Sequence[Listed]) -> str:
+    """The list of runs, those of one suite together, the best first.
+
+    Args:
+        folder: name of the folder.
+        listed: its runs.
+    """
+    document = json.loads(
+        json.dumps(
+            [
+                {"name": each.name, "report": each.document, "progress": each.progress}
+                for each in listed
+            ]
+        )
+    )
+    figures = Figures(document)
+    context = {
+        "folder": folder,
+        "listed": document,
+        "groups": _by_suite(document),
+        "problems": {each.name: each.problem for each in listed if each.problem},
+        "going": any(each.progress["going"] for each in listed),
+        "run_url": lambda name: f"/runs/{quote(name, safe='')}/",
+        "strip": interval_strip,
+        **_numbers(figures),
+    }
+    return render_page("runs.html", context, scripts=("runs.js",), connects=True)
+
+
+def render_comparison(comparison: RunComparison, *, home_url: str | None = None) -> str:
+    """Runs held against each other as one HTML document.
+
+    Args:
+        comparison: every number of the page is one of its JSON form.
+        home_url: the list of all runs, where a server gives it.
+    """
+    document = json.loads(json.dumps(comparison.to_json()))
+    context = {
+        "doc": document,
+        "home_url": home_url,
+        "run_url": None if home_url is None else lambda name: f"/runs/{quote(name, safe='')}/",
+        "strip": interval_strip,
+        "difference_strip": difference_strip,
+        **_numbers(Figures(document)),
+    }
+    return render_page("compare.html", context, scripts=())
+
+
+def _numbers(figures: Figures) -> dict[str, Any]:
+    return {
+        "n": figures.number,
+        "interval": figures.interval,
+        "estimate": figures.estimate,
+        "signed": figures.signed,
+        "length": figures.length,
+    }
+
+
+def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
+    """Suites with the places of their runs; runs without a score come last."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, entry in enumerate(document):
+        suite = ((entry["report"] or {}).get("run") or {}).get("suite") or {}
+        groups.setdefault((str(suite.get("name") or ""), str(suite.get("digest"))), []).append(
+            place
+        )
+
+    def rank(place: int) -> tuple[float, str]:
+        report = document[place]["report"]
+        value = None if report is None else report["overall"]["soft_restriction"]["value"]
+        return (1.0 if value is None else -value, document[place]["name"])
+
+    ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
+    return [(name, sorted(places, key=rank)) for (name, _), places in ordered]

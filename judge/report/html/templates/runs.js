@@ -1,0 +1,42 @@
+"use strict";
+// The list of runs: which are chosen, and how far those are that are still going.
+
+const form = document.getElementById("compare");
+const button = form.querySelector("button");
+
+function choose() {
+  if (button) button.disabled = form.querySelectorAll("input:checked").length < 2;
+}
+
+async function follow() {
+  let progress;
+  try {
+    const answer = await fetch("/progress.json");
+    if (!answer.ok) return;
+    progress = await answer.json();
+  } catch {
+    return;
+  }
+  const rows = [...document.querySelectorAll("tr[data-run]")];
+  const going = Object.values(progress).some((each) => each.going);
+  const changed = Object.keys(progress).some((name) => !rows.some((row) => row.dataset.run === name));
+  // A run that began or ended changes the order, the scores and the links.
+  if (changed || going !== (document.body.dataset.going === "1")) {
+    location.reload();
+    return;
+  }
+  for (const row of rows) {
+    const now = progress[row.dataset.run];
+    if (!now) continue;
+    const bar = row.querySelector("progress");
+    bar.value = now.done;
+    bar.hidden = !now.going;
+    const done = row.querySelector(".progress data");
+    done.value = String(now.done);
+    done.textContent = now.done.toLocaleString("en");
+  }
+}
+
+form.addEventListener("change", choose);
+choose();
+setInterval(follow, 2000);
