@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from judge.inference.chat import ChatReply
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class NotACompletionError(ValueError):
@@ -56,7 +59,7 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
     usage = usage if isinstance(usage, dict) else {}
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return ChatReply(
-        text=text,
+        text=_writable(text),
         finish_reason=_text_or_none(choice.get("finish_reason")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -97,4 +100,9 @@ def _count(value: object) -> int | None:
 
 
 def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return _writable(value) if isinstance(value, str) else None
+
+
+def _writable(text: str) -> str:
+    """Text that UTF-8 can hold: JSON may say half a surrogate pair, which no file can."""
+    return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -18,6 +18,8 @@ CONVERSATIONS_FOLDER = "conversations"
 FAILURES_FILE = "failures.jsonl"
 _LOCK_FILE = ".inference.lock"
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 SampleKey = tuple[str, int]
 """(task id, 0-based sample)"""
 
@@ -80,10 +82,7 @@ class InferenceRecords:
         A file that is torn because the process died belongs to a task without a submission: it is
         written again when the run is continued.
         """
-        lines = [
-            f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
-            for name, value in document.items()
-        ]
+        lines = [f'"{name}": {_encode(value)}' for name, value in document.items()]
         path = self.store.path / self.conversation_path(task_id, sample)
         try:
             path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

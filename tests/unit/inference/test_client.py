@@ -271,6 +271,11 @@ def test_tool_calls_become_text() -> None:
         assert "x = 1" in ask(server).text
 
 
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    with ScriptedServer(lambda seen: completion("a \ud83d b \U0001f600", seen.body)) as server:
+        assert ask(server).text == "a \N{REPLACEMENT CHARACTER} b \U0001f600"
+
+
 def test_the_only_model_of_a_server() -> None:
     with ScriptedServer(play("x")) as server:
         assert asyncio.run(OpenAIChatModel(server.url, None).only_model()) == "scripted-1"
