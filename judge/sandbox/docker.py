@@ -1,7 +1,9 @@
 """The sandbox of a Docker daemon, local or remote: nothing is mounted, all goes over streams.
 
-One container for each submission, with the warden as its main process; when the judge hangs up,
-the daemon closes the warden's input, the warden ends, and the daemon removes the container.
+The warden is a container's main process; when the judge hangs up, the daemon closes the warden's
+input, the warden ends, and the daemon removes the container. Where the host lets a container make
+namespaces, each case gets namespaces of its own inside and a container serves many submissions;
+elsewhere each submission has a container to itself.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import itertools
 import secrets
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -20,6 +22,7 @@ from judge.errors import SandboxError
 from judge.limits import MIB, Limits
 from judge.sandbox import layout, roots
 from judge.sandbox.bundle import BOOT
+from judge.sandbox.container import Container, Shape
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,
@@ -32,7 +35,6 @@ from judge.sandbox.daemon import ContainerSpec, Daemon
 from judge.sandbox.link import FrameChannel, SandboxGoneError, WardenLink, start_service
 from judge.sandbox.owner import Owner
 from judge.sandbox.pool import Pool
-from judge.sandbox.streams import ContainerStream
 
 PYTHON_IMAGE = "judge-sandbox"
 OFFICE_IMAGE = "judge-office"
@@ -55,58 +57,6 @@ _TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
 _USUAL_ROOTS = frozenset({"/home", "/mnt", "/tmp", "/data", "/dev/shm"})  # noqa: S108 - inside
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a container is made for; a run that wants another gets another container.
-
-    Attributes:
-        memory_bytes: memory of a run.
-        disk_bytes: size of each writable mount.
-        processes: processes of a run.
-        roots: writable mounts.
-    """
-
-    memory_bytes: int
-    disk_bytes: int
-    processes: int
-    roots: frozenset[str]
-
-    @classmethod
-    def of(cls, limits: Limits, roots: frozenset[str]) -> Self:
-        """What a run with these limits wants."""
-        return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
-
-    def serves(self, wanted: Shape) -> bool:
-        """Whether a container of this shape does for a run that wants ``wanted``."""
-        return wanted.roots <= self.roots and replace(wanted, roots=self.roots) == self
-
-
-class Container:
-    """A started container with a trusted program in it."""
-
-    def __init__(self, daemon: Daemon, spec: ContainerSpec) -> None:
-        self._daemon = daemon
-        self._lock = threading.Lock()
-        self._closed = False
-        self._started = time.time()
-        identity, stream = daemon.start(spec)
-        self._identity = identity
-        self.stream: ContainerStream = stream
-
-    def close(self) -> None:
-        """Removes it; safe to call twice."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        self.stream.close()
-        self._daemon.remove(self._identity)
-
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel killed in it for its memory."""
-        return self._daemon.ran_out_of_memory(self._identity, self._started)
-
-
 class Place:
     """A container with a warm warden.
 
@@ -114,15 +64,16 @@ class Place:
         container: the container, not booted yet.
         shape: what it was made for.
         config: the warden's; see ``judge.sandbox.warden.zygote.main``.
-        watched: writable mounts, looked at for being full.
+        nested: whether it makes namespaces for each case, and so may serve many submissions.
     """
 
     def __init__(
-        self, container: Container, shape: Shape, config: dict[str, Any], watched: tuple[str, ...]
+        self, container: Container, shape: Shape, config: dict[str, Any], *, nested: bool
     ) -> None:
         self.container = container
         self.shape = shape
-        self._watched = watched
+        self.nested = nested
+        self._watched = ("/",) if nested else tuple(sorted(shape.roots))
         self._link = WardenLink(container.stream, config)
         try:
             self._link.boot()
@@ -211,8 +162,8 @@ class DockerSandbox:
         office_image: tag of the image with LibreOffice.
         jobs: how many sessions are open at one time; as many containers are kept ready.
         runtime: container runtime to use rather than the daemon's default (``runsc``).
-        nested: one container for many submissions, with namespaces made inside for each case;
-            quicker, but it takes exceptions from the container's own hardening (docs/security.md).
+        nested: namespaces made inside the container for each case, and a container for many
+            submissions (see docs/security.md); None: where the host allows it.
 
     Raises:
         SandboxError: no daemon, or the image is not there.
@@ -225,7 +176,7 @@ class DockerSandbox:
         *,
         jobs: int = 1,
         runtime: str | None = None,
-        nested: bool = False,
+        nested: bool | None = None,
     ) -> None:
         self._daemon = Daemon()
         found = self._daemon.image_id(python_image)
@@ -235,6 +186,7 @@ class DockerSandbox:
         self._images = {"python": python_image, "office": office_image}
         self._runtime = runtime
         self._nested = nested
+        self._deciding = threading.Lock()
         self._owner = Owner.this_process()
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
@@ -243,14 +195,21 @@ class DockerSandbox:
         self._lock = threading.Lock()
         self._reap()
 
-    @cached_property
+    @property
     def info(self) -> SandboxInfo:
-        """What this backend is."""
+        """What this backend is; how cases are kept apart shows once one place was prepared."""
+        user = "a user of its own for each case"
+        if self._nested is None:
+            user = "a user or namespaces of its own for each case"
+        elif self._nested:
+            user = "without capabilities, in namespaces of its own for each case"
+        isolation = MappingProxyType({**self._info.isolation, "user": user})
+        return replace(self._info, isolation=isolation)
+
+    @cached_property
+    def _info(self) -> SandboxInfo:
         facts = self._daemon.facts()
         runtime = self._runtime or facts.get("DefaultRuntime", "")
-        user = "a user of its own for each case"
-        if self._nested:
-            user = "without capabilities, in namespaces of its own for each case"
         return SandboxInfo(
             backend="docker",
             image=f"{self._images['python']}@{self._image_id.removeprefix('sha256:')[:16]}",
@@ -261,7 +220,6 @@ class DockerSandbox:
                 {
                     "memory limit": f"by control group, version {facts.get('CgroupVersion', '1')}",
                     "processor time": "by control group",
-                    "user": user,
                     "network": "none",
                     "system call filter": "yes",
                 }
@@ -337,7 +295,7 @@ class DockerSandbox:
 
     def give_up(self, place: Place, *, reusable: bool) -> None:
         """Takes a place back, or has it removed in the background."""
-        if reusable and self._nested:
+        if reusable and place.nested:
             self._pool.give_back(place)
         else:
             self._pool.discard(place)
@@ -349,40 +307,54 @@ class DockerSandbox:
             container.close()
 
     def _prepare(self) -> Place:
-        """A container with a warm warden in it."""
+        """A container with a warm warden in it; the first one decides what the host allows."""
+        with self._deciding:
+            if self._nested is None:
+                return self._prepare_first()
+        return self._make(nested=self._nested)
+
+    def _prepare_first(self) -> Place:
+        try:
+            place = self._make(nested=True)
+            try:
+                place.run(RunRequest("", {}, None))
+            except BaseException:
+                place.close()
+                raise
+        except SandboxError:
+            place = self._make(nested=False)  # raises as well where it was not the namespaces
+        self._nested = place.nested
+        return place
+
+    def _make(self, *, nested: bool) -> Place:
         shape = self._shape
         mounts = {"/run": f"{_TMPFS},size={MIB}"}
-        if not self._nested:
+        if not nested:
             size = f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
             mounts = dict.fromkeys(shape.roots, size)
         spec = ContainerSpec(
             image=self._images["python"],
             command=_BOOT_COMMAND,
-            user=_NOBODY if self._nested else _ROOT,
+            user=_NOBODY if nested else _ROOT,
             environment=layout.ENVIRONMENT,
             memory_bytes=shape.memory_bytes + _WARDEN_MEMORY_BYTES,
             processes=shape.processes + _WARDEN_PROCESSES,
             mounts=mounts,
-            capabilities=() if self._nested else _CAPABILITIES,
-            nests=self._nested,
+            capabilities=() if nested else _CAPABILITIES,
+            nests=nested,
             runtime=self._runtime,
             label=self._owner.label(),
         )
         config: dict[str, Any] = {
-            "mode": "users",
-            "user": _FIRST_USER + next(self._blocks) % _BLOCKS * _USERS,
-            "nested": None,
+            "mode": "namespaces" if nested else "users",
+            "user": None if nested else _FIRST_USER + next(self._blocks) % _BLOCKS * _USERS,
+            "nested": _NESTED_USER if nested else None,
             "groups": None,
-            "spare_processes": 0,
+            "spare_processes": _NESTED_WARDENS if nested else 0,
             "warm": [*layout.WARM_MODULES],
-            "open_folders": sorted(mounts),
+            "open_folders": [] if nested else sorted(mounts),
         }
-        watched = tuple(sorted(shape.roots))
-        if self._nested:
-            config |= {"mode": "namespaces", "user": None, "nested": _NESTED_USER}
-            config |= {"spare_processes": _NESTED_WARDENS, "open_folders": []}
-            watched = ("/",)
-        return Place(Container(self._daemon, spec), shape, config, watched)
+        return Place(Container(self._daemon, spec), shape, config, nested=nested)
 
     def _reap(self) -> None:
         """Removes containers of judges on this host that are no more."""

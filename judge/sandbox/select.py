@@ -13,6 +13,7 @@ from judge.sandbox.contract import Sandbox
 
 _KINDS = ("auto", "docker", "bubblewrap")
 _PROBE_S = 20
+_NESTED = {"0": False, "1": True}
 _BUILD = "judge sandbox build"
 _BUILD_DOCKER = "judge sandbox build --backend docker"
 _USERNS_MEND = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
@@ -77,7 +78,7 @@ def _open_docker(jobs: int) -> Sandbox:
         images.office_tag(),
         jobs=jobs,
         runtime=os.environ.get("JUDGE_DOCKER_RUNTIME") or None,
-        nested=os.environ.get("JUDGE_DOCKER_NESTED") == "1",
+        nested=_NESTED.get(os.environ.get("JUDGE_DOCKER_NESTED", "")),
     )
 
 

@@ -5,8 +5,10 @@ calls fail with EPERM rather than kill, so a library that probes for a feature g
 
 It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading
 other processes' memory, System V and POSIX message IPC (it outlives a process), memfd (memory that
-no resident-set counter sees), and sockets other than local and internet ones (vsock and netlink
-reach past a network namespace).
+no resident-set counter sees), and all sockets but local ones: there is nobody to be reached, and
+what a network namespace remembers of connections and counts would be there for the next case.
+Limits, priority and processors can be set for the calling process alone: where the warden is the
+same user, it could be starved or throttled otherwise.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ _JUMP_EQUAL = 0x15
 _JUMP_AT_LEAST = 0x35
 _JUMP_ANY_BIT = 0x45
 _RETURN = 0x06
-_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_FIRST_ARGUMENT = 0, 4, 16
+_OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT = 0, 4, 16, 24
 
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020000
-_SOCKET_FAMILIES = (1, 2, 10)  # AF_UNIX, AF_INET, AF_INET6
+_SOCKET_FAMILIES = (1,)  # AF_UNIX
 
 # name: (x86_64, aarch64), None where the machine does not have the call
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -75,6 +77,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mq_unlink": (241, 181),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "ioprio_set": (251, 30),
     "swapon": (167, 224),
     "swapoff": (168, 225),
     "reboot": (169, 142),
@@ -123,6 +126,16 @@ _CLONE = (56, 220)
 _CLONE3 = (435, 435)  # its flags are in memory, where a filter cannot look; C libraries fall back
 _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
+_FIRST = (_OFFSET_FIRST_ARGUMENT,)
+_OWN_ONLY: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    "prlimit64": ((302, 261), _FIRST),
+    "sched_setaffinity": ((203, 122), _FIRST),
+    "sched_setattr": ((314, 274), _FIRST),
+    "sched_setparam": ((142, 118), _FIRST),
+    "sched_setscheduler": ((144, 119), _FIRST),
+    "setpriority": ((141, 140), (_OFFSET_FIRST_ARGUMENT, _OFFSET_SECOND_ARGUMENT)),
+}
+"""Numbers, and the arguments that must be 0, which stands for the calling process."""
 
 
 def refused_names() -> list[str]:
@@ -171,9 +184,19 @@ def assemble(machine: str | None = None) -> bytes:
         to_allow = len(_SOCKET_FAMILIES) - position
         lines.append(_instruction(_JUMP_EQUAL, family, if_true=to_allow))
     lines += [refuse, _instruction(_RETURN, _ALLOW)]
+    for numbers_of_call, arguments in _OWN_ONLY.values():
+        lines += _own_only(numbers_of_call[column], arguments, refuse)
     numbers = [pair[column] for pair in _REFUSED.values()]
     known = sorted(number for number in numbers if number is not None)
     for position, number in enumerate(known):
         lines.append(_instruction(_JUMP_EQUAL, number, if_true=len(known) - position))
     lines += [_instruction(_RETURN, _ALLOW), refuse]
     return b"".join(lines)
+
+
+def _own_only(number: int, arguments: tuple[int, ...], refuse: bytes) -> list[bytes]:
+    """Allows one call where its arguments are all 0, and goes on after it for any other call."""
+    lines = [_instruction(_JUMP_EQUAL, number, if_false=3 * len(arguments) + 1)]
+    for offset in arguments:
+        lines += [_instruction(_LOAD, offset), _instruction(_JUMP_EQUAL, 0, if_true=1), refuse]
+    return [*lines, _instruction(_RETURN, _ALLOW)]

@@ -1,9 +1,10 @@
-"""A filesystem and namespaces for one case alone (bubblewrap places).
+"""A filesystem and namespaces for one case alone (where one place serves many submissions).
 
 The warden of a case is process 1 of a new process namespace, with new mount, IPC, host name and
 network namespaces and a root of its own: a fresh tmpfs of bounded size with the place's read-only
-folders bound into it. When that process ends the kernel ends all others and drops the tmpfs, so
-nothing that a case leaves behind can be seen by any other.
+folders bound into it, and a ``/proc`` with the same masks that container engines put on it. When
+that process ends the kernel ends all others and drops the tmpfs and what the network namespace
+remembers, so nothing that a case leaves behind can be seen by any other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from judge.sandbox.warden import kernel
 _NEW_ROOT = "/run"
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _BROUGHT = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "opt", "sbin", "usr")
-_NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
+_NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | kernel.CLONE_NEWNET
+_PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+_HIDDEN = ("kcore", "keys", "latency_stats", "sched_debug", "timer_list", "timer_stats")
+_EMPTIED = ("acpi", "asound", "pressure", "scsi")
+_FIXED = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 
 
 def become_own_root(user: int) -> None:
@@ -42,7 +47,7 @@ def become_own_root(user: int) -> None:
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     kernel.unshare(kernel.CLONE_NEWNS)
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+    kernel.mount("proc", "/proc", "proc", _PLAIN)
 
 
 def enter(disk_bytes: int, inodes: int) -> None:
@@ -58,14 +63,12 @@ def enter(disk_bytes: int, inodes: int) -> None:
         "tmpfs",
         _NEW_ROOT,
         "tmpfs",
-        kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC,
+        _PLAIN,
         f"size={disk_bytes},nr_inodes={inodes},mode=0755",
     )
     for name in _BROUGHT:
         _bring(name)
-    os.mkdir(f"{_NEW_ROOT}/proc", 0o555)
-    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-    kernel.mount("proc", f"{_NEW_ROOT}/proc", "proc", flags)
+    _make_proc(f"{_NEW_ROOT}/proc")
     for name in ("tmp", "mnt", "home", ".former"):
         _make_open_folder(name)
     _make_devices()
@@ -73,6 +76,29 @@ def enter(disk_bytes: int, inodes: int) -> None:
     os.chdir("/")
     kernel.detach("/.former")
     os.rmdir("/.former")
+
+
+def _make_proc(proc: str) -> None:
+    """Mounts ``/proc``, with what tells or steers more than a case needs hidden or made fixed."""
+    os.mkdir(proc, 0o555)
+    kernel.mount("proc", proc, "proc", _PLAIN)
+    nothing = f"{_NEW_ROOT}/.nothing"
+    os.mkdir(nothing, 0o555)
+    for name in _HIDDEN:
+        if os.path.exists(f"{proc}/{name}"):
+            kernel.mount("/dev/null", f"{proc}/{name}", "", kernel.MS_BIND)
+    for name in _EMPTIED:
+        if os.path.exists(f"{proc}/{name}"):
+            _bind_fixed(nothing, f"{proc}/{name}")
+    for name in _FIXED:
+        if os.path.exists(f"{proc}/{name}"):
+            _bind_fixed(f"{proc}/{name}", f"{proc}/{name}")
+    os.rmdir(nothing)
+
+
+def _bind_fixed(source: str, target: str) -> None:
+    kernel.mount(source, target, "", kernel.MS_BIND)
+    kernel.mount("none", target, "", kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | _PLAIN)
 
 
 def _make_open_folder(name: str) -> None:

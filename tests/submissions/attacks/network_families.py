@@ -1,8 +1,8 @@
-# property: sockets that pass by the network namespace are refused
+# property: sockets of every family but the local one are refused
 # verdict: AC
 import socket
 for family in range(0, 46):
-    if family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+    if family == socket.AF_UNIX:
         continue
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
         try:
@@ -10,12 +10,6 @@ for family in range(0, 46):
             print("REACHED family", family, kind)
         except OSError:
             pass
-for kind in (socket.AF_INET, socket.AF_INET6):
-    try:
-        socket.socket(kind, socket.SOCK_RAW, 1)
-        print("REACHED raw sockets")
-    except OSError:
-        pass
 
 import openpyxl
 book = openpyxl.Workbook()

@@ -11,8 +11,8 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.limits import GIB, Limits
+from judge.sandbox.container import Shape
 from judge.sandbox.daemon import Daemon
-from judge.sandbox.docker import Shape
 from judge.sandbox.link import StreamEndedError
 from judge.sandbox.owner import Owner
 from judge.sandbox.streams import ContainerStream

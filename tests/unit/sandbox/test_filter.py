@@ -21,9 +21,11 @@ def instructions(machine: str) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def decide(machine: str, number: int, first: int = 0, arch: int | None = None) -> int:
+def decide(
+    machine: str, number: int, first: int = 0, second: int = 0, *, arch: int | None = None
+) -> int:
     """What the kernel would make of one call."""
-    data = struct.pack("<IIQQ", number, ARCH[machine] if arch is None else arch, 0, first)
+    data = struct.pack("<IIQQQ", number, ARCH[machine] if arch is None else arch, 0, first, second)
     program = instructions(machine)
     accumulator = position = 0
     while True:
@@ -92,8 +94,19 @@ def test_clone3_is_not_there(machine: str) -> None:
 )
 def test_families_of_sockets(machine: str, number: int) -> None:
     for family in range(50):
-        expected = ALLOW if family in (1, 2, 10) else EPERM
+        expected = ALLOW if family == 1 else EPERM
         assert decide(machine, number, family) == expected, family
+
+
+@pytest.mark.parametrize("machine", list(ARCH))
+@pytest.mark.parametrize("name", list(call_filter._OWN_ONLY))
+def test_limits_and_priorities_of_the_calling_process_alone(machine: str, name: str) -> None:
+    number = call_filter._OWN_ONLY[name][0][list(ARCH).index(machine)]
+    assert decide(machine, number) == ALLOW
+    for process in (1, 7, 2**31, 2**32 - 1):
+        assert decide(machine, number, process) == EPERM
+    both = name == "setpriority"  # its first argument says what the second one is
+    assert decide(machine, number, 0, 1) == (EPERM if both else ALLOW)
 
 
 def test_other_architectures_are_killed_and_x32_refused() -> None:

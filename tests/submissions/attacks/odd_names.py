@@ -1,0 +1,15 @@
+# property: a process cannot hide its time behind a name that reads like numbers
+# verdict: TLE
+# limits: cpu_s=1 wall_s=8
+import ctypes, os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+libc = ctypes.CDLL(None)
+names = (b") S 1 1 1 0 0", b"x\n) Z 0 0", b"\xff\xfe) R", b"(((")
+for name in names:
+    if os.fork() == 0:
+        libc.prctl(15, name, 0, 0, 0)
+        open(f"/proc/self/comm", "wb").write(name)
+        while True:
+            pass
+while True:
+    signal.pause()
