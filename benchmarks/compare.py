@@ -62,7 +62,7 @@ class Outcome:
     Attributes:
         costs: one for each comparison.
         peak_bytes: the most memory that its process held.
-        idle_bytes: what it held after the imports.
+        idle_bytes: the most that it held after the imports and a first, small comparison.
     """
 
     costs: list[Cost]

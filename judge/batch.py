@@ -192,6 +192,7 @@ def grade_outputs(
                 rules=settings.rules,
                 origin=Origin.FINISHED,
                 gold_name=item.case.gold_path.name,
+                input_path=item.case.input_path,
             )
         result = case_result(placeholder, item.case, facts, judgement)
         return record_of_result(keys, result), result
@@ -344,6 +345,7 @@ class _Worker:
                     rules=self._settings.rules,
                     origin=Origin.SOLUTION,
                     gold_name=case.gold_path.name,
+                    input_path=case.input_path,
                 )
             except StoreError:
                 raise

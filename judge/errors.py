@@ -77,9 +77,15 @@ class SandboxError(JudgeError):
 
 
 class WorkbookError(JudgeError):
-    """A workbook that cannot be read: not a package, broken XML, over a limit."""
+    """A workbook that cannot be read: not a package, broken XML, over a limit.
+
+    Attributes:
+        culprit: the archive that could not be read, where two are read side by side; whoever
+            opened it knows it again.
+    """
 
     exit_code = 6
+    culprit: object | None = None
 
 
 class PositionError(JudgeError):

@@ -12,8 +12,9 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-from judge.compare.checker import Plan, check, prepare
+from judge.compare.checker import Plan, check, needs_input, prepare
 from judge.compare.comparison import Comparison
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
@@ -261,6 +262,7 @@ def judge_output(
     rules: GradingRules,
     origin: Origin,
     gold_name: str = "gold",
+    input_path: Path | None = None,
 ) -> Judgement:
     """Holds an output workbook against the gold of its case.
 
@@ -272,32 +274,35 @@ def judge_output(
         rules: profile and options.
         origin: where the output came from, which decides whether its cached values count.
         gold_name: how the gold is called where it is at fault.
+        input_path: the input workbook of the case; read only where cells outside the answer range
+            count, or where cells to change and cells to keep are told apart.
 
     Raises:
-        JudgeError: our own fault; a fault of the gold is the verdict BT, one of the output IW.
+        JudgeError: our own fault; a fault of the gold or of the input is the verdict BT, one of
+            the output IW.
     """
     started = time.perf_counter()
+    before: Workbook | None = None
     try:
         gold = open_workbook(gold_data)
-        _prepare(task, gold, None)
+        plan = _prepare(task, gold, None)
+        if input_path is not None and needs_input(plan.options, rules.profile):
+            before = open_workbook(input_path)
     except (WorkbookError, PositionError) as error:
-        return Judgement(Verdict.BT, f"{gold_name}: {error.message}")
+        # The error of a file that is opened by its path names it already.
+        named = "" if error.message.startswith(str(input_path)) else f"{gold_name}: "
+        return Judgement(Verdict.BT, f"{named}{error.message}")
     try:
-        output = open_workbook(output_data)
+        # A file that is held against itself, as when a suite is verified, is read once.
+        output = gold if output_data == gold_data else open_workbook(output_data)
         plan = _prepare(task, gold, output)
+        return _compare(plan, gold, output, recalculator, rules, origin, started, before)
     except WorkbookError as error:
-        return Judgement(
-            Verdict.IW, error.message, timings_s={"comparison": time.perf_counter() - started}
-        )
-    try:
-        return _compare(plan, gold, output, recalculator, rules, origin, started)
-    except WorkbookError as error:
-        # found only while comparing, where both are read: the gold alone shows whose fault it is
-        try:
-            itself = _prepare(task, gold, gold)
-            _compare(itself, gold, gold, recalculator, rules, Origin.GOLD, started)
-        except WorkbookError:
+        # Much is read only while comparing, where the files are read side by side.
+        if error.culprit is gold.package:
             return Judgement(Verdict.BT, f"{gold_name}: {error.message}")
+        if before is not None and error.culprit is before.package:
+            return Judgement(Verdict.BT, f"{input_path}: {error.message}")
         seconds = time.perf_counter() - started
         return Judgement(Verdict.IW, error.message, timings_s={"comparison": seconds})
 
@@ -320,6 +325,7 @@ def _compare(
     rules: GradingRules,
     origin: Origin,
     started: float,
+    before: Workbook | None,
 ) -> Judgement:
     recalc_started = time.perf_counter()
     gold_computed = recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
@@ -334,6 +340,7 @@ def _compare(
         style=rules.style,
         gold_computed=gold_computed,
         output_computed=output_computed,
+        before=before,
         max_differences=rules.max_differences,
     )
     verdict, cause = verdict_of_comparison(comparison)

@@ -134,6 +134,7 @@ def _judge(
             rules=settings.rules,
             origin=Origin.FINISHED if finished else Origin.SOLUTION,
             gold_name=case.gold_path.name,
+            input_path=case.input_path,
         )
     except StoreError:
         raise

@@ -78,7 +78,7 @@ def verify_case(
     except (WorkbookError, PositionError) as error:
         gold_problem = f"{case.gold_path.name}: {error.message}"
     else:
-        judgement = _judge(task, gold_data, gold_data, recalculator, rules)
+        judgement = _judge(task, case, gold_data, gold_data, recalculator, rules)
         gold_problem = "" if judgement.verdict is Verdict.AC else _why(judgement)
     untouched, input_problem = _untouched(task, case, gold_data, recalculator, rules)
     return CaseCheck(
@@ -102,7 +102,8 @@ def _untouched(
     recalculator: Recalculator,
     rules: GradingRules,
 ) -> tuple[bool | None, str]:
-    judgement = _judge(task, gold_data, case.input_path.read_bytes(), recalculator, rules)
+    input_data = case.input_path.read_bytes()
+    judgement = _judge(task, case, gold_data, input_data, recalculator, rules)
     if judgement.verdict in {Verdict.IW, Verdict.JE}:
         return None, f"{case.input_path.name}: {judgement.cause}"
     return judgement.verdict is Verdict.AC, ""
@@ -110,6 +111,7 @@ def _untouched(
 
 def _judge(
     task: Task,
+    case: TestCase,
     gold_data: bytes,
     output_data: bytes,
     recalculator: Recalculator,
@@ -124,6 +126,7 @@ def _judge(
             rules=rules,
             # Inputs and golds are published workbooks: a value that Excel left is trusted.
             origin=Origin.FINISHED,
+            input_path=case.input_path,
         )
     except JudgeError as error:
         return Judgement(Verdict.JE, error.message)

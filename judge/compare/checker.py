@@ -89,6 +89,11 @@ def prepare(
     )
 
 
+def needs_input(options: CheckOptions, profile: Profile) -> bool:
+    """Whether a comparison looks at the input workbook."""
+    return not profile.published and (options.untouched or profile.groups)
+
+
 def _sheet_index(workbook: Workbook) -> SheetIndex:
     return SheetIndex(
         names=workbook.sheet_names, used=lambda name: workbook.sheet(name).used_window()

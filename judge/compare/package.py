@@ -11,6 +11,7 @@ import posixpath
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from xml.parsers import expat
 
@@ -140,6 +141,16 @@ class Package:
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Marks errors of reading from this archive as its own: two are often read together."""
+        try:
+            yield
+        except WorkbookError as error:
+            if error.culprit is None:
+                error.culprit = self
+            raise
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ class Profile:
         blank_is_zero: whether a blank cell is the number zero.
         not_meaningful: whether "n/a", "NM", a dash, #N/A and #DIV/0! mean the same.
         formula_fallback: whether cells that show an error are compared by their formulas.
+        groups: whether cells that were to be changed and cells that were to be kept are counted
+            apart, which takes the input.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Profile:
     blank_is_zero: bool = False
     not_meaningful: bool = False
     formula_fallback: bool = False
+    groups: bool = False
 
     @property
     def identity(self) -> str:
@@ -114,6 +117,7 @@ PROFILES: dict[str, Profile] = {
         blank_is_zero=True,
         not_meaningful=True,
         formula_fallback=True,
+        groups=True,
     ),
 }
 """All profiles by name."""

@@ -99,7 +99,8 @@ class Workbook:
     @cached_property
     def facts(self) -> WorkbookFacts:
         """What the workbook says of itself."""
-        application, version = read_application(self._package)
+        with self._package.blamed():
+            application, version = read_application(self._package)
         return WorkbookFacts(
             application=application,
             app_version=version,
@@ -160,9 +161,10 @@ class Workbook:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
         target = self.sheet(sheet)
-        links: Mapping[str, Relationship] = (
-            relationships(self._package, target.part) if target.tail.links else {}
-        )
+        links: Mapping[str, Relationship] = {}
+        if target.tail.links:
+            with self._package.blamed():
+                links = relationships(self._package, target.part)
         found = []
         for link in target.tail.links:
             relationship = links.get(link.relationship) if link.relationship else None
@@ -196,9 +198,10 @@ class Workbook:
     @cached_property
     def style_sheet(self) -> StyleSheet:
         """The looks that the workbook defines, read when they are first asked for."""
-        return read_style_sheet(
-            self._package, self._part.styles, self._part.theme, self.number_formats
-        )
+        with self._package.blamed():
+            return read_style_sheet(
+                self._package, self._part.styles, self._part.theme, self.number_formats
+            )
 
     def style(self, index: int) -> CellStyle:
         """The look of a cell format.
@@ -211,7 +214,8 @@ class Workbook:
     @cached_property
     def number_formats(self) -> NumberFormats:
         """Number formats by cell format."""
-        return read_number_formats(self._package, self._part.styles)
+        with self._package.blamed():
+            return read_number_formats(self._package, self._part.styles)
 
 
 class _CellsView(Mapping[tuple[int, int], Cell]):

@@ -64,8 +64,11 @@ class Sheet:
         """
         loaded = self._loaded_blanks if blanks else self._loaded
         wanted = [each for each in windows if not _is_covered(each, loaded)]
-        if not wanted:
-            return
+        if wanted:
+            with self._package.blamed():
+                self._read(wanted, blanks=blanks)
+
+    def _read(self, wanted: Sequence[Window], *, blanks: bool) -> None:
         read = scan_sheet(
             self._package,
             self.part,
@@ -174,14 +177,15 @@ class Sheet:
             wanted = {each.shared for each in formulas.values() if each.kind == "shared"}
             known = _masters(formulas)
             if not wanted <= known.keys():
-                everything = scan_sheet(
-                    self._package,
-                    self.part,
-                    [WHOLE_SHEET],
-                    self._formats,
-                    date_1904=self._date_1904,
-                    blanks=False,
-                )
+                with self._package.blamed():
+                    everything = scan_sheet(
+                        self._package,
+                        self.part,
+                        [WHOLE_SHEET],
+                        self._formats,
+                        date_1904=self._date_1904,
+                        blanks=False,
+                    )
                 known = _masters(everything.formulas)
             self._masters = known
         return self._masters

@@ -134,7 +134,14 @@ class StyleChecker:
         expected = self._gold.sheet(gold_range.sheet).tail.rules
         actual = self._output.sheet(output_range.sheet).tail.rules
         names = [name for name in self._attributes if name in CONDITIONAL_ATTRIBUTES]
-        for key in set(_covered([*expected, *actual], window)):
+        with self._gold.package.blamed():
+            covered = set(_covered(expected, window, rules=len(expected)))
+        with self._output.package.blamed():
+            # Its rules are looked at for the cells of the gold's rules as well.
+            checks = len(covered) * len(actual)
+            rules = len(expected) + len(actual)
+            covered.update(_covered(actual, window, rules=rules, checks=checks))
+        for key in covered:
             row, column = key >> COLUMN_BITS, key & COLUMN_MASK
             other = output_key(key)
             first = applied_rules(expected, self._gold.style_sheet, row, column)
@@ -163,17 +170,28 @@ class StyleChecker:
                 note(key, f"hyperlink: expected {first or 'none'}, found {second or 'none'}")
 
 
-def _covered(rules: Sequence[ConditionalRule], window: Window) -> Iterator[int]:
-    """Keys of the cells of a window that some rule speaks for."""
-    checks = 0
-    for rule in rules:
+def _covered(
+    own: Sequence[ConditionalRule], window: Window, *, rules: int, checks: int = 0
+) -> Iterator[int]:
+    """Keys of the cells of a window that some rule speaks for.
+
+    Args:
+        own: the rules.
+        window: the window.
+        rules: how many rules each of these cells will be held against.
+        checks: how often cells are held against rules already.
+
+    Raises:
+        WorkbookError: there would be too many checks.
+    """
+    for rule in own:
         for each in rule.windows:
             rows = range(max(each.min_row, window.min_row), min(each.max_row, window.max_row) + 1)
             columns = range(
                 max(each.min_column, window.min_column),
                 min(each.max_column, window.max_column) + 1,
             )
-            checks += len(rows) * len(columns) * len(rules)
+            checks += len(rows) * len(columns) * rules
             if checks > _MOST_RULE_CHECKS:
                 raise WorkbookError("the range holds too many conditional formats to compare")
             yield from (cell_key(row, column) for row in rows for column in columns)
