@@ -1,0 +1,148 @@
+"""Audits of a run: draw a sample, write its sheet, read the marks back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.dataset.outputs import FoundOutputs, find_outputs
+from judge.errors import JudgeError, StoreError, UsageError
+from judge.records import CaseKey
+from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
+from judge.report.audit_sheet import (
+    CasePaths,
+    audit_rows,
+    read_marks,
+    sheet_audit_id,
+    write_sheet,
+)
+from judge.report.build import method_of
+from judge.report.load import LoadedRun, load_run
+from judge.statistics import SEED
+from judge.store import WORKBOOKS_FOLDER, RunDirectory
+
+AUDITS_FILE = "audits.jsonl"
+SHEET_NAME = "audit.xlsx"
+DEFAULT_SAMPLE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A sample that was drawn and its sheet.
+
+    Attributes:
+        sample: what is to be marked.
+        sheet: the file to mark.
+    """
+
+    sample: AuditSample
+    sheet: Path
+
+
+def make_audit(
+    run: Path | str,
+    *,
+    size: int = DEFAULT_SAMPLE,
+    seed: int = SEED,
+    out: Path | str | None = None,
+    dataset: str | None = None,
+) -> Audit:
+    """Draws submissions at random and writes a sheet for a person to mark their verdicts.
+
+    The sample is recorded in audits.jsonl of the run: what was marked stays what was marked, even
+    if the run is judged again meanwhile.
+
+    Args:
+        run: the results directory.
+        size: how many submissions to draw, each with all of its scored cases.
+        seed: of the draw; the same seed draws the same.
+        out: the sheet, .xlsx or .csv; None for audit.xlsx in the results directory.
+        dataset: the suite; None for the one that the run remembers.
+
+    Raises:
+        UsageError: the sheet is there already, or its name ends otherwise.
+    """
+    loaded = load_run(run, dataset)
+    sheet = loaded.path / SHEET_NAME if out is None else Path(out)
+    if sheet.exists():
+        raise UsageError(
+            f"{sheet} is there already, and may hold marks",
+            hint="Read it back with --read, move it away, or give another --out.",
+        )
+    sample = draw_sample(loaded, size, seed)
+    write_sheet(sheet, audit_rows(loaded, sample, _paths(loaded, sample)))
+    with RunDirectory(loaded.path) as store:
+        store.append(AUDITS_FILE, sample.to_json())
+    return Audit(sample, sheet)
+
+
+def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -> AuditRates:
+    """Reads the marks of a sheet and computes the four rates.
+
+    Args:
+        run: the results directory that the sheet was made of.
+        sheet: the marked sheet.
+        seed: of the bootstrap; None for the usual one.
+
+    Raises:
+        StoreError: the run knows no such audit.
+        UsageError: the sheet holds something else than marks; names the row.
+    """
+    loaded = load_run(run)
+    sheet = Path(sheet)
+    sample = _recorded_sample(loaded.path, sheet_audit_id(sheet))
+    now = {
+        (each.task_id, each.sample, number): result.verdict.value
+        for each in loaded.submissions
+        for number, result in each.automatic.items()
+    }
+    changed = sum(now.get(key) != verdict for key, verdict in sample.verdicts.items())
+    return audit_rates(
+        sample, read_marks(sheet, sample), method_of(seed=seed), rejudged_cases=changed
+    )
+
+
+def _recorded_sample(path: Path, audit_id: str) -> AuditSample:
+    with RunDirectory(path) as store:
+        for record in store.read_records(AUDITS_FILE):
+            if record.get("id") == audit_id:
+                try:
+                    return AuditSample.of_json(record)
+                except (KeyError, TypeError, ValueError) as error:
+                    raise StoreError(
+                        f"{path / AUDITS_FILE}: the record of audit {audit_id} is broken ({error})"
+                    ) from error
+    raise StoreError(
+        f"{path}: knows no audit {audit_id}",
+        hint="Read a sheet back with the run that it was made of.",
+    )
+
+
+def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
+    outputs = _finished_outputs(run)
+    paths: dict[CaseKey, CasePaths] = {}
+    for key in sample.verdicts:
+        submission = run.submission(key[0], key[1])
+        cases = submission.task.cases if submission.task is not None else ()
+        case = next((each for each in cases if each.number == key[2]), None)
+        digest = submission.automatic[key[2]].run.get("output_sha256")
+        stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
+        output = stored if stored.is_file() else outputs.get((key[0], key[2]))
+        paths[key] = CasePaths(
+            input=None if case is None else case.input_path,
+            gold=None if case is None else case.gold_path,
+            output=output,
+        )
+    return paths
+
+
+def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
+    folder: Any = run.run.get("outputs")
+    found: FoundOutputs | None = None
+    if isinstance(folder, str) and run.suite is not None:
+        with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
+            found = find_outputs(Path(folder), run.suite)
+    return {} if found is None else found

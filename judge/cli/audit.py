@@ -1,0 +1,126 @@
+"""``judge audit``: a person marks a sample of the verdicts, and the rates that follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from judge.report.audit import AuditRates
+    from judge.statistics import Estimate
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--sample",
+    "size",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Instructions to draw, each with all of its cases.",
+)
+@click.option("--seed", type=int, help="Seed of the draw, or of the intervals. [20240624]")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Sheet to write, .xlsx or .csv. [audit.xlsx in RUN]",
+)
+@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
+@click.option(
+    "--read",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Read a marked sheet back and print the rates.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the rates as JSON on stdout.")
+def audit(
+    run: Path,
+    size: int,
+    seed: int | None,
+    out: Path | None,
+    dataset: str | None,
+    read: Path | None,
+    as_json: bool,
+) -> None:
+    """Have a person mark a sample of the verdicts of RUN, and say how far they can be trusted.
+
+    Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
+    wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.
+    """
+    from judge.api.auditing import make_audit, read_audit  # noqa: PLC0415  for a quick --help
+    from judge.statistics import SEED  # noqa: PLC0415
+
+    if read is not None:
+        rates = read_audit(run, read, seed=seed)
+        click.echo(
+            json.dumps(rates.to_json(), ensure_ascii=False) if as_json else "\n".join(_lines(rates))
+        )
+        return
+    made = make_audit(run, size=size, seed=SEED if seed is None else seed, out=out, dataset=dataset)
+    drawn = len(made.sample.submissions)
+    click.echo(
+        f"{made.sheet}: {drawn} of {made.sample.population} instructions, "
+        f"{len(made.sample.verdicts)} cases, seed {made.sample.seed}"
+    )
+    click.echo(f"fill in right or wrong, then: judge audit {run} --read {made.sheet}")
+
+
+def _lines(rates: AuditRates) -> list[str]:
+    cases, instructions = rates.cases, rates.instructions
+    false_yes, false_no = cases.false_positive, cases.false_negative
+    marked = (
+        f"audit {rates.sample_id}: {rates.marked_cases} of {rates.sampled_cases} cases and "
+        f"{rates.marked_instructions} of {rates.sampled_instructions} instructions are marked"
+    )
+    lines = [
+        marked,
+        _line(
+            "test case, false discovery",
+            rates.case_false_discovery,
+            false_yes,
+            false_yes + cases.true_positive,
+            "accepted cases are wrong",
+        ),
+        _line(
+            "test case, false omission",
+            rates.case_false_omission,
+            false_no,
+            false_no + cases.true_negative,
+            "cases that were not accepted are right",
+        ),
+        _line(
+            "instruction, false positive",
+            rates.instruction_false_positive,
+            instructions.false_positive,
+            instructions.false_positive + instructions.true_negative,
+            "instructions that are not solved are called solved",
+        ),
+        _line(
+            "instruction, false negative",
+            rates.instruction_false_negative,
+            instructions.false_negative,
+            instructions.false_negative + instructions.true_positive,
+            "instructions that are solved are called not solved",
+        ),
+    ]
+    if rates.marked_by_cases:
+        lines.append(
+            f"{rates.marked_by_cases} instructions have no mark of their own; theirs follows from "
+            "their cases"
+        )
+    if rates.rejudged_cases:
+        lines.append(
+            f"{rates.rejudged_cases} cases have another verdict on record by now; the rates are of "
+            "those that were marked"
+        )
+    return lines
+
+
+def _line(name: str, rate: Estimate, count: int, total: int, what: str) -> str:
+    from judge.report.markdown import with_interval  # noqa: PLC0415
+
+    return f"  {name:28} {with_interval(rate):>24} %   {count} of {total} {what}"

@@ -1,0 +1,276 @@
+"""Is the judge right? A sample of its verdicts for a person to mark, and what the marks say. Pure.
+
+Source of the four rates: the SpreadsheetBench paper, appendix D.3. docs/reports.md says what each
+of them is a share of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judge.errors import UsageError
+from judge.records import CaseKey
+from judge.report.load import LoadedRun, LoadedSubmission
+from judge.report.model import Method
+from judge.statistics import Estimate, ratio_interval, wilson
+from judge.verdict import Verdict
+
+RIGHT, WRONG = "right", "wrong"
+
+SubmissionKey = tuple[str, int]
+"""(task id, sample)"""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSample:
+    """Which verdicts are to be marked.
+
+    Attributes:
+        id: of the sample; the sheet carries it in every row.
+        seed: with which it was drawn.
+        population: submissions with a scored case, from which it was drawn.
+        verdicts: scored cases of the submissions drawn -> automatic verdict, when it was drawn.
+    """
+
+    id: str
+    seed: int
+    population: int
+    verdicts: Mapping[CaseKey, str]
+
+    @property
+    def submissions(self) -> list[SubmissionKey]:
+        """The submissions that were drawn, in the order of the sheet."""
+        return list(dict.fromkeys((task, sample) for task, sample, _ in self.verdicts))
+
+    def to_json(self) -> dict[str, Any]:
+        """The record of audits.jsonl."""
+        return {
+            "id": self.id,
+            "seed": self.seed,
+            "population": self.population,
+            "verdicts": [[*key, verdict] for key, verdict in self.verdicts.items()],
+        }
+
+    @classmethod
+    def of_json(cls, record: Mapping[str, Any]) -> AuditSample:
+        """Reads a record of audits.jsonl."""
+        return cls(
+            id=str(record["id"]),
+            seed=int(record["seed"]),
+            population=int(record["population"]),
+            verdicts={
+                (str(task), int(sample), int(case)): str(verdict)
+                for task, sample, case, verdict in record["verdicts"]
+            },
+        )
+
+
+def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
+    """Draws submissions at random, each as likely as any other, with all of their scored cases.
+
+    Args:
+        run: the run.
+        size: how many submissions; all of them where there are fewer.
+        seed: of the draw.
+
+    Raises:
+        UsageError: the run has no scored case.
+    """
+    candidates = [each for each in run.submissions if any(_scored(each))]
+    if not candidates:
+        raise UsageError(f"{run.path}: has no scored case to audit")
+    chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  a sample, no secret
+    verdicts = {
+        (each.task_id, each.sample, number): each.automatic[number].verdict.value
+        for each in (candidates[place] for place in sorted(chosen))
+        for number in _scored(each)
+    }
+    digest = hashlib.sha256(repr((seed, sorted(verdicts.items()))).encode()).hexdigest()
+    return AuditSample(digest[:12], seed, len(candidates), verdicts)
+
+
+def _scored(submission: LoadedSubmission) -> Iterable[int]:
+    return [
+        number
+        for number in submission.cases
+        if number in submission.automatic and submission.automatic[number].verdict.is_scored
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditMarks:
+    """What a person said.
+
+    Attributes:
+        cases: case -> whether the verdict on it is right; cases that were left blank are not in it.
+        instructions: submission -> whether "solved" or "not solved" is right of it as a whole.
+    """
+
+    cases: Mapping[CaseKey, bool]
+    instructions: Mapping[SubmissionKey, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How verdicts and marks go together.
+
+    Attributes:
+        true_positive: accepted, and rightly so.
+        false_positive: accepted, though it is wrong.
+        true_negative: not accepted, and rightly so.
+        false_negative: not accepted, though it is right.
+    """
+
+    true_positive: int
+    false_positive: int
+    true_negative: int
+    false_negative: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRates:
+    """How far the automatic verdicts can be trusted.
+
+    Attributes:
+        sample_id: the sample that was marked.
+        seed: with which it was drawn.
+        method: of the intervals.
+        case_false_discovery: share of the accepted cases whose output is wrong.
+        case_false_omission: share of the cases not accepted whose output is right.
+        instruction_false_positive: share of the instructions that are not solved in truth that
+            the judge calls solved.
+        instruction_false_negative: share of the instructions that are solved in truth that the
+            judge calls not solved.
+        cases: counts behind the first two.
+        instructions: counts behind the last two.
+        marked_cases: cases with a mark.
+        sampled_cases: cases in the sample.
+        marked_instructions: instructions with a mark of their own, or with all cases marked.
+        sampled_instructions: instructions in the sample.
+        marked_by_cases: those of them without a mark of their own, whose truth follows from their
+            cases.
+        rejudged_cases: cases whose verdict on record is another one by now; what was marked counts.
+    """
+
+    sample_id: str
+    seed: int
+    method: Method
+    case_false_discovery: Estimate
+    case_false_omission: Estimate
+    instruction_false_positive: Estimate
+    instruction_false_negative: Estimate
+    cases: Confusion
+    instructions: Confusion
+    marked_cases: int
+    sampled_cases: int
+    marked_instructions: int
+    sampled_instructions: int
+    marked_by_cases: int
+    rejudged_cases: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The rates as a JSON object; keys are the names of the fields."""
+        return asdict(self)
+
+
+def audit_rates(
+    sample: AuditSample, marks: AuditMarks, method: Method, *, rejudged_cases: int = 0
+) -> AuditRates:
+    """The four rates with their intervals.
+
+    Args:
+        sample: what was to be marked.
+        marks: what a person said of it.
+        method: confidence, resamples and seed of the intervals.
+        rejudged_cases: cases whose verdict on record has changed since the sample was drawn.
+    """
+    cases = [
+        (key[:2], verdict == Verdict.AC, marks.cases[key])
+        for key, verdict in sample.verdicts.items()
+        if key in marks.cases
+    ]
+    truths, by_cases = _instruction_truths(sample, marks)
+    instructions = _confusion([(solved, (solved == truth)) for solved, truth in truths.values()])
+    return AuditRates(
+        sample_id=sample.id,
+        seed=sample.seed,
+        method=method,
+        case_false_discovery=_case_rate(cases, accepted=True, method=method),
+        case_false_omission=_case_rate(cases, accepted=False, method=method),
+        instruction_false_positive=wilson(
+            instructions.false_positive,
+            instructions.false_positive + instructions.true_negative,
+            confidence=method.confidence,
+        ),
+        instruction_false_negative=wilson(
+            instructions.false_negative,
+            instructions.false_negative + instructions.true_positive,
+            confidence=method.confidence,
+        ),
+        cases=_confusion([(accepted, right) for _, accepted, right in cases]),
+        instructions=instructions,
+        marked_cases=len(cases),
+        sampled_cases=len(sample.verdicts),
+        marked_instructions=len(truths),
+        sampled_instructions=len(sample.submissions),
+        marked_by_cases=by_cases,
+        rejudged_cases=rejudged_cases,
+    )
+
+
+def _case_rate(
+    cases: Sequence[tuple[SubmissionKey, bool, bool]], *, accepted: bool, method: Method
+) -> Estimate:
+    """Share of the accepted (or not accepted) cases whose verdict is wrong; tasks are clusters."""
+    wrong: dict[str, int] = defaultdict(int)
+    all_of_them: dict[str, int] = defaultdict(int)
+    for (task_id, _), was_accepted, right in cases:
+        if was_accepted is accepted:
+            all_of_them[task_id] += 1
+            wrong[task_id] += not right
+    return ratio_interval(
+        [wrong[task] for task in all_of_them],
+        list(all_of_them.values()),
+        confidence=method.confidence,
+        resamples=method.resamples,
+        seed=method.seed,
+    )
+
+
+def _instruction_truths(
+    sample: AuditSample, marks: AuditMarks
+) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
+    """Submission -> (what the judge says, what is true), and how many follow from their cases."""
+    cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
+    for key in sample.verdicts:
+        cases[key[0], key[1]].append(key)
+    truths: dict[SubmissionKey, tuple[bool, bool]] = {}
+    by_cases = 0
+    for submission, keys in cases.items():
+        solved = all(sample.verdicts[key] == Verdict.AC for key in keys)
+        mark = marks.instructions.get(submission)
+        if mark is not None:
+            truths[submission] = (solved, solved == mark)
+        elif all(key in marks.cases for key in keys):
+            by_cases += 1
+            really = all((sample.verdicts[key] == Verdict.AC) == marks.cases[key] for key in keys)
+            truths[submission] = (solved, really)
+    return truths, by_cases
+
+
+def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
+    """From pairs of (judge says yes, judge is right)."""
+    counts = {(yes, right): 0 for yes in (True, False) for right in (True, False)}
+    for pair in pairs:
+        counts[pair] += 1
+    return Confusion(
+        true_positive=counts[True, True],
+        false_positive=counts[True, False],
+        true_negative=counts[False, True],
+        false_negative=counts[False, False],
+    )
