@@ -7,6 +7,9 @@ for, so that ``import judge`` does no work:
 - :func:`load_suite` from :mod:`judge.dataset`
 - :func:`compare_workbooks` from :mod:`judge.compare`
 - :func:`recalculate` from :mod:`judge.recalc`
+- :class:`Report`, :func:`report_data` from :mod:`judge.report`
+- :func:`compare_runs`, :func:`rejudge_run`, :func:`change_verdict`, :func:`make_audit`,
+  :func:`read_audit` from :mod:`judge.api`
 """
 
 from __future__ import annotations
@@ -17,27 +20,48 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from judge.api import ScoreOptions, run_program
     from judge.api import score as score_results
+    from judge.api.auditing import make_audit, read_audit
+    from judge.api.comparing import compare_runs
+    from judge.api.rejudging import change_verdict
+    from judge.api.rejudging import rejudge as rejudge_run
     from judge.compare import compare_workbooks
     from judge.dataset import load_suite
     from judge.recalc import recalculate
+    from judge.report.data import report_data
+    from judge.report.report import Report
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Report",
     "ScoreOptions",
     "__version__",
+    "change_verdict",
+    "compare_runs",
     "compare_workbooks",
     "load_suite",
+    "make_audit",
+    "read_audit",
     "recalculate",
+    "rejudge_run",
+    "report_data",
     "run_program",
     "score_results",
 ]
 
 _HOMES = {
+    "Report": ("judge.report.report", "Report"),
     "ScoreOptions": ("judge.api", "ScoreOptions"),
+    "change_verdict": ("judge.api.rejudging", "change_verdict"),
+    "compare_runs": ("judge.api.comparing", "compare_runs"),
     "compare_workbooks": ("judge.compare", "compare_workbooks"),
     "load_suite": ("judge.dataset", "load_suite"),
+    "make_audit": ("judge.api.auditing", "make_audit"),
+    "read_audit": ("judge.api.auditing", "read_audit"),
     "recalculate": ("judge.recalc", "recalculate"),
+    # `judge.rejudge` is a module, as `judge.score` is below.
+    "rejudge_run": ("judge.api.rejudging", "rejudge"),
+    "report_data": ("judge.report.data", "report_data"),
     "run_program": ("judge.api", "run_program"),
     # `judge.score` is a module, which would take the place of a function of that name.
     "score_results": ("judge.api", "score"),
