@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,9 +29,11 @@ from judge.grader import GradingRules
 from judge.overrides import read_overrides
 from judge.progress import Progress
 from judge.recalc.select import open_recalculator
+from judge.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, SandboxInfo
+from judge.sandbox.owner import Owner
 from judge.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.submission import Submission
 from judge.task import Task
@@ -84,6 +86,7 @@ class Opened:
                 hint="Check --ids and --limit.",
             )
         settings = self.settings(needs_sandbox=True, remembered=_backend(run))
+        settings = self._follow_reference(store, suite, settings)
         models = sorted({each.model for each in submissions if each.model})
         described = self._describe(run, suite, settings) | {
             "model": ", ".join(models) or run.get("model"),
@@ -108,6 +111,28 @@ class Opened:
             reported,
             without_submission=len(suite.tasks) - len({each.task_id for each in submissions}),
         )
+
+    def _follow_reference(self, store: RunDirectory, suite: Suite, settings: Settings) -> Settings:
+        """Settings with the time limits of the tasks that have a reference solution."""
+        path, sandbox = self._options.reference, settings.sandbox
+        if path is None or sandbox is None:
+            return settings
+        chosen = suite.select(self._options.ids, self._options.limit).tasks
+        ids = [task.id for task in chosen]
+        references = load_submissions(path, suite, ids=ids)
+        host, image = Owner.this_process().host, sandbox.info.image
+        known = known_times(store.read_document(REFERENCE_FILE), host=host, image=image)
+        pairs = [(suite.task(each.task_id), each) for each in references]
+        factor = self._options.time_factor
+        patient = replace(
+            settings.limits,
+            cpu_s=factor * settings.limits.cpu_s,
+            wall_s=factor * settings.limits.wall_s,
+        )
+        times = known | measure_missing(sandbox, pairs, known, patient)
+        store.write_document(REFERENCE_FILE, ReferenceTimes(host, image, times).as_json())
+        limits = {task_id: time.limits(settings.limits, factor) for task_id, time in times.items()}
+        return replace(settings, task_limits=limits)
 
     def _score_outputs(
         self,
@@ -164,6 +189,7 @@ class Opened:
             results,
             without_submission=without_submission,
             overrides=overrides,
+            asked=[each.provenance for _, each in submissions],
         )
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
@@ -268,9 +294,16 @@ class Opened:
                 "engines": list(settings.rules.engines),
             },
             "limits": asdict(options.limits),
+            "reference": _reference_record(options),
             "sandbox": _sandbox_record(settings.sandbox.info) if settings.sandbox else None,
             "host": {"python": platform.python_version(), "system": platform.platform()},
         }
+
+
+def _reference_record(options: ScoreOptions) -> dict[str, object] | None:
+    if options.reference is None:
+        return None
+    return {"solutions": str(options.reference.resolve()), "time_factor": options.time_factor}
 
 
 def _suite_source(dataset: str | None, kept: Mapping[str, object]) -> str:

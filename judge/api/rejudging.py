@@ -219,6 +219,7 @@ def _report(
         results,
         without_submission=loaded.tasks_without_submission,
         overrides=read_overrides(store),
+        asked=[each.record for each in loaded.submissions],
     )
 
 

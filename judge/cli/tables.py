@@ -46,6 +46,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     console.print(table)
     _print_left_out(console, report["overall"])
     _print_not_calculated(console, run, identity)
+    _print_usage(console, report)
     _print_expectations(console, run)
     console.print(f"[dim]report: {escape(str(run.path))}/report.json[/]", highlight=False)
 
@@ -116,6 +117,23 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[st
             "[yellow]NC:[/] some formulas could not be calculated, and LibreOffice is not here. "
             "`judge sandbox build --office` adds it."
         )
+
+
+def _print_usage(console: Console, report: Mapping[str, Any]) -> None:
+    if repeated := report.get("repeated_runs"):
+        shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
+        console.print(f"{repeated['samples']} samples of each task: {', '.join(shares)}")
+    if usage := report.get("usage"):
+        parts = [
+            f"{usage['calls']:,} calls",
+            f"{usage['prompt_tokens']:,} tokens in prompts",
+            f"{usage['completion_tokens']:,} in replies",
+        ]
+        if usage["cost_usd"] is not None:
+            parts.append(f"${usage['cost_usd']:.4f}")
+        if latency := usage["latency_s"]:
+            parts.append(f"{latency['median']:.1f} s a call (median)")
+        console.print(f"[dim]chat model: {', '.join(parts)}[/]", highlight=False)
 
 
 def _print_expectations(console: Console, run: ScoredRun) -> None:

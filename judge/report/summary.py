@@ -1,7 +1,8 @@
 """``report.json``: the scores of a run, derived from its records alone.
 
-Nothing measured goes in (no seconds, no bytes), so that two runs that judged the same give the same
-report, however often either of them was interrupted.
+Nothing that the judge measured goes in (no seconds, no bytes), so that two runs that judged the
+same submissions give the same report, however often either of them was interrupted. What asking
+took was recorded with the submissions, and belongs to them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from judge.overrides import NO_OVERRIDES, Overrides
+from judge.report.usage import usage_of
 from judge.score import GroupScore, SubmissionScore, score_group, score_submission
 from judge.task import InstructionType, Task
 from judge.verdict import CaseResult, Verdict, count_verdicts
@@ -37,6 +40,7 @@ def build_report(
     *,
     without_submission: int = 0,
     overrides: Overrides = NO_OVERRIDES,
+    asked: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, object]:
     """Builds the document that is written to ``report.json``.
 
@@ -46,11 +50,13 @@ def build_report(
         results: results on record; those of other submissions are left out.
         without_submission: tasks of the suite that the run holds no submission of.
         overrides: verdicts that a person changed; they count instead of the automatic ones.
+        asked: what was recorded of the reported submissions while the chat model was asked.
 
     Returns:
         A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
         with ``tasks``, ``cases``, ``soft_restriction``, ``hard_restriction`` from 0 to 1,
-        ``verdicts``, ``excluded``, ``including_excluded``), and ``tasks[]``.
+        ``verdicts``, ``excluded``, ``including_excluded``), ``tasks[]``; ``repeated_runs`` (with
+        pass@k) where tasks have several samples, ``usage`` where the chat model's is on record.
     """
     changed = overrides.apply(results)
     by_case = {(each.task_id, each.sample, each.case): each for each in changed}
@@ -64,6 +70,7 @@ def build_report(
     by_type = defaultdict(list)
     for entry in scores:
         by_type[entry[0].instruction_type].append(entry)
+    usage = usage_of(asked)
     return {
         "schema_version": REPORT_SCHEMA_VERSION,
         "run": {name: run[name] for name in _IDENTITY_FIELDS if name in run},
@@ -71,8 +78,26 @@ def build_report(
         "by_instruction_type": {
             kind.value: _group(by_type[kind]) for kind in InstructionType if kind in by_type
         },
+        **_repeated([score for _, score, _ in scores]),
+        **({"usage": usage} if usage else {}),
         "tasks": [_task_entry(task, score, present, overrides) for task, score, present in scores],
     }
+
+
+def _repeated(scores: Sequence[SubmissionScore]) -> dict[str, object]:
+    """Mean, standard deviation and pass@k over samples; nothing where each task has one."""
+    if not any(score.sample for score in scores):
+        return {}
+    from judge.report.repeats import repeated_runs  # noqa: PLC0415  NumPy, for several samples only
+
+    found = repeated_runs(scores)
+    if found is None:
+        return {}
+    shares = {
+        name: {str(k): share for k, share in getattr(found, name).items()}
+        for name in ("pass_at", "pass_hat")
+    }
+    return {"repeated_runs": asdict(found) | shares}
 
 
 def _group(

@@ -22,7 +22,8 @@ def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:
 
 
 def make_result(task_id: str, case: int, verdict: Verdict, **rest: Any) -> CaseResult:
-    return CaseResult(task_id=task_id, sample=0, case=case, verdict=verdict, **rest)
+    rest.setdefault("sample", 0)
+    return CaseResult(task_id=task_id, case=case, verdict=verdict, **rest)
 
 
 CELL, SHEET = InstructionType.CELL_LEVEL, InstructionType.SHEET_LEVEL
