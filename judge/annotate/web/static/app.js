@@ -1,5 +1,5 @@
 // The annotator's page. What is shown as kept is on the server's disk; nothing is held here alone.
-import { Grid, columnWidths } from "./grid.js";
+import { Grid, columnWidths, letters } from "./grid.js";
 
 const TOKEN = document.querySelector('meta[name="judge-token"]').content;
 const $ = (id) => document.getElementById(id);
@@ -82,6 +82,9 @@ async function show() {
     if (windows[index]) grids[book].show(windows[index], book === "input" || $("by-hand").checked, widths);
     if (book === active && selected) fillBar(selected);
   });
+  const drawn = windows.some((each) => each?.conditional);
+  const notes = [...state.notes, ...(drawn ? ["conditional formats of this sheet are kept, but not drawn here"] : [])];
+  list("notes", notes.map((text) => [text]), "none");
   showSaved();
 }
 
@@ -133,7 +136,6 @@ function showState() {
   $("edit-count").textContent = state.edits.length ? `${state.edits.length}, for case ${state.number}` : "";
   list("edits", state.edits.map((text) => [text]), "none yet: type into a cell of the input");
   showPreview(preview);
-  list("notes", state.notes.map((text) => [text]), "none");
 }
 
 function showPreview(preview) {
@@ -290,5 +292,9 @@ ask("GET", "/api/state").then(async (answer) => {
   }
   if (state.answer.length) at.row = Math.max(1, state.answer[0].row > 150 ? state.answer[0].row - 5 : 1);
   await show();
+  if (state.answer.length) {
+    const { row, column } = state.answer[0];
+    for (const grid of Object.values(grids)) grid.scrollTo(letters(column) + row);
+  }
   compute();
 }, alarm);

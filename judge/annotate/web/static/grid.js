@@ -81,6 +81,7 @@ export class Grid {
     const at = scroll ? [scroll.scrollLeft, scroll.scrollTop] : [0, 0];
     this.destroy();
     this.window = window;
+    this.building = true; // merging selects cells, which is nobody's choice
     const host = document.createElement("div");
     this.element.replaceChildren(host);
     [this.worksheet] = jspreadsheet(host, {
@@ -109,9 +110,13 @@ export class Grid {
         }
       },
       onafterchanges: (sheet, changes) => this.changed(changes),
-      onselection: (sheet, x, y) => this.handlers.selected?.(this.name(Number(x), Number(y))),
+      onselection: (sheet, x, y) => {
+        if (!this.building) this.handlers.selected?.(this.name(Number(x), Number(y)));
+      },
       oncopy: (sheet, [left, top, right, bottom]) => this.copied(left, top, right, bottom),
     });
+    this.worksheet.resetSelection(true);
+    this.building = false;
     this.titles();
     this.pager();
     this.scroller()?.scrollTo(...at);
@@ -156,6 +161,7 @@ export class Grid {
   }
 
   changed(changes) {
+    if (this.building) return;
     const cells = [];
     for (const { x, y, value } of changes) {
       const text = String(value ?? "");
@@ -209,9 +215,20 @@ export class Grid {
     return [row + Math.min(y1, y2), column + Math.min(x1, x2), row + Math.max(y1, y2), column + Math.max(x1, x2)];
   }
 
+  // Scrolls so that a cell is seen, with some room around it.
+  scrollTo(name) {
+    const cell = this.element.querySelector(`td[data-cell="${name}"]`);
+    const view = this.scroller();
+    if (!cell || !view) return;
+    const seen = view.getBoundingClientRect();
+    const box = cell.getBoundingClientRect();
+    if (box.right > seen.right || box.left < seen.left + 60) view.scrollLeft += box.left - seen.left - seen.width / 2;
+    if (box.bottom > seen.bottom || box.top < seen.top + 30) view.scrollTop += box.top - seen.top - seen.height / 2;
+  }
+
   reveal(name) {
     const found = this.element.querySelector(`td[data-cell="${name}"]`);
-    found?.scrollIntoView({ block: "center", inline: "center" });
+    this.scrollTo(name);
     const [row, column] = place(name);
     const x = column - this.window.first_column;
     const y = row - this.window.first_row;

@@ -1,0 +1,68 @@
+"""A desk with the small suite of the annotator's tests, and a server for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from judge.annotate.annotator import Annotator
+from judge.annotate.web.desk import Desk
+from judge.annotate.web.server import Page, listen, server_of
+from judge.recalc.policy import Recalculator
+from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
+from judge.submission import Submission
+from tests.unit.annotate.conftest import doubling_case, suite
+
+__all__ = ["suite"]
+
+MakeDesk = Callable[..., Desk]
+
+
+def gold(*numbers: object) -> RunResult:
+    """What a right solution writes."""
+    data = doubling_case(*numbers)[1]
+    return RunResult(RunStatus.OK, OutputStatus.COLLECTED, exit_code=0, output=data)
+
+
+def program(name: str) -> Submission:
+    return Submission("7", "pass", "/in.xlsx", "/out.xlsx", label=name)
+
+
+@pytest.fixture
+def make_desk(suite: Path) -> MakeDesk:
+    """Opens a desk; ``results`` are what the sandbox says, run by run."""
+
+    def make(
+        author: str = "Ann",
+        *,
+        results: Sequence[RunResult] = (),
+        references: Sequence[Submission] = (),
+        base: int | None = None,
+    ) -> Desk:
+        annotator = Annotator(
+            suite,
+            sandbox=ScriptedSandbox(list(results)),
+            recalculator=Recalculator([], mode="never"),
+        )
+        return Desk(annotator, "7", author, references=references, base=base)
+
+    return make
+
+
+@pytest.fixture
+def page(make_desk: MakeDesk) -> Iterator[Page]:
+    """The page of a desk, being served."""
+    shown = Page(make_desk(), "suite", "Ann")
+    listener = listen(shown)
+    server = server_of(shown)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield shown
+    server.should_exit = True
+    thread.join(timeout=20)
+    listener.close()
+    assert not thread.is_alive()

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.annotate.casebook import ConflictError
+from judge.annotate.web.desk import Desk
+from judge.annotate.web.state import show_state
+from judge.compare.reader import open_workbook
+from judge.dataset import load_suite
+from judge.errors import UsageError, WorkbookError
+from tests.unit.annotate.books import values
+from tests.unit.annotate.web.conftest import MakeDesk, gold, program
+
+
+def typed(desk: Desk, book: str = "input", **cells: str) -> None:
+    listed = [{"cell": cell, "text": text} for cell, text in cells.items()]
+    desk.change(desk.revision, {"book": book, "sheet": "Sheet", "cells": listed})
+
+
+def state(desk: Desk) -> dict[str, Any]:
+    return show_state(desk, "suite", "Ann")
+
+
+AGREEING = {"references": [program("a"), program("b")]}
+
+
+def results(*numbers: object, base: tuple[object, ...] = (1, 2, 3, 4)) -> list[Any]:
+    """Two right references on the changed input, and then on the case as it was."""
+    return [gold(*numbers), gold(*numbers), gold(*base), gold(*base)]
+
+
+def test_before_anything_is_changed_there_is_no_draft(make_desk: MakeDesk, suite: Path) -> None:
+    desk = make_desk()
+    shown = state(desk)
+    assert (shown["edits"], shown["number"], shown["preview"]) == ([], None, None)
+    assert shown["sheets"] == {"input": ("Sheet",), "gold": ("Sheet",)}
+    assert shown["answer"] == [{"sheet": "Sheet", "row": 2, "column": 2}]
+    assert desk.compute() is None
+    assert not list((suite / "annotations").glob("drafts/*/*"))
+
+
+def test_a_change_is_on_the_disk_before_it_is_shown(make_desk: MakeDesk) -> None:
+    typed(make_desk(), A3="50")
+    # Another process, which knows nothing of the first one's memory.
+    again = make_desk()
+    assert again.resumed
+    assert state(again)["edits"] == ["'Sheet'!A3 = 50"]
+    assert make_desk("Bob").resumed is False
+
+
+def test_the_gold_follows_and_the_case_is_saved(make_desk: MakeDesk, suite: Path) -> None:
+    desk = make_desk(results=results(1, 50, 30, 4), **AGREEING)
+    typed(desk, A3="50", A4="30")
+    assert state(desk)["preview"] is None
+    desk.compute()
+    preview = state(desk)["preview"]
+    assert preview["errors"] == preview["warnings"] == []
+    assert [(x["cell"], x["before"], x["after"]) for x in preview["moved"]] == [
+        ("B3", "4", "100"),
+        ("B4", "6", "60"),
+    ]
+    shown = desk.window("gold", "Sheet", (1, 1))
+    assert shown["rows"][2][:2] == ["50", "100"]
+    assert set(shown["marked"]) == {"B3", "B4"}
+    saved = desk.save(desk.revision, note="larger numbers")
+    assert saved["number"] == 4
+    case = load_suite(suite).task(7).cases[3]
+    assert values(case.input_path.read_bytes())[3, 1] == 50
+    assert values(case.gold_path.read_bytes())[3, 2] == 100
+    after = state(desk)
+    assert (after["saved"]["number"], after["edits"], after["cases"]) == (4, [], [1, 2, 3, 4])
+
+
+def test_what_was_computed_before_a_change_is_not_saved_after_it(make_desk: MakeDesk) -> None:
+    desk = make_desk(results=results(1, 50, 3, 4), **AGREEING)
+    typed(desk, A3="50")
+    desk.compute()
+    typed(desk, A4="9")
+    assert desk.preview is None
+    with pytest.raises(UsageError, match="no computed case"):
+        desk.save(desk.revision)
+
+
+def test_the_manuals_rules_hold_a_case_back(make_desk: MakeDesk) -> None:
+    desk = make_desk(results=results(1, 2, 3, 4), **AGREEING)
+    typed(desk, A6="text below the data")
+    desk.compute()
+    assert "no cell of the answer" in state(desk)["preview"]["errors"][0]
+    with pytest.raises(UsageError, match="manual forbid it"):
+        desk.save(desk.revision)
+    assert state(desk)["edits"]
+
+
+def test_without_any_source_the_gold_is_made_by_hand(make_desk: MakeDesk, suite: Path) -> None:
+    desk = make_desk()
+    typed(desk, A3="50")
+    desk.compute()
+    assert not state(desk)["preview"]["has_gold"]
+    with pytest.raises(UsageError, match="nothing says what the answer is"):
+        desk.save(desk.revision)
+    typed(desk, book="gold", B3="100")
+    assert state(desk)["edits"][1] == "gold: 'Sheet'!B3 = 100"
+    desk.compute()
+    assert any("only 1 source" in line for line in state(desk)["preview"]["warnings"])
+    desk.save(desk.revision)
+    assert values((suite / "spreadsheet/7/4_7_answer.xlsx").read_bytes())[3, 2] == 100
+
+
+def test_a_disagreement_is_shown_in_its_cells(make_desk: MakeDesk) -> None:
+    wrong = gold(1, 50, 3, 5)
+    right = gold(1, 2, 3, 4)
+    desk = make_desk(results=[gold(1, 50, 3, 4), wrong, right, right], **AGREEING)
+    typed(desk, A3="50")
+    desk.compute()
+    assert desk.window("gold", "Sheet", (1, 1))["differs"] == ["B5"]
+    assert any("b says something else" in line for line in state(desk)["preview"]["warnings"])
+
+
+def test_a_reference_that_gets_the_old_case_wrong_is_named(make_desk: MakeDesk) -> None:
+    new = gold(1, 50, 3, 4)
+    desk = make_desk(results=[new, new, gold(1, 2, 3, 4), gold(1, 2, 3, 9)], **AGREEING)
+    typed(desk, A3="50")
+    desk.compute()
+    warnings = state(desk)["preview"]["warnings"]
+    assert [line for line in warnings if line.startswith("b gets case 1 wrong as it was")]
+    assert not [line for line in warnings if line.startswith("a gets")]
+
+
+def test_undo_takes_back_one_change_at_a_time(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    typed(desk, A3="50", A4="60")
+    typed(desk, A5="70")
+    desk.undo(desk.revision)
+    assert state(desk)["edits"] == ["'Sheet'!A3 = 50", "'Sheet'!A4 = 60"]
+    desk.undo(desk.revision)
+    assert state(desk)["edits"] == []
+    desk.undo(desk.revision)
+    assert desk.window("input", "Sheet", (1, 1))["rows"][2][0] == "2"
+
+
+def test_rows_are_inserted_and_deleted(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    change = {"book": "input", "sheet": "Sheet"}
+    desk.change(desk.revision, {**change, "insert_rows": 3, "count": 2})
+    column = [row[0] for row in desk.window("input", "Sheet", (1, 1))["rows"]]
+    assert column[:7] == ["number", "1", "", "", "2", "3", "4"]
+    desk.change(desk.revision, {**change, "delete_rows": 2})
+    assert desk.window("input", "Sheet", (1, 1))["rows"][1][0] == ""
+    with pytest.raises(UsageError, match="follow those of the input"):
+        desk.change(desk.revision, {"book": "gold", "sheet": "Sheet", "delete_rows": 2})
+
+
+def test_a_background_keeps_what_the_cells_hold(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    change = {"book": "input", "sheet": "Sheet", "fill": "#ff0000", "range": "A2:A3"}
+    desk.change(desk.revision, change)
+    shown = desk.window("input", "Sheet", (1, 1))
+    assert "background-color:#FF0000" in shown["styles"]["A3"]
+    assert [row[0] for row in shown["rows"][1:3]] == ["1", "2"]
+
+
+def test_a_change_to_what_was_not_seen_is_refused(make_desk: MakeDesk) -> None:
+    """The same annotator in two windows: the second one has not seen the first one's change."""
+    first = make_desk()
+    typed(first, A3="50")
+    second = make_desk()
+    typed(second, A4="60")
+    with pytest.raises(ConflictError, match="another window"):
+        typed(first, A3="51")
+    # What it has seen since, it may change.
+    assert state(first)["edits"] == ["'Sheet'!A3 = 50", "'Sheet'!A4 = 60"]
+    typed(first, A3="51")
+    assert state(make_desk())["edits"][-1] == "'Sheet'!A3 = 51"
+
+
+def test_two_annotators_do_not_touch_each_others_work(make_desk: MakeDesk, suite: Path) -> None:
+    ann = make_desk("Ann", results=results(1, 50, 3, 4), **AGREEING)
+    bob = make_desk("Bob", results=results(1, 2, 33, 4), **AGREEING)
+    typed(ann, A3="50")
+    typed(bob, A4="33")
+    ann.compute()
+    bob.compute()
+    assert {ann.save(ann.revision)["number"], bob.save(bob.revision)["number"]} == {4, 5}
+    task = load_suite(suite).task(7)
+    inputs = [values(case.input_path.read_bytes()) for case in task.cases[3:]]
+    assert (inputs[0][3, 1], inputs[0][4, 1]) == (50, 3)
+    assert (inputs[1][3, 1], inputs[1][4, 1]) == (2, 33)
+
+
+def test_a_draft_that_was_saved_elsewhere_is_not_written_to(make_desk: MakeDesk) -> None:
+    first = make_desk()
+    typed(first, A3="50")
+    second = make_desk(results=results(1, 50, 3, 4), **AGREEING)
+    second.compute()
+    second.save(second.revision)
+    with pytest.raises(ConflictError, match="saved or discarded"):
+        typed(first, A3="51")
+
+
+def test_another_case_to_begin_from(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    desk.start_from(desk.revision, 3)
+    assert desk.window("input", "Sheet", (1, 1))["rows"][1][0] == "7"
+    typed(desk, A2="8")
+    with pytest.raises(UsageError, match="begins from another case"):
+        desk.start_from(desk.revision, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "names a workbook and a sheet"),
+        ({"book": "other", "sheet": "Sheet"}, "names a workbook"),
+        ({"book": "input", "sheet": "Sheet"}, "says what to do"),
+        ({"book": "input", "sheet": "Sheet", "cells": "A1"}, "cells are changed"),
+        ({"book": "input", "sheet": "Sheet", "cells": [{"cell": "A1"}]}, "an address and a text"),
+        (
+            {"book": "input", "sheet": "Sheet", "cells": [{"cell": "XFE1", "text": ""}]},
+            "is no cell",
+        ),
+        ({"book": "input", "sheet": "Sheet", "cells": [{"cell": "A0", "text": ""}]}, "is no cell"),
+        ({"book": "input", "sheet": "Sheet", "fill": "red", "range": "A1"}, "is no colour"),
+        ({"book": "input", "sheet": "Sheet", "fill": "ff0000", "range": "A1:XFD9999"}, "in one go"),
+        ({"book": "input", "sheet": "Sheet", "insert_rows": 0}, "from 1 on"),
+        ({"book": "input", "sheet": "Sheet", "insert_rows": True}, "from 1 on"),
+    ],
+)
+def test_what_is_no_change_is_refused(
+    make_desk: MakeDesk, change: dict[str, Any], said: str
+) -> None:
+    desk = make_desk()
+    with pytest.raises(UsageError, match=said):
+        desk.change(desk.revision, change)
+    assert desk.draft is None
+
+
+def test_a_change_that_fits_no_sheet_leaves_no_draft(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    with pytest.raises(WorkbookError, match="no worksheet"):
+        desk.change(desk.revision, {"book": "input", "sheet": "Nix", "cells": []})
+    assert desk.draft is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5", 5), ("'5", "5"), ("  x ", "  x "), ("TRUE", True), ("", None), ("#N/A", "#N/A")],
+)
+def test_what_is_typed_becomes_what_a_spreadsheet_makes_of_it(
+    make_desk: MakeDesk, text: str, value: object
+) -> None:
+    desk = make_desk()
+    typed(desk, A3=text)
+    held = values(desk.books().input.data).get((3, 1))
+    assert getattr(held, "code", held) == value
+    # What the editor holds makes the same cell again.
+    shown = desk.window("input", "Sheet", (1, 1))
+    assert shown["raw"].get("A3", shown["rows"][2][0]) == text
+
+
+def test_a_formula_without_engines_has_no_value(make_desk: MakeDesk) -> None:
+    desk = make_desk()
+    typed(desk, D2="=SUM(A2:A5)")
+    shown = desk.window("input", "Sheet", (1, 1))
+    assert (shown["rows"][1][3], shown["raw"]["D2"]) == ("(no value)", "=SUM(A2:A5)")
+    assert open_workbook(desk.books().input.data).sheet_names == ("Sheet",)
