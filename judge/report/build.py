@@ -24,6 +24,7 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.repeats import repeated_runs
+from judge.report.usage import usage_of
 from judge.score import SubmissionScore, score_group, score_submission
 from judge.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.verdict import CaseResult, Phase, Verdict, count_verdicts
@@ -75,6 +76,7 @@ def build_report_data(
         stale_manual_verdicts=len(run.overrides.stale),
         official_disagreements=sum(c.official_disagrees for task in tasks for c in task.cases),
         measures=distributions(tasks),
+        usage=usage_of(each.record for each in run.submissions),
         repeated=repeated_runs([score for _, score in scored]),
         tasks=tasks,
         tasks_without_submission=run.tasks_without_submission,

@@ -35,6 +35,7 @@ def render_markdown(data: ReportData) -> str:
         ),
         _differences(data),
         _measures(data),
+        _usage(data),
         _repeated(data),
         _exclusions(data),
     ]
@@ -149,6 +150,20 @@ def _measures(data: ReportData) -> str:
     ]
     header = ("", "per", "count", "total", "mean", "median", "95th percentile", "maximum")
     return "## Time, memory, tokens, cost\n\n" + _table(header, rows) if rows else ""
+
+
+def _usage(data: ReportData) -> str:
+    usage = data.usage
+    if usage is None:
+        return ""
+    cost = (
+        "an unknown amount" if usage["cost_usd"] is None else f"{usage['cost_usd']:,.4f} US dollars"
+    )
+    return (
+        f"Asking took {usage['calls']:,} calls ({usage['retries']:,} retries), "
+        f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of replies, "
+        f"{usage['inference_s']:,.0f} s and {cost}; {usage['truncated']:,} replies were cut off."
+    )
 
 
 def _repeated(data: ReportData) -> str:

@@ -358,6 +358,8 @@ class ReportData:
         stale_manual_verdicts: how many such changes no longer fit the output on record.
         official_disagreements: cases on which the published script says otherwise.
         measures: time, memory, tokens and cost, where known.
+        usage: what asking the chat model took in all, as in report.json; None where that is not on
+            record.
         repeated: several samples of each task; None where there is one.
         tasks: every submission, in suite order.
         tasks_without_submission: tasks of the suite that the run holds no solution of.
@@ -378,6 +380,7 @@ class ReportData:
     stale_manual_verdicts: int
     official_disagreements: int
     measures: tuple[Distribution, ...]
+    usage: Mapping[str, Any] | None
     repeated: RepeatedRuns | None
     tasks: tuple[TaskEntry, ...]
     tasks_without_submission: int
