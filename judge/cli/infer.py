@@ -106,13 +106,13 @@ def infer(context: click.Context, /, **options: Any) -> None:
 
 
 def _ask(planned: Planned, options: dict[str, Any]) -> None:
-    from judge.cli.infer_view import InferenceProgress, show_summary  # noqa: PLC0415
+    from judge.cli.infer_view import InferenceProgress, show_start, show_summary  # noqa: PLC0415
     from judge.cli.model_key import read_key  # noqa: PLC0415
 
     key = read_key(planned.plan.model.key_env)
     _check_budget(planned, options)
     if not options["quiet"]:
-        click.echo(f"results: {planned.out}  (to go on: judge infer --out {planned.out})", err=True)
+        show_start(planned.plan, str(planned.out), options["concurrency"])
     scorer = _scorer(planned, options)
     try:
         with InferenceProgress(quiet=options["quiet"]) as progress:

@@ -8,9 +8,27 @@ from typing import Any, Self
 
 import click
 
+from judge.inference.client import public_url
 from judge.inference.dryrun import DryRun
 from judge.inference.outcome import InferenceEvent, InferenceSummary
 from judge.inference.plan import InferencePlan
+
+_WORDS = {"program": "with a program", "no-code": "without", "failed": "failed"}
+
+
+def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
+    """Says on stderr what is going to be asked of whom, and how to go on after an interruption."""
+    model, setting = plan.model, plan.setting
+    name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
+    how = f"{setting.name}, up to {setting.rounds} rounds" if setting.executes else setting.name
+    samples = f" x {plan.samples} samples" if plan.samples > 1 else ""
+    tasks = len(plan.assignments)
+    click.echo(
+        f"asking {name} at {public_url(model.base_url)} about {tasks} task{'s'[: tasks != 1]}"
+        f"{samples} of {plan.suite.name}: {how}, {concurrency} at a time",
+        err=True,
+    )
+    click.echo(f"results: {out}  (to go on: judge infer --out {out})", err=True)
 
 
 class InferenceProgress:
@@ -27,7 +45,7 @@ class InferenceProgress:
         self._live = not quiet and sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None
-        self._counts = {"solved": 0, "no-code": 0, "failed": 0}
+        self._counts = dict.fromkeys(_WORDS, 0)
         self._asked = 0
         self._started_s = time.monotonic()
         self._next_s = self._started_s + every_s
@@ -63,38 +81,45 @@ class InferenceProgress:
     def _line(self, event: InferenceEvent) -> str:
         parts = [f"{event.done}/{event.total} tasks"]
         elapsed_s = max(time.monotonic() - self._started_s, 1e-6)
+        if self._asked:
+            per_minute = 60 * self._asked / elapsed_s
+            parts.append(
+                f"{per_minute / 60:.1f}/s" if per_minute >= 60 else f"{per_minute:.1f}/min"
+            )
         if self._asked and event.done < event.total:
-            left_s = (event.total - event.done) * elapsed_s / self._asked
-            parts.append(f"{left_s // 60:.0f}:{left_s % 60:02.0f} left")
-        parts += [f"{name} {count}" for name, count in self._counts.items() if count]
+            parts.append(f"{_span_of((event.total - event.done) * elapsed_s / self._asked)} left")
+        parts += [f"{count} {_WORDS[name]}" for name, count in self._counts.items() if count]
         parts.append(f"{event.tokens:,} tokens")
         if event.cost is not None:
             parts.append(f"${event.cost:.2f}")
         return ", ".join(parts)
 
 
+def _span_of(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
 def show_summary(summary: InferenceSummary, path: str) -> None:
     """Prints how a run ended."""
     reused = f" ({summary.reused} of them before)" if summary.reused else ""
-    click.echo(f"{summary.finished} of {summary.total} finished{reused}")
-    rows = [
-        ("failed, to be asked again", summary.failed),
-        ("not asked", summary.unasked),
-        ("truncated replies", summary.truncated),
-        ("replies without a program", summary.no_code),
-        ("programs that do not stand alone", summary.not_alone),
-        ("calls", summary.calls),
-        ("retries", summary.retries),
-    ]
-    for name, count in rows:
-        if count:
-            click.echo(f"  {name}: {count}")
+    click.echo(
+        f"{summary.finished} of {summary.total} finished{reused}, {summary.failed} failed, "
+        f"{summary.truncated} truncated, {summary.no_code} without a program"
+    )
+    if summary.unasked:
+        click.echo(f"  not asked: {summary.unasked}")
+    if summary.not_alone:
+        click.echo(f"  programs that do not stand alone: {summary.not_alone}")
+    retries = f", {summary.retries} retries" if summary.retries else ""
+    click.echo(f"  calls: {summary.calls}{retries}")
     click.echo(
         f"  tokens: {summary.prompt_tokens:,} in prompts, {summary.completion_tokens:,} in replies"
     )
     if summary.cost is not None:
         click.echo(f"  cost: ${summary.cost:.4f}")
-    click.echo(f"  time: {summary.seconds:.1f} s")
+    click.echo(f"  time: {_span_of(summary.seconds)}")
     for name, problem in list(summary.failures.items())[:10]:
         click.echo(f"  {name}: {problem}")
     if len(summary.failures) > 10:

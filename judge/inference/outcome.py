@@ -14,7 +14,7 @@ class InferenceEvent:
     Attributes:
         task_id: the task.
         sample: 0-based number of the sample.
-        state: ``solved`` (a program came of it), ``no-code`` or ``failed``.
+        state: ``program`` (one came of it), ``no-code`` or ``failed``.
         reused: whether it was finished before this command.
         done: how many are done, failures included.
         total: how many there are.

@@ -257,7 +257,7 @@ class _Runner:
     def _count(self, record: dict[str, Any], *, reused: bool) -> None:
         self._summary.count(record)
         key = (str(record["id"]), int(record.get("sample") or 0))
-        self._tell(key, "solved" if record.get("solution") else "no-code", reused=reused)
+        self._tell(key, "program" if record.get("solution") else "no-code", reused=reused)
 
     def _tell(self, key: SampleKey, state: str, *, reused: bool) -> None:
         self._done += 1

@@ -73,7 +73,7 @@ def test_failures_end_with_their_own_exit_code(tmp_path: Path) -> None:
     assert isinstance(result.exception, IncompleteRunError)
     assert result.exception.exit_code == 11
     assert f"judge infer --out {tmp_path}" in (result.exception.hint or "")
-    assert "failed, to be asked again: 1" in result.stdout
+    assert "2 of 3 finished, 1 failed" in result.stdout
     assert "odd request" in result.stdout
 
 
