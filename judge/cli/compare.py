@@ -5,11 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from judge.cli.options import comparison_options, sandbox_option
+from judge.cli.options import (
+    checker_options,
+    comparison_options,
+    read_checker_options,
+    sandbox_option,
+)
+from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
     from judge.compare.cell import ComputedValues
@@ -20,38 +26,19 @@ if TYPE_CHECKING:
 _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def _options_of_the_checker(command: Any) -> Any:
-    options = [
-        click.option("--tolerance", type=click.FloatRange(min=0), help="Numbers may be this far."),
-        click.option(
-            "--relative-tolerance", type=click.FloatRange(min=0), help="The same as a share."
-        ),
-        click.option("--ignore-case", is_flag=True, help="Upper and lower case are the same."),
-        click.option("--ignore-whitespace", is_flag=True, help="White space does not matter."),
-        click.option("--unordered-rows", is_flag=True, help="Rows may stand in any order."),
-        click.option("--ignore-extra", is_flag=True, help="Let values pass where GOLD is blank."),
-        click.option(
-            "--ignore", multiple=True, metavar="RANGE", help="Cells that do not count; repeatable."
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @click.command()
 @click.argument("gold", type=_WORKBOOK)
 @click.argument("output", type=_WORKBOOK)
 @click.option("--at", "position", required=True, help="Answer position: `'Sheet1'!A1:B9,C3`.")
 @click.option("--answer-sheet", help="Sheet of a position that names none.")
 @comparison_options
-@_options_of_the_checker
+@checker_options
 @click.option(
-    "--untouched",
-    "before",
+    "--input",
+    "input_path",
     type=_WORKBOOK,
-    metavar="INPUT",
-    help="Cells outside the position must be as in this workbook.",
+    metavar="FILE",
+    help="The workbook that OUTPUT was made from; counts cells to change and to keep apart.",
 )
 @sandbox_option
 @click.option("--show", type=click.IntRange(min=0), default=20, help="Differences to show [20].")
@@ -75,41 +62,73 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
     from judge.compare.checker import check, prepare  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
-    from judge.compare.reader import open_workbook  # noqa: PLC0415
     from judge.task import CheckerSpec  # noqa: PLC0415
 
-    before = options["before"]
+    input_path: Path | None = options["input_path"]
+    chosen = read_checker_options(options)
+    if chosen.get("untouched") and input_path is None:
+        raise UsageError(
+            "--untouched compares with the workbook that OUTPUT was made from",
+            hint="Add --input FILE.",
+        )
     profile = get_profile(options["profile"])
-    gold, output = open_workbook(gold_path), open_workbook(output_path)
-    plan = prepare(
-        CheckerSpec(options=_checker_options(options)),
-        answer_position=options["position"],
-        answer_sheet=options["answer_sheet"],
-        gold=gold,
-        output=output,
-    )
-    gold_computed, output_computed = _compute(plan, gold, output, options)
-    return check(
-        plan,
-        gold,
-        output,
-        profile=profile,
-        style=options["style"],
-        gold_computed=gold_computed,
-        output_computed=output_computed,
-        before=None if before is None else open_workbook(before),
-    )
+    spec = CheckerSpec(options=chosen)
+    asked = {"answer_position": options["position"], "answer_sheet": options["answer_sheet"]}
+    with _Files() as files:
+        gold = files.open("the gold", gold_path)
+        prepare(spec, gold=gold, output=None, **asked)
+        output = files.open("the output", output_path)
+        before = None if input_path is None else files.open("the input", input_path)
+        plan = prepare(spec, gold=gold, output=output, **asked)
+        gold_computed, output_computed = _compute(plan, gold, output, options)
+        return check(
+            plan,
+            gold,
+            output,
+            profile=profile,
+            style=options["style"],
+            gold_computed=gold_computed,
+            output_computed=output_computed,
+            before=before,
+        )
 
 
-def _checker_options(options: dict[str, Any]) -> dict[str, object]:
-    names = ["tolerance", "relative_tolerance", "ignore_case", "ignore_whitespace"]
-    names += ["unordered_rows", "ignore_extra", "ignore"]
-    given: dict[str, object] = {name: options[name] for name in names if options[name]}
-    if options["tolerance"] is not None:
-        given["tolerance"] = options["tolerance"]
-    if options["before"] is not None:
-        given["untouched"] = True
-    return given
+class _Files:
+    """The workbooks that are read side by side; an error of reading one says which it is."""
+
+    def __init__(self) -> None:
+        self._opened: list[tuple[str, Path, Workbook]] = []
+
+    def open(self, role: str, path: Path) -> Workbook:
+        from judge.compare.reader import open_workbook  # noqa: PLC0415
+
+        for _, known_path, workbook in self._opened:
+            if known_path == path:
+                return workbook
+        try:
+            workbook = open_workbook(path)
+        except WorkbookError as error:
+            # The message begins with the path.
+            raise _unreadable(f"{role}, {error.message}", role, error) from error
+        self._opened.append((role, path, workbook))
+        return workbook
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, WorkbookError):
+            for role, path, workbook in self._opened:
+                if error.culprit is workbook.package:
+                    raise _unreadable(f"{role}, {path}: {error.message}", role, error) from error
+
+
+def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
+    hint = error.hint or (
+        f"Open {role} in a spreadsheet program and save it as .xlsx, or make it again; "
+        "`judge score` gives such an output the verdict IW."
+    )
+    return WorkbookError(message, hint=hint)
 
 
 def _compute(

@@ -99,11 +99,83 @@ def comparison_options(command: _Command) -> _Command:
             show_default=True,
             help="When to compute formulas of the answer range.",
         ),
-        click.option("--engine", default="auto", show_default=True, help="Calculation engine."),
+        click.option(
+            "--engine",
+            default="auto",
+            show_default=True,
+            callback=_known_engine,
+            help="Calculation engine.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def _known_engine(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuses an engine that does not exist, even where nothing would have to be computed."""
+    del ctx, param
+    if value != "auto":
+        from judge.recalc.engines import ENGINE_NAMES  # noqa: PLC0415 - seldom needed
+
+        if value not in ENGINE_NAMES:
+            raise click.BadParameter(
+                f"{value!r} is no calculation engine; there are auto, {', '.join(ENGINE_NAMES)}"
+            )
+    return value
+
+
+def checker_options(command: _Command) -> _Command:
+    """Adds the options of the comparison that a task can set as well; a command's count more."""
+    options = [
+        click.option("--tolerance", type=click.FloatRange(min=0), help="Numbers may be this far."),
+        click.option(
+            "--relative-tolerance", type=click.FloatRange(min=0), help="The same as a share."
+        ),
+        click.option(
+            "--ignore-case/--heed-case", default=None, help="Upper and lower case are the same."
+        ),
+        click.option(
+            "--ignore-whitespace/--heed-whitespace", default=None, help="White space is the same."
+        ),
+        click.option(
+            "--unordered-rows/--ordered-rows", default=None, help="Rows may stand in any order."
+        ),
+        click.option(
+            "--ignore-extra/--heed-extra",
+            default=None,
+            help="Let values pass where the gold is blank.",
+        ),
+        click.option(
+            "--ignore", multiple=True, metavar="RANGE", help="Cells that do not count; repeatable."
+        ),
+        click.option(
+            "--untouched/--touched",
+            default=None,
+            help="Cells outside the answer range must be as in the input workbook.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_CHECKER_OPTIONS = (
+    "tolerance",
+    "relative_tolerance",
+    "ignore_case",
+    "ignore_whitespace",
+    "unordered_rows",
+    "ignore_extra",
+    "ignore",
+    "untouched",
+)
+
+
+def read_checker_options(options: dict[str, Any]) -> dict[str, object]:
+    """Takes the options of :func:`checker_options` out of a command's options."""
+    given = {name: options.pop(name) for name in _CHECKER_OPTIONS}
+    return {name: value for name, value in given.items() if value not in {None, ()}}
 
 
 def read_limits(options: dict[str, Any]) -> Limits:

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.cli.compare import compare
-from judge.errors import PositionError, WorkbookError
-from tests.unit.compare.packages import Book, cell, sheet_data, simple
+from judge.errors import PositionError, UsageError, WorkbookError
+from tests.unit.compare.packages import Book, cell, sheet_data, simple, worksheet
 
 
 @pytest.fixture
@@ -69,11 +69,25 @@ def test_unordered_rows_and_style(books: Path) -> None:
 def test_untouched_cells(books: Path) -> None:
     (books / "input.xlsx").write_bytes(simple({"A1": 0, "D1": 1}))
     (books / "changed.xlsx").write_bytes(simple({"A1": 1, "D1": 2}))
-    input_path = str(books / "input.xlsx")
-    result = run(books, "changed.xlsx", "--at", "A1", "--untouched", input_path)
+    given = ["--at", "A1", "--input", str(books / "input.xlsx")]
+    result = run(books, "changed.xlsx", *given, "--untouched")
     assert result.exit_code == 1
     assert "Sheet1!D1: changed: was 1, is 2" in result.output
+    result = run(books, "changed.xlsx", *given)
+    assert result.exit_code == 0
     assert "modification: 1 of 1 cells agree" in result.output
+
+
+def test_untouched_cells_take_the_input(books: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(books, "same.xlsx", "--at", "A1", "--untouched")
+    assert raised.value.hint == "Add --input FILE."
+
+
+def test_an_engine_that_does_not_exist_is_refused_where_nothing_is_computed(books: Path) -> None:
+    result = run(books, "same.xlsx", "--at", "A1:C1", "--engine", "abacus", catch=True)
+    assert result.exit_code == 2
+    assert "'abacus' is no calculation engine; there are auto, libreoffice" in result.output
 
 
 def test_without_recalculation_a_formula_stays_without_a_value(books: Path) -> None:
@@ -92,10 +106,37 @@ def test_the_answer_sheet_of_a_position_without_one(books: Path) -> None:
     assert "in 'Two'!A1" in result.output
 
 
-def test_errors_are_ours(books: Path) -> None:
-    (books / "broken.xlsx").write_bytes(b"not a workbook")
-    with pytest.raises(WorkbookError, match=r"broken\.xlsx: not a zip archive"):
-        run(books, "broken.xlsx", "--at", "A1")
+def test_a_position_that_cannot_be_read(books: Path) -> None:
     with pytest.raises(PositionError):
         run(books, "same.xlsx", "--at", "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("gold", "output", "message"),
+    [
+        ("broken", "same", r"^the gold, .*broken\.xlsx: not a zip archive"),
+        ("gold", "broken", r"^the output, .*broken\.xlsx: not a zip archive"),
+        ("rows", "same", r"^the gold, .*rows\.xlsx: xl/worksheets/sheet1\.xml ends among its rows"),
+        ("gold", "rows", r"^the output, .*rows\.xlsx: xl/worksheets/sheet1\.xml ends among its"),
+        ("looks", "same", r"^the gold, .*looks\.xlsx: xl/styles\.xml is not well-formed"),
+        ("gold", "looks", r"^the output, .*looks\.xlsx: xl/styles\.xml is not well-formed"),
+    ],
+)
+def test_a_broken_file_is_named_with_what_to_do(
+    books: Path, gold: str, output: str, message: str
+) -> None:
+    (books / "broken.xlsx").write_bytes(b"not a workbook")
+    cut = worksheet("<sheetData><row r='1'><c r='A1'><v>1</v></c></row>")
+    cut = cut.removesuffix("</worksheet>")
+    (books / "rows.xlsx").write_bytes(Book({"Sheet1": cut}).to_bytes())
+    looks = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles="<styleSheet><fonts>").to_bytes()
+    (books / "looks.xlsx").write_bytes(looks)
+    arguments = [str(books / f"{gold}.xlsx"), str(books / f"{output}.xlsx"), "--at", "A1"]
+    with pytest.raises(WorkbookError, match=message) as raised:
+        CliRunner().invoke(compare, [*arguments, "--style", "bold"], catch_exceptions=False)
+    assert raised.value.hint is not None
+    assert "save it as .xlsx" in raised.value.hint
+
+
+def test_a_missing_file_is_wrong_use(books: Path) -> None:
     assert run(books, "absent.xlsx", "--at", "A1", catch=True).exit_code == 2
