@@ -28,7 +28,7 @@ from judge.errors import SandboxError, SubmissionError, UsageError
 from judge.grader import GradingRules
 from judge.overrides import read_overrides
 from judge.progress import Progress
-from judge.recalc.select import open_recalculator
+from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
@@ -237,6 +237,7 @@ class Opened:
                         sandbox,
                         mode=options.recalc,
                         engine=options.engine,
+                        cache_dir=recalc_cache_folder(),
                         workers=max(1, options.jobs),
                     )
                 )

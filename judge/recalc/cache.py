@@ -6,8 +6,8 @@ import contextlib
 import datetime as dt
 import json
 import os
-import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +15,22 @@ from types import MappingProxyType
 from typing import Any
 
 from judge.compare.cell import CellRef, CellValue, ComputedValues, ErrorValue
+from judge.recalc.files import PART, write_whole
 
 KEPT_IN_MEMORY = 512
 FORMAT = 1
+
+DISK_LIMIT_BYTES = 256 * 1024 * 1024
+"""What entries on disk may take together; a result of a usual workbook takes about a kilobyte."""
+
+KEPT_SHARE = 0.75
+"""How much of that is kept when there is too much: what was used longest ago goes."""
+
+LOOKED_AFTER_EVERY = 256
+"""Entries written between two looks at what is there."""
+
+ABANDONED_S = 3600.0
+"""Age from which a file that was being written was left by a process that ended over it."""
 
 
 class ResultCache:
@@ -28,10 +41,13 @@ class ResultCache:
 
     Args:
         folder: where entries are kept between runs; None for memory alone.
+        limit_bytes: what entries on disk may take together, more or less.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, limit_bytes: int = DISK_LIMIT_BYTES) -> None:
         self._folder = folder
+        self._limit_bytes = limit_bytes
+        self._written = 0
         self._memory: OrderedDict[str, ComputedValues] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -44,11 +60,13 @@ class ResultCache:
                 return found
         if self._folder is None:
             return None
+        path = self._path(key)
         try:
-            data = json.loads(self._path(key).read_text(encoding="utf-8"))
-            found = _from_json(data)
+            found = _from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
         self._remember(key, found)
         return found
 
@@ -63,17 +81,13 @@ class ResultCache:
         self._remember(key, values)
         if self._folder is None or not lasting:
             return
-        path = self._path(key)
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(_to_json(values), file)
-                Path(name).replace(path)
-            except OSError:
-                Path(name).unlink(missing_ok=True)
-                raise
+            write_whole(self._path(key), json.dumps(_to_json(values)))
+        with self._lock:
+            self._written += 1
+            is_due = self._written % LOOKED_AFTER_EVERY == 1
+        if is_due:
+            prune(self._folder, self._limit_bytes)
 
     def _path(self, key: str) -> Path:
         assert self._folder is not None
@@ -85,6 +99,30 @@ class ResultCache:
             self._memory.move_to_end(key)
             while len(self._memory) > KEPT_IN_MEMORY:
                 self._memory.popitem(last=False)
+
+
+def prune(folder: Path, limit_bytes: int) -> None:
+    """Removes entries that were not used for long, where all together take too much.
+
+    Other processes may do the same at the same time: what is gone already is no fault.
+    """
+    entries: list[tuple[float, int, Path]] = []
+    for path in folder.glob("*/*"):
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            if path.suffix != PART:
+                entries.append((facts.st_mtime, facts.st_size, path))
+            elif facts.st_mtime < time.time() - ABANDONED_S:
+                path.unlink()
+    left = sum(size for _, size, _ in entries)
+    if left <= limit_bytes:
+        return
+    for _, size, path in sorted(entries):
+        if left <= limit_bytes * KEPT_SHARE:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        left -= size
 
 
 def _to_json(values: ComputedValues) -> dict[str, Any]:

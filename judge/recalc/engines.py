@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from judge.compare.cell import CellRange
 from judge.errors import RecalcError
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.service import ServicePool, compute_request, read_answer
+from judge.recalc.versions import VersionBook
 
 LIBREOFFICE = "libreoffice"
 IRONCALC = "ironcalc"
@@ -33,14 +34,24 @@ class ServiceEngine:
         pool: channels to the service; shared with other engines of the same program, so closing
             is the business of whoever made it.
         memory_bytes: memory that one calculation may take, where the service can hold it to it.
+        root: digest of the root that holds the engine.
+        book: where versions are noted for a root; the engine is asked where None is given.
     """
 
     def __init__(
-        self, name: str, pool: ServicePool, *, memory_bytes: int = ENGINE_MEMORY_BYTES
+        self,
+        name: str,
+        pool: ServicePool,
+        *,
+        memory_bytes: int = ENGINE_MEMORY_BYTES,
+        root: str | None = None,
+        book: VersionBook | None = None,
     ) -> None:
         self._name = name
         self._pool = pool
         self._memory_bytes = memory_bytes
+        self._root = root
+        self._book = book
         self._version: str | None = None
 
     @property
@@ -50,23 +61,33 @@ class ServiceEngine:
 
     @property
     def version(self) -> str:
-        """The engine's own version; asks the service once.
+        """The engine's own version; asks the service once, unless it is noted for the root.
 
         Raises:
             RecalcError: the service cannot be started, or the engine is not installed there.
         """
         if self._version is None:
-            answer = self._pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
-            if "error" in answer:
-                raise RecalcError(f"{self._name}: {answer['error']}")
-            version = answer["versions"].get(self._name)
+            versions = self._noted() or self._asked()
+            version = versions.get(self._name)
             if version is None:
                 raise RecalcError(
                     f"{self._name} is not installed in the sandbox",
                     hint=f"Run `{INSTALL_COMMAND}`.",
                 )
-            self._version = str(version)
+            self._version = version
         return self._version
+
+    def _noted(self) -> Mapping[str, str]:
+        return self._book.get(self._root) if self._book and self._root else {}
+
+    def _asked(self) -> Mapping[str, str]:
+        answer = self._pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
+        if "error" in answer:
+            raise RecalcError(f"{self._name}: {answer['error']}")
+        versions = {str(name): str(version) for name, version in answer["versions"].items()}
+        if self._book and self._root:
+            self._book.put(self._root, versions)
+        return versions
 
     def compute(
         self,

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
@@ -72,7 +73,18 @@ def calculates(facts: WorkbookFacts) -> bool:
     return any(name in application.casefold() for name in CALCULATING)
 
 
-RULES = 1
+@functools.cache
+def code_digest() -> str:
+    """Changes whenever any module of this package or of the reader does."""
+    texts = hashlib.sha256()
+    for package in ("judge.recalc", "judge.compare"):
+        modules = [each for each in resources.files(package).iterdir() if each.name.endswith(".py")]
+        for module in sorted(modules, key=lambda each: each.name):
+            texts.update(module.name.encode() + b"\0" + module.read_bytes())
+    return texts.hexdigest()
+
+
+RULES = 2
 """Raised whenever the policy or the cascade decides in another way."""
 
 OLDEST_EXCEL = 9
@@ -189,7 +201,8 @@ class Recalculator:
         return replace(known, seconds=time.perf_counter() - started)
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
-        asked = repr((digest, self.identity, sorted(cell.ref for cell in cells)))
+        # What was kept by another state of this package is not taken for what this one computes.
+        asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
         return hashlib.sha256(asked.encode()).hexdigest()
 
     def _compute(

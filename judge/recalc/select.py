@@ -21,7 +21,9 @@ from judge.recalc.policy import DEFAULT_TIMEOUT_S, Mode, Recalculator
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.recalc.trust import TrustTable, trust_table
+from judge.recalc.versions import VersionBook
 from judge.sandbox.contract import Sandbox
+from judge.sandbox.roots import cache_folder
 
 OFFICE_ROOT = "office"
 PYTHON_ROOT = "python"
@@ -65,7 +67,7 @@ def open_recalculator(
         sandbox: where the engines run; None only where nothing is to be computed.
         mode: see :class:`judge.recalc.policy.Recalculator`.
         engine: ``auto`` for all that are there, or the name of the only one to use.
-        cache_dir: folder in which results are kept between runs.
+        cache_dir: folder in which results and versions are kept between runs; None for neither.
         timeout_s: seconds that one engine may take for one workbook.
         lenient_names: whether newer functions without their prefix are computed.
         workers: how many workbooks each engine may compute at once.
@@ -87,12 +89,13 @@ def open_recalculator(
         wanted = there if engine == "auto" else (engine,)
         if engine != "auto" and engine not in there:
             raise RecalcError(f"{engine} is not in the sandbox", hint=f"Run `{INSTALL_COMMAND}`.")
-        engines = make_engines(sandbox, wanted, workers=workers)
+        book = VersionBook(cache_dir / "versions") if cache_dir is not None else None
+        engines = make_engines(sandbox, wanted, workers=workers, book=book)
     return Recalculator(
         engines,
         mode=mode,
         timeout_s=timeout_s,
-        cache=ResultCache(cache_dir),
+        cache=ResultCache(cache_dir / "results" if cache_dir is not None else None),
         lenient_names=lenient_names,
         missing=missing if engine == "auto" else (),
     )
@@ -108,7 +111,18 @@ def available_engines(sandbox: Sandbox) -> tuple[str, ...]:
     return tuple(found)
 
 
-def make_engines(sandbox: Sandbox, names: tuple[str, ...], *, workers: int = 1) -> list[Engine]:
+def recalc_cache_folder() -> Path:
+    """Where results and versions are kept between runs; see :func:`cache_folder`."""
+    return cache_folder() / "recalc"
+
+
+def make_engines(
+    sandbox: Sandbox,
+    names: tuple[str, ...],
+    *,
+    workers: int = 1,
+    book: VersionBook | None = None,
+) -> list[Engine]:
     """Engines by name, not started yet; embedded ones share one service."""
     engines: list[Engine] = []
     if LIBREOFFICE in names:
@@ -118,7 +132,8 @@ def make_engines(sandbox: Sandbox, names: tuple[str, ...], *, workers: int = 1) 
             ),
             size=workers,
         )
-        engines.append(ServiceEngine(LIBREOFFICE, office))
+        root = sandbox.root_digest(OFFICE_ROOT)
+        engines.append(ServiceEngine(LIBREOFFICE, office, root=root, book=book))
     embedded = [name for name in EMBEDDED if name in names]
     if embedded:
         pool = ServicePool(
@@ -127,7 +142,8 @@ def make_engines(sandbox: Sandbox, names: tuple[str, ...], *, workers: int = 1) 
             ),
             size=workers,
         )
-        engines.extend(ServiceEngine(name, pool) for name in embedded)
+        root = sandbox.root_digest(PYTHON_ROOT)
+        engines.extend(ServiceEngine(name, pool, root=root, book=book) for name in embedded)
     return engines
 
 

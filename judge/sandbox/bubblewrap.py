@@ -228,6 +228,14 @@ class BubblewrapSandbox:
         """Whether :meth:`service` can be had for that root."""
         return roots.is_complete(self._service_root(root))
 
+    def root_digest(self, root: str) -> str | None:
+        """Where that root is, and when it was made."""
+        folder = self._service_root(root)
+        if not roots.is_complete(folder):
+            return None
+        made = (folder / roots.COMPLETE).stat()
+        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}"
+
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
     ) -> ServiceChannel:

@@ -219,6 +219,10 @@ class Sandbox(Protocol):
         """Whether :meth:`service` can be had for that root."""
         ...
 
+    def root_digest(self, root: str) -> str | None:
+        """Changes whenever that root was made anew; None where it is not there."""
+        ...
+
     def close(self) -> None:
         """Ends the pool and everything that this backend started; safe to call twice."""
         ...

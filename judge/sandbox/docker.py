@@ -232,7 +232,11 @@ class DockerSandbox:
 
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` can be had for that root."""
-        return root in self._images and self._daemon.image_id(self._images[root]) is not None
+        return self.root_digest(root) is not None
+
+    def root_digest(self, root: str) -> str | None:
+        """The id of that root's image."""
+        return self._daemon.image_id(self._images[root]) if root in self._images else None
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3

@@ -59,6 +59,10 @@ class ScriptedSandbox:
         """As told."""
         return root in self._roots
 
+    def root_digest(self, root: str) -> str | None:
+        """The root's name."""
+        return root if root in self._roots else None
+
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
     ) -> ServiceChannel:

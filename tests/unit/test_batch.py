@@ -58,6 +58,9 @@ class FakeSandbox:
     def has_root(self, root: str) -> bool:
         return root == "python"
 
+    def root_digest(self, root: str) -> str | None:
+        return root if root == "python" else None
+
     def close(self) -> None:
         """Nothing to close."""
 

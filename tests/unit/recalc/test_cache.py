@@ -1,10 +1,14 @@
 """Results kept by content."""
 
 import datetime as dt
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from judge.compare.cell import CellRef, ComputedValues, ErrorValue
-from judge.recalc.cache import KEPT_IN_MEMORY, ResultCache
+from judge.recalc.cache import KEPT_IN_MEMORY, LOOKED_AFTER_EVERY, ResultCache, prune
+from judge.recalc.files import PART
 
 VALUES = ComputedValues(
     values={
@@ -67,3 +71,69 @@ def test_memory_is_bounded() -> None:
         cache.put(f"{number:064x}", VALUES, lasting=True)
     assert cache.get(f"{0:064x}") is None
     assert cache.get(f"{KEPT_IN_MEMORY:064x}") is VALUES
+
+
+def keys(count: int) -> list[str]:
+    return [f"{number:02x}" * 32 for number in range(count)]
+
+
+def test_what_was_used_longest_ago_makes_room(tmp_path: Path) -> None:
+    cache = ResultCache(tmp_path)
+    for age, key in enumerate(reversed(keys(10))):
+        cache.put(key, VALUES, lasting=True)
+        os.utime(tmp_path / key[:2] / f"{key}.json", (1e9 - age, 1e9 - age))
+    size = next(tmp_path.glob("*/*.json")).stat().st_size
+    assert ResultCache(tmp_path).get(keys(10)[0]) is not None  # used just now
+    prune(tmp_path, limit_bytes=8 * size)
+    left = {key for key in keys(10) if ResultCache(tmp_path).get(key) is not None}
+    assert left == {keys(10)[0], *keys(10)[-5:]}
+    prune(tmp_path, limit_bytes=8 * size)
+    assert len(list(tmp_path.glob("*/*.json"))) == len(left)
+
+
+def test_disk_is_looked_after_while_entries_are_written(tmp_path: Path) -> None:
+    cache = ResultCache(tmp_path, limit_bytes=1)
+    for key in keys(LOOKED_AFTER_EVERY + 1):
+        cache.put(key, VALUES, lasting=True)
+    assert not list(tmp_path.glob("*/*.json"))
+
+
+def test_what_a_process_left_half_written_goes_and_what_is_being_written_stays(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ab").mkdir()
+    left, fresh = tmp_path / "ab" / f"x{PART}", tmp_path / "ab" / f"y{PART}"
+    for path in (left, fresh):
+        path.write_text("{")
+    os.utime(left, (1e9, 1e9))
+    prune(tmp_path, limit_bytes=1)
+    assert (left.exists(), fresh.exists()) == (False, True)
+
+
+def test_a_torn_entry_is_written_again(tmp_path: Path) -> None:
+    ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
+    (path,) = tmp_path.glob("*/*.json")
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 97):
+        path.write_bytes(whole[:length])
+        assert ResultCache(tmp_path).get(KEY) is None
+    ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
+    assert path.read_bytes() == whole
+
+
+def _write_and_read(folder: Path, seed: int) -> int:
+    cache = ResultCache(folder, limit_bytes=20_000)
+    wrong = 0
+    for turn in range(60):
+        key = keys(12)[(turn * seed) % 12]
+        cache.put(key, VALUES, lasting=True)
+        prune(folder, 5_000 if turn % 10 == 0 else 20_000)
+        found = ResultCache(folder).get(key)
+        wrong += found is not None and dict(found.values) != dict(VALUES.values)
+    return wrong
+
+
+def test_runs_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert sum(pool.map(_write_and_read, [tmp_path] * 3, (1, 5, 7))) == 0
+    assert not list(tmp_path.glob(f"*/*{PART}"))

@@ -18,6 +18,7 @@ from judge.compare.cell import (
 )
 from judge.compare.reader import Workbook, open_workbook
 from judge.errors import RecalcError
+from judge.recalc import policy
 from judge.recalc.cache import ResultCache
 from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Origin, Recalculator, as_read, calculates
 from judge.recalc.rewrite import with_values
@@ -251,6 +252,18 @@ def test_the_same_content_is_computed_once(tmp_path: Path) -> None:
         open_workbook(data), [CellRange(SHEET, 1, 1, 1, 1)], origin=Origin.SOLUTION
     )
     assert len(second.asked) == 1
+
+
+def test_another_state_of_the_code_takes_nothing_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = package({"A1": "=1+1"})
+    for value, digest in ((2, "one"), (3, "other")):
+        monkeypatch.setattr(policy, "code_digest", lambda digest=digest: digest)
+        filled = recalculator(office(A1=value), cache=ResultCache(tmp_path)).fill(
+            open_workbook(data), [ALL], origin=Origin.SOLUTION
+        )
+        assert filled.values[ref(1)] == value
 
 
 def test_a_result_without_an_engine_that_fell_over_is_not_kept(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """Which engines are there."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from judge.errors import RecalcError, UsageError
+from judge.errors import RecalcError, SandboxError, UsageError
 from judge.recalc.policy import Origin
 from judge.recalc.select import (
     available_engines,
@@ -90,3 +91,44 @@ def test_the_report_names_version_coverage_and_what_lacks() -> None:
     assert not entries["formulas"].available
     assert "not installed" in entries["formulas"].hint
     assert report_as_json(engine_report(None))[0]["available"] is False
+
+
+def test_versions_are_asked_once_for_a_root(tmp_path: Path) -> None:
+    asked = ScriptedSandbox(
+        roots=BOTH,
+        answers=[describe(libreoffice="26"), describe(ironcalc="1", formualizer="2", formulas="3")],
+    )
+    first = open_recalculator(asked, cache_dir=tmp_path).identity
+    assert len(asked.calls) == 2
+    silent = ScriptedSandbox(roots=BOTH)
+    assert open_recalculator(silent, cache_dir=tmp_path).identity == first
+    assert silent.calls == []
+    assert first[:4] == ("libreoffice 26", "ironcalc 1", "formualizer 2", "formulas 3")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", "{"])
+def test_versions_are_asked_again_where_the_note_is_torn_or_the_root_another(
+    tmp_path: Path, content: str
+) -> None:
+    class Made(ScriptedSandbox):
+        def root_digest(self, root: str) -> str:
+            return f"{root} {digests[-1]}"
+
+    digests = [""]
+
+    def asked_of(digest: str) -> int:
+        digests.append(digest)
+        sandbox = Made(roots=["office"], answers=[describe(libreoffice="26")])
+        opened = open_recalculator(sandbox, engine="libreoffice", cache_dir=tmp_path)
+        assert opened.identity[0] == "libreoffice 26"
+        return len(sandbox.calls)
+
+    assert [asked_of("a"), asked_of("a"), asked_of("b")] == [1, 0, 1]
+    for path in (tmp_path / "versions").iterdir():
+        path.write_text(content)
+    assert asked_of("a") == 1
+
+
+def test_the_report_asks_the_engines_themselves() -> None:
+    sandbox = ScriptedSandbox(roots=["office"], answers=[SandboxError("broken")] * 2)
+    assert not engine_report(sandbox)[0].available

@@ -1,0 +1,48 @@
+"""Versions of engines, remembered for as long as the root that holds them is the same.
+
+Asking an engine for its version starts it, which takes longer than all the rest of a command that
+finds everything judged already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from judge.recalc.files import write_whole
+
+
+class VersionBook:
+    """Engine -> version, on disk, one file for each root.
+
+    A file that cannot be read or written costs the time of asking, and nothing else.
+
+    Args:
+        folder: where the files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, root: str) -> Mapping[str, str]:
+        """What was noted for a root; empty where nothing was.
+
+        Args:
+            root: its digest.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            noted = json.loads(self._path(root).read_text(encoding="utf-8"))
+            if isinstance(noted, dict):
+                return {str(name): str(version) for name, version in noted.items()}
+        return {}
+
+    def put(self, root: str, versions: Mapping[str, str]) -> None:
+        """Notes what the engines of a root said."""
+        with contextlib.suppress(OSError):
+            write_whole(self._path(root), json.dumps(dict(versions)))
+
+    def _path(self, root: str) -> Path:
+        return self._folder / f"{hashlib.sha256(root.encode()).hexdigest()[:32]}.json"
