@@ -126,6 +126,7 @@ class GoldMaker:
         *,
         references: Sequence[Submission] = (),
         answers: Sequence[SetCell] = (),
+        input_data: bytes | None = None,
     ) -> Proposal:
         """The gold that follows from some edits of a case's input.
 
@@ -135,17 +136,21 @@ class GoldMaker:
             edits: changes of its input.
             references: solutions that are known to be right.
             answers: cells of the gold that are set by hand, whatever the sources say.
+            input_data: the input with these edits, where it was made elsewhere; what the
+                references get, and what is proposed, byte for byte.
 
         Raises:
             WorkbookError: the workbooks cannot be read or the edits do not fit.
             SandboxError: the sandbox failed.
         """
-        edited = apply_edits(base.input, edits, recalculator=self._recalculator)
-        notes = list(edited.notes)
+        notes: list[str] = []
+        if input_data is None:
+            edited = apply_edits(base.input, edits, recalculator=self._recalculator)
+            input_data, notes = edited.data, list(edited.notes)
         carried, kept_back = self._carry(base, edits)
         notes += kept_back
         sources = [self._by_formulas(task, base, edits, carried)]
-        sources += [self._by_reference(each, edited.data) for each in references]
+        sources += [self._by_reference(each, input_data) for each in references]
         gold: bytes | None = None
         for position, source in enumerate(sources):
             if source.data is None:
@@ -160,10 +165,10 @@ class GoldMaker:
                 carried if gold is None else gold, answers, recalculator=self._recalculator
             ).data
         if gold is None:
-            return Proposal(edited.data, None, tuple(sources), notes=tuple(notes))
+            return Proposal(input_data, None, tuple(sources), notes=tuple(notes))
         judged = tuple(self._judged(task, gold, each) for each in sources)
         moved = moved_cells(task, base.gold, gold)
-        return Proposal(edited.data, gold, judged, moved, tuple(notes))
+        return Proposal(input_data, gold, judged, moved, tuple(notes))
 
     # -- the base gold with the edits -------------------------------------------------------------
 

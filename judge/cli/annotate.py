@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "discard": ("judge.cli.annotate_cases", "discard", "End a draft without saving it."),
     "log": ("judge.cli.annotate_cases", "log", "Show who saved what, and what moved."),
     "check": ("judge.cli.annotate_check", "check", "Hold cases against the manual's rules."),
+    "suggest": ("judge.cli.annotate_suggest", "suggest", "Suggest corner cases, with golds."),
+    "strength": ("judge.cli.annotate_strength", "strength", "Show what the cases are worth."),
 }
 
 DEFAULT = "page"

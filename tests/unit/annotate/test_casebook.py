@@ -34,13 +34,13 @@ def in_child(action: Callable[[], None], *, dies_at: int | None = None) -> int:
     try:
         real, left = os.fsync, dies_at
 
-        def dying(descriptor: Any) -> None:
+        def dying(fd: Any) -> None:
             nonlocal left
             if left is not None:
                 left -= 1
                 if left == 0:
                     os._exit(9)
-            real(descriptor)
+            real(fd)
 
         os.fsync = dying
         action()

@@ -1,0 +1,303 @@
+"""What the cases of a suite are worth, and whether suggested cases kill what they let pass.
+
+    .venv/bin/python benchmarks/strength.py SOLUTIONS.jsonl SUITE --out FOLDER [--limit N]
+
+Judges the solutions on all cases, makes wrong solutions of every one that all cases accept, judges
+these too, and prints the kill matrix. Then, for every task with a wrong solution that all cases
+accept, it asks for suggested cases that kill such solutions. The gold of a suggestion is what the
+accepted solution says; where the published gold holds formulas, these must agree.
+
+Continues what FOLDER holds. Details go to FOLDER/kills.jsonl, one line for each task: `killed`
+names what is wrong with the solution, and `sources` who agrees on the gold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from judge.annotate.annotator import Annotator
+from judge.annotate.casebook import CaseData
+from judge.annotate.edits import describe
+from judge.annotate.gold import GoldMaker
+from judge.annotate.journal import append_record, read_records
+from judge.annotate.strength import (
+    TaskStrength,
+    Trial,
+    judge_solutions,
+    killed,
+    solution_name,
+    strength_of,
+    try_case,
+    verdicts_by_name,
+    wrong_solutions,
+)
+from judge.annotate.suggest import Suggestion, suggest
+from judge.batch import Settings
+from judge.compare.profiles import get_profile
+from judge.dataset.load import load_suite
+from judge.dataset.submissions import load_submissions
+from judge.errors import JudgeError
+from judge.grader import GradingRules
+from judge.limits import Limits
+from judge.recalc.policy import Recalculator
+from judge.sandbox.contract import Sandbox
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import Verdict
+
+JOBS = 2
+VICTIMS = 8
+SEEDS = 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("solutions", type=Path)
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--limit", type=int, help="only so many tasks with survivors")
+    options = parser.parse_args()
+    suite = load_suite(options.suite)
+    given = load_submissions(options.solutions, suite)
+    with Annotator.engines(jobs=JOBS) as (sandbox, recalculator):
+        rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
+        settings = Settings(sandbox, recalculator, rules, Limits(cpu_s=20, wall_s=30), jobs=JOBS)
+        pairs = [(suite.task(each.task_id), each) for each in given]
+        matrix(pairs, settings, options.out / "solutions", "the given solutions")
+        accepted = accepted_of(pairs, settings, options.out / "solutions")
+        mutants = [
+            (task, wrong) for task, right in accepted for wrong in wrong_solutions(task, right)
+        ]
+        strengths = matrix(
+            mutants, settings, options.out / "mutants", "wrong solutions made of the accepted ones"
+        )
+        by_kind(mutants, strengths)
+        search(
+            Search(sandbox, recalculator, rules, options.out / "kills.jsonl"),
+            accepted,
+            mutants,
+            strengths,
+            options.limit,
+        )
+    report(options.out / "kills.jsonl")
+
+
+def matrix(
+    pairs: Sequence[tuple[Task, Submission]], settings: Settings, out: Path, title: str
+) -> dict[str, TaskStrength]:
+    names = {each.key: solution_name(each) for _, each in pairs}
+    verdicts = verdicts_by_name(judge_solutions(out, pairs, settings), names)
+    tasks = {task.id: task for task, _ in pairs}
+    strengths = {
+        task_id: strength_of(
+            task,
+            {solution_name(each): each for other, each in pairs if other.id == task_id},
+            verdicts.get(task_id, {}),
+        )
+        for task_id, task in tasks.items()
+    }
+    print(f"\n{title}: {len(pairs)} on {len(tasks)} tasks")
+    rows: Counter[str] = Counter()
+    for each in strengths.values():
+        for place, number in enumerate(each.cases, start=1):
+            rows[f"kills {place}"] += len(each.kills[number])
+            rows[f"adds {place}"] += len(each.adds[number])
+        rows[f"smallest {len(each.smallest)}"] += 1
+        rows["survive"] += len(each.survivors)
+        rows["tasks with survivors"] += bool(each.survivors)
+        rows["killed"] += len(each.solutions) - len(each.survivors)
+    print(f"  killed by some case: {rows['killed']}, accepted by all: {rows['survive']}")
+    for place in (1, 2, 3):
+        kills, adds = rows[f"kills {place}"], rows[f"adds {place}"]
+        print(f"  case {place} kills {kills}, of which {adds} no other case kills")
+    for size in range(4):
+        print(f"  tasks whose kills need {size} cases: {rows[f'smallest {size}']}")
+    print(f"  tasks with a solution that all cases accept: {rows['tasks with survivors']}")
+    return strengths
+
+
+def accepted_of(
+    pairs: Sequence[tuple[Task, Submission]], settings: Settings, out: Path
+) -> list[tuple[Task, Submission]]:
+    results = judge_solutions(out, pairs, settings)
+    lost = {(each.task_id, each.sample) for each in results if each.verdict is not Verdict.AC}
+    return [pair for pair in pairs if pair[1].key not in lost]
+
+
+def by_kind(
+    mutants: Sequence[tuple[Task, Submission]], strengths: Mapping[str, TaskStrength]
+) -> None:
+    made: Counter[str] = Counter()
+    passed: Counter[str] = Counter()
+    for task, wrong in mutants:
+        mistake = (wrong.label or "").partition(",")[0]
+        made[mistake] += 1
+        passed[mistake] += solution_name(wrong) in strengths[task.id].survivors
+    print("  mistake: made, accepted by all cases")
+    for mistake, count in made.most_common():
+        print(f"    {mistake}: {count}, {passed[mistake]}")
+
+
+# -- suggested cases ----------------------------------------------------------------------------
+
+
+class Search:
+    """What the search for killing cases needs."""
+
+    def __init__(
+        self, sandbox: Sandbox, recalculator: Recalculator, rules: GradingRules, out: Path
+    ) -> None:
+        self.sandbox = sandbox
+        self.recalculator = recalculator
+        self.rules = rules
+        self.out = out
+        self.lock = threading.Lock()
+        self.known = {record["task"] for record in read_records(out)}
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        with self.lock:
+            append_record(self.out, record)
+
+
+def search(
+    tools: Search,
+    accepted: Sequence[tuple[Task, Submission]],
+    mutants: Sequence[tuple[Task, Submission]],
+    strengths: Mapping[str, TaskStrength],
+    limit: int | None,
+) -> None:
+    work = []
+    for task, right in accepted:
+        survivors = {
+            solution_name(each): each
+            for other, each in mutants
+            if other.id == task.id and solution_name(each) in strengths[task.id].survivors
+        }
+        if survivors and task.id not in tools.known:
+            work.append((task, right, survivors))
+    work = work[:limit]
+    print(f"\nlooking for cases that kill: {len(work)} tasks to go", flush=True)
+
+    def one(item: tuple[Task, Submission, dict[str, Submission]]) -> None:
+        task, right, survivors = item
+        try:
+            tools.write(search_task(tools, task, right, survivors))
+        except JudgeError as error:
+            tools.write({"task": task.id, "problem": error.message})
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        list(pool.map(one, work))
+
+
+def search_task(
+    tools: Search, task: Task, right: Submission, survivors: dict[str, Submission]
+) -> dict[str, Any]:
+    maker = GoldMaker(tools.recalculator, tools.sandbox, rules=tools.rules)
+    cases = [
+        CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
+        for each in task.cases
+    ]
+    victims = spread(survivors, VICTIMS)
+    record: dict[str, Any] = {
+        "task": task.id,
+        "survivors": sorted(survivors),
+        "tried": 0,
+        "sound": 0,
+        "rejected": Counter(),
+        "disagreements": [],
+        "kills": [],
+    }
+    for seed in range(SEEDS):
+        for each in suggest(task, cases[0], maker, references=[right], others=cases[1:], seed=seed):
+            record["tried"] += 1
+            if each.rejected:
+                record["rejected"][each.rejected.partition(":")[0][:60]] += 1
+                note_disagreement(record, each, seed)
+                continue
+            record["sound"] += 1
+            assert each.proposal is not None
+            assert each.proposal.gold is not None
+            new = CaseData(0, each.proposal.input, each.proposal.gold)
+            trials = try_case(task, new, victims, tools.sandbox, tools.recalculator, tools.rules)
+            for trial in killed(trials):
+                record["kills"].append(kill_record(each, seed, trial))
+                victims.pop(trial.name)
+        if not victims:
+            break
+    return record
+
+
+def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]:
+    """Some of the survivors, of as many kinds of mistakes as there are."""
+    kinds: dict[str, list[str]] = {}
+    for name, each in survivors.items():
+        kinds.setdefault((each.label or "").partition(",")[0], []).append(name)
+    chosen: list[str] = []
+    while len(chosen) < most and any(kinds.values()):
+        for names in kinds.values():
+            if names and len(chosen) < most:
+                chosen.append(names.pop(0))
+    return {name: survivors[name] for name in chosen}
+
+
+def kill_record(each: Suggestion, seed: int, trial: Trial) -> dict[str, Any]:
+    assert each.proposal is not None
+    return {
+        "seed": seed,
+        "suggestion": each.number,
+        "mutator": each.idea.mutator,
+        "title": each.idea.title,
+        "edits": [describe(edit) for edit in each.idea.edits[:12]],
+        "sources": list(each.proposal.agreeing),
+        "moved": len(each.proposal.moved),
+        "killed": trial.name,
+        "verdict": trial.verdict.value,
+        "cause": trial.cause,
+    }
+
+
+def note_disagreement(record: dict[str, Any], each: Suggestion, seed: int) -> None:
+    if each.proposal is not None and each.proposal.disagreeing:
+        record["disagreements"].append(
+            {
+                "seed": seed,
+                "suggestion": each.number,
+                "mutator": each.idea.mutator,
+                "edits": [describe(edit) for edit in each.idea.edits[:12]],
+                "why": each.rejected,
+            }
+        )
+
+
+def report(path: Path) -> None:
+    records = read_records(path)
+    found = [each for each in records if each.get("kills")]
+    two = [e for e in found if any(len(kill["sources"]) > 1 for kill in e["kills"])]
+    print(
+        f"\ntasks searched: {len(records)}, with a problem: {sum('problem' in e for e in records)}"
+    )
+    tried, sound = (sum(each.get(key, 0) for each in records) for key in ("tried", "sound"))
+    print(f"suggestions: {tried}, sound: {sound}")
+    rejected: Counter[str] = Counter()
+    for each in records:
+        rejected.update(each.get("rejected", {}))
+    for why, count in rejected.most_common(12):
+        print(f"  rejected: {count} {why}")
+    print(f"tasks with a suggestion that kills what all published cases accept: {len(found)}")
+    print(f"  of which two independent sources agree on the gold: {len(two)}")
+    mutators = Counter(kill["mutator"] for each in found for kill in each["kills"])
+    print("  kills by mutator:", ", ".join(f"{name} {n}" for name, n in mutators.most_common()))
+    print("  tasks:", ", ".join(str(each["task"]) for each in found))
+    differing = [each["task"] for each in records if each.get("disagreements")]
+    print(f"tasks where the accepted solution and the gold's formulas part ways: {len(differing)}")
+    print("  tasks:", ", ".join(map(str, differing)))
+
+
+if __name__ == "__main__":
+    main()

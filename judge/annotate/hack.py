@@ -1,0 +1,185 @@
+"""A workbook that somebody thinks breaks accepted solutions: is it a case, and does it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.annotate.annotator import LEAST_AGREEING, Annotator, record_facts
+from judge.annotate.casebook import CaseData, SavedCase
+from judge.annotate.edits import Edit, Formula, SetCell
+from judge.annotate.gold import Proposal
+from judge.annotate.mutants import Idea
+from judge.annotate.rules import changed_cells, check_cases
+from judge.annotate.strength import Trial, killed, try_case
+from judge.annotate.suggest import problem_of
+from judge.compare.cell import Cell, CellRange, CellRef
+from judge.compare.profiles import get_profile
+from judge.compare.reader import open_workbook
+from judge.dataset.submissions import load_submissions
+from judge.errors import UsageError
+from judge.grader import GradingRules
+from judge.submission import Submission
+from judge.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Hack:
+    """What became of it.
+
+    Attributes:
+        proposal: the workbook with its gold.
+        edits: how it differs from the case that it is held against.
+        refused: why it is no case, or empty.
+        trials: how each accepted solution fared; none where it is no case.
+    """
+
+    proposal: Proposal
+    edits: tuple[Edit, ...]
+    refused: str
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def kills(self) -> tuple[Trial, ...]:
+        """The accepted solutions that it kills."""
+        return tuple(killed(self.trials))
+
+    @property
+    def admitted(self) -> bool:
+        """Whether it is a case worth having."""
+        return not self.refused and bool(self.kills)
+
+
+def try_hack(
+    annotator: Annotator,
+    task_id: str,
+    workbook: bytes,
+    *,
+    references: Sequence[Submission],
+    accepted: Mapping[str, Submission],
+    base: int | None = None,
+) -> Hack:
+    """Validates a workbook, computes its gold, and judges all accepted solutions on it.
+
+    The formulas of the base case's gold count as a reference where they can say what the answer is.
+
+    Args:
+        annotator: the suite.
+        task_id: the task.
+        workbook: the input.
+        references: solutions that are known to be right.
+        accepted: name -> solution that all cases accept so far.
+        base: the case that it was made from; the first one where None is given.
+
+    Raises:
+        WorkbookError: the workbook cannot be read.
+        SandboxError: the sandbox failed.
+    """
+    task = annotator.task(task_id)
+    start = annotator.book.case(task_id, base if base is not None else task.cases[0].number)
+    edits = edits_between(start.input, workbook)
+    proposal = annotator.maker.propose(
+        task, start, edits, references=references, input_data=workbook
+    )
+    refused = _refusal(annotator, task_id, start, proposal)
+    if refused or proposal.gold is None:
+        return Hack(proposal, tuple(edits), refused)
+    trials = try_case(
+        task,
+        CaseData(0, proposal.input, proposal.gold),
+        accepted,
+        annotator.sandbox,
+        annotator.recalculator,
+        GradingRules(get_profile("standard")),
+    )
+    return Hack(proposal, tuple(edits), "", tuple(trials))
+
+
+def accepted_solutions(
+    annotator: Annotator, task_id: str, files: Sequence[Path]
+) -> dict[str, Submission]:
+    """Solutions of a task that all its cases accept, by name.
+
+    Args:
+        annotator: the suite.
+        task_id: the task.
+        files: solutions files; those without a solution of the task are passed over.
+
+    Raises:
+        SubmissionError: a file cannot be taken.
+        UsageError: no file has a solution of the task that is accepted.
+    """
+    task = annotator.task(task_id)
+    found: dict[str, Submission] = {}
+    for file in files:
+        for each in load_submissions(file, annotator.book.suite, ids=[task_id]):
+            found[f"{file.name} {each.label or each.model or ''} #{each.sample}"] = each
+    rules = GradingRules(get_profile("standard"))
+    for case in annotator.cases(task_id):
+        for trial in try_case(task, case, found, annotator.sandbox, annotator.recalculator, rules):
+            if trial.verdict is not Verdict.AC:
+                del found[trial.name]
+    if not found:
+        raise UsageError(f"no solution of task {task_id} is accepted on all its cases")
+    return found
+
+
+def _refusal(annotator: Annotator, task_id: str, base: CaseData, proposal: Proposal) -> str:
+    task = annotator.task(task_id)
+    problem = problem_of(task, base, proposal, Idea("hack", "", ()), annotator.cases(task_id))
+    if problem:
+        return problem
+    agreeing = proposal.agreeing
+    if len(agreeing) < LEAST_AGREEING:
+        told = "; ".join(
+            f"{each.name}: {each.problem}" for each in proposal.sources if each.problem
+        )
+        return f"two references that agree are asked for, there is {len(agreeing)} ({told})"
+    assert proposal.gold is not None
+    new = CaseData(base.number + 1, proposal.input, proposal.gold)
+    broken = [each for each in check_cases(task, [base, new]) if each.is_error]
+    return broken[0].message if broken else ""
+
+
+def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> SavedCase:
+    """Makes an admitted workbook a case of its task.
+
+    Raises:
+        ConflictError: somebody else saved meanwhile.
+    """
+    assert hack.admitted, "only what was admitted is saved"
+    assert hack.proposal.gold is not None
+    draft = annotator.book.begin(task_id, author)
+    draft = annotator.book.extend(draft, hack.edits)
+    facts = {
+        "kind": "hack",
+        **record_facts(draft, hack.proposal),
+        "kills": [each.name for each in hack.kills],
+    }
+    return annotator.book.save(draft, hack.proposal.input, hack.proposal.gold, facts)
+
+
+def edits_between(before: bytes, after: bytes) -> list[Edit]:
+    """The cells that have to be set to make one workbook of the other, as far as cells go.
+
+    Raises:
+        WorkbookError: a workbook cannot be read.
+    """
+    workbook = open_workbook(after)
+    known = open_workbook(before).sheet_names
+    return [
+        _edit_of(ref, workbook.cells(_area(ref)).get((ref.row, ref.column)))
+        for ref in changed_cells(before, after)
+        if ref.sheet in known
+    ]
+
+
+def _area(ref: CellRef) -> CellRange:
+    return CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+
+
+def _edit_of(ref: CellRef, cell: Cell | None) -> SetCell:
+    if cell is None:
+        return SetCell(ref, None)
+    return SetCell(ref, Formula(cell.formula[1:]) if cell.formula else cell.value)

@@ -1,0 +1,455 @@
+"""Ideas for corner cases: mutators of an input workbook, seeded and reproducible.
+
+Each takes what the workbook has and gives edits, or nothing where it has nothing to work on.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from judge.annotate.edits import Edit, Formula, MergeCells, RenameSheet, SetCell, SetDateSystem
+from judge.annotate.tables import Column, Kind, Table, kind_of_value
+from judge.compare.address import Window
+from judge.compare.cell import Cell, CellRange, CellValue
+from judge.compare.formula_shift import shift_formula
+from judge.compare.value import text_as_number
+
+MOST_ROWS = 2_000
+"""Rows that a table may grow to."""
+
+GROWTH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What mutators work on.
+
+    Attributes:
+        tables: the tables of the input, the longest first.
+        sheets: names of its sheets.
+        date_1904: its date system.
+        has_dates: whether it holds dates as constants.
+        answer: the rectangles of the answer.
+        named: sheets that the question or the answer position names.
+    """
+
+    tables: tuple[Table, ...]
+    sheets: tuple[str, ...]
+    date_1904: bool
+    has_dates: bool
+    answer: tuple[CellRange, ...]
+    named: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A corner case as edits of an input.
+
+    Attributes:
+        mutator: name of the mutator.
+        title: one line for people.
+        edits: what to change.
+    """
+
+    mutator: str
+    title: str
+    edits: tuple[Edit, ...]
+
+
+Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
+
+
+def ideas(subject: Subject, seed: str, only: Sequence[str] = ()) -> Iterator[Idea]:
+    """Corner cases for an input.
+
+    Args:
+        subject: what the input holds.
+        seed: the same seed gives the same ideas.
+        only: names of the mutators to ask; all where none is named.
+    """
+    for name, mutate in MUTATORS.items():
+        if only and name not in only:
+            continue
+        for index, table in enumerate(subject.tables[:MOST_TABLES]):
+            found = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
+            if found is not None and found[1]:
+                yield Idea(name, f"{found[0]} ({table.sheet!r})", tuple(found[1]))
+    for name, idea in (("rows", _growth), ("workbook", _whole)):
+        for each in idea(subject, random.Random(f"{seed}/{name}")):  # noqa: S311 - no secret
+            if not only or each.mutator in only:
+                yield each
+
+
+MOST_TABLES = 2
+
+
+# -- values -------------------------------------------------------------------------------------
+
+
+def _pick(
+    table: Table, columns: Sequence[Column], rng: random.Random, count: int = 1
+) -> list[tuple[Column, int, Cell]]:
+    """Some cells with constants, of different rows."""
+    places = [
+        (column, row, column.cells[row])
+        for column in columns
+        for row in column.rows_with_values()
+        if (row, column.number) not in table.covered
+    ]
+    rng.shuffle(places)
+    chosen: list[tuple[Column, int, Cell]] = []
+    for place in places:
+        if all(place[1] != other[1] for other in chosen):
+            chosen.append(place)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _put(table: Table, row: int, column: Column | int, content: CellValue) -> SetCell:
+    number = column if isinstance(column, int) else column.number
+    return SetCell(table.ref(row, number), content)
+
+
+_READ = (Kind.NUMBER, Kind.TEXT, Kind.DATE)
+
+
+def _blank_cells(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    chosen = _pick(table, table.inputs(*_READ), rng, 2)
+    return "cells emptied", [_put(table, row, column, None) for column, row, _ in chosen]
+
+
+def _zeros_and_blanks(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    columns = table.inputs(Kind.NUMBER)
+    edits: list[Edit] = []
+    for column in columns:
+        zeros = [row for row in column.rows_with_values() if column.cells[row].value == 0]
+        blanks = [row for row in table.rows if row not in column.cells]
+        edits += [_put(table, row, column, None) for row in rng.sample(zeros, min(2, len(zeros)))]
+        edits += [
+            _put(table, row, column, 0)
+            for row in rng.sample(blanks, min(2, len(blanks)))
+            if (row, column.number) not in table.covered
+        ]
+    if not edits:
+        edits = [_put(table, row, column, 0) for column, row, _ in _pick(table, columns, rng, 2)]
+    return "zeros and blanks swapped", edits
+
+
+def _duplicate_keys(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    for column in table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE):
+        rows = column.rows_with_values()
+        if len(rows) > 2:
+            first, second = sorted(rng.sample(rows, 2))
+            value = column.cells[first].value
+            if value != column.cells[second].value:
+                return "a key that stands twice", [_put(table, second, column, value)]
+    return None
+
+
+def _duplicate_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    rows = list(table.rows)
+    if len(rows) < 3:
+        return None
+    first, second = sorted(rng.sample(rows, 2))
+    return "a row that stands twice", _copied(table, first, second)
+
+
+def _copied(table: Table, source: int, target: int) -> list[Edit]:
+    return [
+        _put(table, target, column, column.cells[source].value if source in column.cells else None)
+        for column in table.inputs(*_READ)
+        if (target, column.number) not in table.covered
+    ]
+
+
+def _ties(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    edits: list[Edit] = []
+    for column in table.inputs(Kind.NUMBER, Kind.DATE):
+        rows = [
+            row for row in column.rows_with_values()
+            if kind_of_value(column.cells[row].value) is column.kind
+        ]  # fmt: skip
+        if len(rows) > 2:
+            best = max(rows, key=lambda row: _sortable(column.cells[row].value))
+            other = rng.choice([row for row in rows if row != best])
+            edits.append(_put(table, other, column, column.cells[best].value))
+    return "ties for the largest", edits
+
+
+def _sortable(value: CellValue) -> float:
+    if isinstance(value, dt.datetime):
+        return value.timestamp()
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _numbers_as_text(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    chosen = _pick(table, table.inputs(Kind.NUMBER), rng, 2)
+    return "numbers stored as text", [
+        _put(table, row, column, f"{cell.value}") for column, row, cell in chosen
+    ]
+
+
+def _text_as_numbers(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    del rng
+    found = [
+        _put(table, row, column, float(number) if not number.is_integer() else int(number))
+        for column in table.inputs(Kind.TEXT)
+        for row in column.rows_with_values()
+        if isinstance(text := column.cells[row].value, str)
+        and (number := text_as_number(text)) is not None
+    ]
+    return "texts that look like numbers stored as numbers", list(found[:3])
+
+
+def _texts(
+    change: Callable[[str], str], title: str, count: int = 2
+) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
+    def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+        chosen = _pick(table, table.inputs(Kind.TEXT), rng, count)
+        edits: list[Edit] = [
+            _put(table, row, column, change(cell.value))
+            for column, row, cell in chosen
+            if isinstance(cell.value, str) and change(cell.value) != cell.value
+        ]
+        return title, edits
+
+    return mutate
+
+
+def _other_text(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    edits: list[Edit] = []
+    for column in table.inputs(Kind.TEXT):
+        rows = column.rows_with_values()
+        values = sorted({str(column.cells[row].value) for row in rows})
+        if 1 < len(values) <= len(rows) // 2:
+            for row in rng.sample(rows, min(2, len(rows))):
+                others = [each for each in values if each != column.cells[row].value]
+                edits.append(_put(table, row, column, rng.choice(others)))
+    return "rows moved to another category", edits
+
+
+def _dates(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    edges = [(2024, 2, 29), (2023, 2, 28), (2024, 12, 31), (2025, 1, 1), (2024, 1, 31)]
+    edits: list[Edit] = []
+    for column in table.inputs(Kind.DATE):
+        chosen = _pick(table, [column], rng, len(edges))
+        edits += [
+            _put(table, row, column, dt.datetime(*edge))  # noqa: DTZ001 - no time zones here
+            for (_, row, _), edge in zip(chosen, edges, strict=False)
+        ]
+    return "dates at the ends of months and years, leap days", edits
+
+
+def _numbers(
+    change: Callable[[float], float], title: str, count: int = 2
+) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
+    def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+        edits: list[Edit] = []
+        for column in table.inputs(Kind.NUMBER):
+            for _, row, cell in _pick(table, [column], rng, count):
+                if isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
+                    edits.append(_put(table, row, column, change(cell.value)))
+        return title, edits
+
+    return mutate
+
+
+def _edge_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    edits: list[Edit] = []
+    for column in table.inputs(*_READ):
+        rows = column.rows_with_values()
+        if len(rows) < 3:
+            continue
+        for row in (rows[0], rows[-1]):
+            if (row, column.number) not in table.covered:
+                donor = rng.choice([each for each in rows if each != row])
+                value = column.cells[donor].value
+                if isinstance(value, int | float) and column.kind is Kind.NUMBER:
+                    value += 1
+                edits.append(_put(table, row, column, value))
+    return "other values in the first and the last row", edits
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+
+def _is_plain(table: Table) -> bool:
+    """Whether rows can be moved about as values."""
+    return (
+        len(table.rows) > 2
+        and all(
+            cell.formula is None
+            for column in table.columns
+            if not column.is_answer
+            for cell in column.cells.values()
+        )
+        and not any(row in table.rows for row, _ in table.covered)
+    )
+
+
+def _shuffled(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    if not _is_plain(table) or len(table.rows) > MOST_ROWS:
+        return None
+    order = list(table.rows)
+    rng.shuffle(order)
+    edits: list[Edit] = []
+    for row, source in zip(table.rows, order, strict=True):
+        edits += _moved_row(table, source, row)
+    return "rows in another order", edits
+
+
+def _moved_row(table: Table, source: int, target: int) -> list[Edit]:
+    edits: list[Edit] = []
+    for column in table.columns:
+        if column.is_answer:
+            continue
+        new, old = column.cells.get(source), column.cells.get(target)
+        if (new.value if new else None) != (old.value if old else None):
+            style = new.style if new is not None else None
+            edits.append(
+                SetCell(table.ref(target, column.number), new.value if new else None, style)
+            )
+    return edits
+
+
+def _kept_rows(
+    count: int, title: str
+) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
+    def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+        del rng
+        if not _is_plain(table) or len(table.rows) > MOST_ROWS:
+            return None
+        edits: list[Edit] = [
+            _put(table, row, column, None)
+            for column in table.columns
+            if not column.is_answer
+            for row in table.rows[count:]
+            if row in column.cells
+        ]
+        return title, edits
+
+    return mutate
+
+
+def _growth(subject: Subject, rng: random.Random) -> Iterator[Idea]:
+    """More rows: one, and ten times as many, where the answer position has room for them."""
+    for table in subject.tables[:MOST_TABLES]:
+        if not table.free_below or table.head_row is None:
+            continue
+        rows = len(table.rows)
+        room = _room(subject, table)
+        for name, more in (("one-more-row", 1), ("ten-times-the-rows", rows * (GROWTH - 1))):
+            if more <= room and rows + more <= MOST_ROWS:
+                edits: list[Edit] = []
+                for offset in range(more):
+                    source = rng.choice(table.rows)
+                    edits += _grown_row(table, source, table.last_row + 1 + offset, rng)
+                if edits:
+                    yield Idea(name, f"{more} more rows ({table.sheet!r})", tuple(edits))
+
+
+def _room(subject: Subject, table: Table) -> int:
+    """How many rows the table may grow by, so that the answer position still covers the answer."""
+    ends = [
+        each.max_row
+        for each in subject.answer
+        if each.sheet == table.sheet
+        and each.min_row <= table.last_row
+        and each.max_row > table.first_row
+    ]
+    return max(0, min(ends) - table.last_row) if ends else MOST_ROWS
+
+
+def _grown_row(table: Table, source: int, target: int, rng: random.Random) -> list[Edit]:
+    edits: list[Edit] = []
+    for column in table.columns:
+        cell = column.cells.get(source)
+        if column.is_answer or cell is None:
+            continue
+        ref = table.ref(target, column.number)
+        if cell.formula is not None:
+            moved = shift_formula(cell.formula[1:], target - source, 0)
+            edits.append(SetCell(ref, Formula(moved), cell.style))
+        else:
+            value = cell.value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value += rng.randrange(3)
+            edits.append(SetCell(ref, value, cell.style))
+    return edits
+
+
+# -- the workbook as a whole ----------------------------------------------------------------------
+
+
+def _whole(subject: Subject, rng: random.Random) -> Iterator[Idea]:
+    if subject.has_dates:
+        system = SetDateSystem(not subject.date_1904)
+        yield Idea("date-system", "days counted from another year", (system,))
+    for sheet in subject.sheets:
+        if sheet.casefold() not in subject.named and len(subject.sheets) > 1:
+            new = f"{sheet[:25]} new"
+            yield Idea("renamed-sheet", f"{sheet!r} renamed", (RenameSheet(sheet, new),))
+            break
+    for table in subject.tables[:MOST_TABLES]:
+        pairs = [
+            (column, row)
+            for column in table.inputs(Kind.TEXT)
+            for row in column.rows_with_values()
+            if row + 1 in column.cells
+            and column.cells[row].value == column.cells[row + 1].value
+            and not {(row, column.number), (row + 1, column.number)} & table.covered
+        ]
+        if pairs:
+            column, row = rng.choice(pairs)
+            window = Window(row, column.number, row + 1, column.number)
+            edit = MergeCells(table.sheet, window)
+            yield Idea("merged-cells", f"{window} merged ({table.sheet!r})", (edit,))
+            break
+
+
+def _accented(text: str) -> str:
+    for plain, accented in (("a", "á"), ("e", "é"), ("o", "ö"), ("u", "ü"), ("n", "ñ")):
+        if plain in text:
+            return text.replace(plain, accented, 1)
+    return f"{text} 日本"
+
+
+MUTATORS: dict[str, Mutator] = {
+    "blank-cells": _blank_cells,
+    "zeros-and-blanks": _zeros_and_blanks,
+    "duplicate-keys": _duplicate_keys,
+    "duplicate-rows": _duplicate_rows,
+    "ties": _ties,
+    "numbers-as-text": _numbers_as_text,
+    "text-as-numbers": _text_as_numbers,
+    "spaces": _texts(lambda text: f" {text} ", "spaces around texts"),
+    "nbsp": _texts(lambda text: f"{text}\u00a0", "non-breaking spaces behind texts"),
+    "case": _texts(str.swapcase, "texts in the other case"),
+    "unicode": _texts(_accented, "texts with other letters"),
+    "categories": _other_text,
+    "dates": _dates,
+    "negative": _numbers(lambda number: -number, "negative numbers"),
+    "huge": _numbers(lambda number: number * 10**9 + 1, "huge numbers", 1),
+    "fractions": _numbers(lambda number: number + 0.125, "numbers with decimals"),
+    "edge-rows": _edge_rows,
+    "shuffled-rows": _shuffled,
+    "one-row": _kept_rows(1, "a single row of data"),
+    "no-row": _kept_rows(0, "no row of data"),
+}
+"""Mutators of one table, by name; more rows, sheets and date systems are asked for apart."""
+
+CONTESTED = frozenset(
+    {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
+    | {"renamed-sheet", "no-row", "date-system"}
+)
+"""Mutators after which right solutions may differ: one source alone does not say what is right."""
+
+NAMES = (
+    *MUTATORS,
+    *("one-more-row", "ten-times-the-rows", "date-system", "renamed-sheet", "merged-cells"),
+)
+"""Names of all mutators."""

@@ -1,0 +1,224 @@
+"""Corner cases with their golds, and a validator that rejects those that break the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from judge.annotate.casebook import CaseData
+from judge.annotate.edits import RenameSheet, SetCell
+from judge.annotate.gold import GoldMaker, Proposal
+from judge.annotate.mutants import CONTESTED, Idea, Subject, ideas
+from judge.annotate.rules import answers_apart
+from judge.annotate.tables import Kind, find_tables
+from judge.compare.cell import CellRange, CellRef, ErrorValue
+from judge.compare.checker import prepare
+from judge.compare.reader import Workbook, open_workbook
+from judge.errors import PositionError, UsageError, WorkbookError
+from judge.submission import Submission
+from judge.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A corner case to approve.
+
+    Attributes:
+        number: its number among the suggestions of the same task and seed.
+        idea: what is changed.
+        proposal: input and gold; None where the edits did not even fit the workbook.
+        rejected: why it is no case for this question, or empty.
+        doubts: what to look at before it is accepted.
+    """
+
+    number: int
+    idea: Idea
+    proposal: Proposal | None
+    rejected: str
+    doubts: tuple[str, ...] = ()
+
+
+def suggest(
+    task: Task,
+    base: CaseData,
+    maker: GoldMaker,
+    *,
+    references: Sequence[Submission] = (),
+    others: Sequence[CaseData] = (),
+    seed: int = 0,
+    only: Sequence[str] = (),
+    numbers: Sequence[int] = (),
+) -> Iterator[Suggestion]:
+    """Corner cases of a task; each is computed when it is asked for.
+
+    Args:
+        task: the task.
+        base: the case to change.
+        maker: makes the golds.
+        references: solutions that are known to be right.
+        others: cases whose answers a new one must not repeat.
+        seed: the same seed gives the same suggestions.
+        only: mutators to ask; all where none is named.
+        numbers: which suggestions are wanted; all where none is named.
+
+    Raises:
+        WorkbookError, PositionError: the base case cannot be read.
+        SandboxError: the sandbox failed.
+    """
+    subject = subject_of(task, base)
+    for number, idea in enumerate(ideas(subject, f"{task.id}/{seed}", only), start=1):
+        if numbers and number not in numbers:
+            continue
+        named = _named_values(task, base, idea)
+        if named:
+            yield Suggestion(number, idea, None, f"the question names {named!r}, which it changes")
+            continue
+        try:
+            proposal = maker.propose(task, base, idea.edits, references=references)
+        except (WorkbookError, PositionError, UsageError) as error:
+            yield Suggestion(number, idea, None, error.message)
+            continue
+        rejected = problem_of(task, base, proposal, idea, [base, *others])
+        yield Suggestion(number, idea, proposal, rejected, _doubts(proposal))
+
+
+def subject_of(task: Task, base: CaseData) -> Subject:
+    """What the mutators have to work on.
+
+    Raises:
+        WorkbookError, PositionError: the base case cannot be read.
+    """
+    before, gold = open_workbook(base.input), open_workbook(base.gold)
+    answer = prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=gold,
+        output=None,
+    ).gold_ranges
+    tables = find_tables(before, answer)
+    said = f"{task.instruction}\n{task.answer_position}\n{task.answer_sheet or ''}".casefold()
+    named = {name.casefold() for name in before.sheet_names if name.casefold() in said}
+    named |= {each.sheet.casefold() for each in answer}
+    return Subject(
+        tables=tuple(each for each in tables if _is_data(each.sheet, before)),
+        sheets=before.sheet_names,
+        date_1904=before.facts.date_1904,
+        has_dates=any(column.kind is Kind.DATE for table in tables for column in table.columns),
+        answer=answer,
+        named=frozenset(named),
+    )
+
+
+def _is_data(sheet: str, workbook: Workbook) -> bool:
+    return any(tab.name == sheet and tab.state == "visible" for tab in workbook.tabs)
+
+
+# -- the validator --------------------------------------------------------------------------------
+
+
+def _named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
+    """A text that the question names and the idea takes away, or None."""
+    said = task.instruction.casefold()
+    if idea.mutator not in _REPLACING:
+        return None
+    workbook = open_workbook(base.input)
+    for edit in idea.edits:
+        if isinstance(edit, RenameSheet) and edit.sheet.casefold() in said:
+            return edit.sheet
+        if not isinstance(edit, SetCell):
+            continue
+        ref = edit.ref
+        cell = workbook.cells(CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)).get(
+            (ref.row, ref.column)
+        )
+        text = cell.value if cell is not None else None
+        if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), said):
+            return text
+    return None
+
+
+_REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
+"""Mutators that write a text otherwise; where the question names the text, that breaks it."""
+
+
+def _is_word(text: str, said: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", said) is not None
+
+
+def problem_of(
+    task: Task, base: CaseData, proposal: Proposal, idea: Idea, others: Sequence[CaseData]
+) -> str:
+    """Why a proposal is no case for its question; empty where it is one.
+
+    Args:
+        task: the task.
+        base: the case that it was made from.
+        proposal: input and gold.
+        idea: what was changed.
+        others: cases whose answers it must not repeat, the base among them.
+    """
+    if proposal.gold is None:
+        told = [f"{each.name}: {each.problem}" for each in proposal.sources if each.problem]
+        return f"nothing says what the answer is ({'; '.join(told)})"
+    if proposal.disagreeing:
+        return "the sources disagree: " + "; ".join(
+            f"{each.name}: {each.problem}" for each in proposal.disagreeing
+        )
+    if idea.mutator in CONTESTED and len(proposal.agreeing) < 2:
+        return "right solutions may differ here, and only one source says what is right"
+    return _problem_of_answer(task, base, proposal, others)
+
+
+def _problem_of_answer(
+    task: Task, base: CaseData, proposal: Proposal, others: Sequence[CaseData]
+) -> str:
+    assert proposal.gold is not None
+    gold = open_workbook(proposal.gold)
+    if not proposal.moved:
+        return "no cell of the answer moves"
+    base_errors = _errors(task, open_workbook(base.gold))
+    errors = {each.ref for each in proposal.moved if isinstance(each.after, ErrorValue)}
+    if errors and not base_errors:
+        return f"the answer becomes an error in {len(errors)} cells"
+    if all(each.after in {None, ""} for each in proposal.moved) and not _filled(task, gold):
+        return "the answer becomes blank"
+    for other in others:
+        if answers_apart(task, open_workbook(other.gold), gold).equal:
+            return f"the answer is that of case {other.number}"
+    if answers_apart(task, gold, open_workbook(proposal.input)).equal:
+        return "the untouched input is its own answer"
+    return ""
+
+
+def _cells(task: Task, gold: Workbook) -> Iterator[tuple[CellRef, object]]:
+    plan = prepare(
+        task.checker,
+        answer_position=task.answer_position,
+        answer_sheet=task.answer_sheet,
+        gold=gold,
+        output=None,
+    )
+    for area in plan.gold_ranges:
+        for (row, column), cell in gold.cells(area).items():
+            yield CellRef(area.sheet, row, column), cell.value
+
+
+def _errors(task: Task, gold: Workbook) -> set[CellRef]:
+    return {ref for ref, value in _cells(task, gold) if isinstance(value, ErrorValue)}
+
+
+def _filled(task: Task, gold: Workbook) -> bool:
+    return any(value not in {None, ""} for _, value in _cells(task, gold))
+
+
+def _doubts(proposal: Proposal) -> tuple[str, ...]:
+    doubts = [
+        f"{each.name} says nothing: {each.problem}"
+        for each in proposal.sources
+        if each.agrees is None and each.problem
+    ]
+    if len(proposal.agreeing) < 2:
+        doubts.insert(0, "only one source says so")
+    return tuple(doubts)

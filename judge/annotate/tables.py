@@ -1,0 +1,206 @@
+"""What an input workbook holds: tables with headings, columns with values of a kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.compare.cell import Cell, CellRange, CellRef, CellValue
+from judge.compare.reader import Workbook
+
+
+class Kind(enum.StrEnum):
+    """What most cells of a column hold."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    DATE = "date"
+    FORMULA = "formula"
+    BLANK = "blank"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        number: 1-based number on the sheet.
+        kind: what most of its cells hold.
+        cells: the stored cells of its data rows, by row.
+        is_answer: whether it lies in the answer.
+    """
+
+    number: int
+    kind: Kind
+    cells: Mapping[int, Cell]
+    is_answer: bool
+
+    def rows_with_values(self) -> list[int]:
+        """Rows in which it holds a constant."""
+        return [
+            row
+            for row, cell in self.cells.items()
+            if cell.formula is None and cell.value not in {None, ""}
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A block of data.
+
+    Attributes:
+        sheet: its sheet.
+        head_row: the row of its headings; None where it has none.
+        first_row, last_row: its data rows.
+        columns: its columns, left to right.
+        free_below: whether nothing stands below it in its columns.
+        covered: cells that a merged range covers or spans.
+    """
+
+    sheet: str
+    head_row: int | None
+    first_row: int
+    last_row: int
+    columns: tuple[Column, ...]
+    free_below: bool
+    covered: frozenset[tuple[int, int]]
+
+    @property
+    def rows(self) -> range:
+        """Its data rows."""
+        return range(self.first_row, self.last_row + 1)
+
+    def inputs(self, *kinds: Kind) -> list[Column]:
+        """Columns of some kinds that a solution reads."""
+        return [each for each in self.columns if not each.is_answer and each.kind in kinds]
+
+    def ref(self, row: int, column: int) -> CellRef:
+        """A cell of the table's sheet."""
+        return CellRef(self.sheet, row, column)
+
+
+LEAST_ROWS = 2
+
+
+def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
+    """The tables of a workbook, those with most rows first.
+
+    Args:
+        workbook: an input.
+        answer: the rectangles in which the answer is looked for. Where they cover all columns of
+            a table, its data is to be changed in place and counts as read.
+
+    Raises:
+        WorkbookError: a sheet cannot be read.
+    """
+    found = []
+    for sheet in workbook.sheet_names:
+        used = workbook.used_range(sheet)
+        if used is None:
+            continue
+        stored = workbook.cells(used)
+        cells = {
+            place: cell
+            for place, cell in stored.items()
+            if cell.formula is not None or cell.value not in {None, ""}
+        }
+        covered = frozenset(
+            (row, column)
+            for merge in workbook.sheet(sheet).tail.merges
+            for row in range(merge.min_row, min(merge.max_row, used.max_row) + 1)
+            for column in range(merge.min_column, min(merge.max_column, used.max_column) + 1)
+        )
+        own = [each for each in answer if each.sheet == sheet]
+        for first, last in _column_blocks(cells):
+            table = _table_of(sheet, cells, first, last, own, covered)
+            if table is not None:
+                found.append(table)
+    return sorted(found, key=lambda each: each.first_row - each.last_row)
+
+
+def _column_blocks(cells: Mapping[tuple[int, int], Cell]) -> list[tuple[int, int]]:
+    """Runs of neighbouring columns that hold something."""
+    blocks: list[tuple[int, int]] = []
+    for column in sorted({column for _, column in cells}):
+        if blocks and blocks[-1][1] == column - 1:
+            blocks[-1] = (blocks[-1][0], column)
+        else:
+            blocks.append((column, column))
+    return blocks
+
+
+def _table_of(
+    sheet: str,
+    cells: Mapping[tuple[int, int], Cell],
+    first: int,
+    last: int,
+    answer: Sequence[CellRange],
+    covered: frozenset[tuple[int, int]],
+) -> Table | None:
+    rows: dict[int, dict[int, Cell]] = {}
+    for (row, column), cell in cells.items():
+        if first <= column <= last:
+            rows.setdefault(row, {})[column] = cell
+    head = _head_row(rows)
+    start = head + 1 if head is not None else min(rows)
+    end = start - 1
+    while end + 1 in rows:
+        end += 1
+    if end - start + 1 < LEAST_ROWS:
+        return None
+    columns = []
+    for number in range(first, last + 1):
+        held = {row: rows[row][number] for row in range(start, end + 1) if number in rows[row]}
+        inside = any(
+            each.min_column <= number <= each.max_column
+            and each.min_row <= end
+            and each.max_row >= start
+            for each in answer
+        )
+        columns.append(Column(number, _kind(held), held, inside))
+    if all(each.is_answer for each in columns):
+        columns = [Column(each.number, each.kind, each.cells, False) for each in columns]
+    free = not any(row > end for row in rows)
+    return Table(sheet, head, start, end, tuple(columns), free, covered)
+
+
+def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
+    """The last row of texts at the top, under which the data begins."""
+    for row in sorted(rows)[:MOST_HEAD_ROWS]:
+        texts = [each for each in rows[row].values() if _is_text(each)]
+        if row + 1 in rows and len(texts) == len(rows[row]) and len(rows[row + 1]) > 1:
+            return row
+        if row + 1 in rows and len(rows[row]) == len(texts) == 1 == len(rows[row + 1]):
+            below = next(iter(rows[row + 1].values()))
+            return None if _is_text(below) else row
+    return None
+
+
+MOST_HEAD_ROWS = 12
+
+
+def _is_text(cell: Cell) -> bool:
+    return isinstance(cell.value, str) and cell.formula is None
+
+
+def _kind(cells: Mapping[int, Cell]) -> Kind:
+    counts = Counter(_kind_of(each) for each in cells.values())
+    return counts.most_common(1)[0][0] if counts else Kind.BLANK
+
+
+def _kind_of(cell: Cell) -> Kind:
+    if cell.formula is not None:
+        return Kind.FORMULA
+    return kind_of_value(cell.value)
+
+
+def kind_of_value(value: CellValue) -> Kind:
+    """What kind of constant a value is."""
+    if isinstance(value, dt.datetime | dt.date):
+        return Kind.DATE
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Kind.NUMBER
+    return Kind.BLANK if value in {None, ""} else Kind.TEXT

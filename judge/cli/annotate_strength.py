@@ -1,0 +1,135 @@
+"""``judge annotate strength``: which wrong solutions each case kills, and what it adds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import limit_options, read_limits, sandbox_option, split_ids
+from judge.errors import UsageError
+
+if TYPE_CHECKING:
+    from judge.annotate.strength import TaskStrength
+    from judge.submission import Submission
+    from judge.task import Task
+
+    Pairs = list[tuple[Task, Submission]]
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--submissions",
+    "files",
+    multiple=True,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Solutions (.jsonl); may be repeated.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default="results/strength", show_default=True,
+    help="Folder for the verdicts; what it holds is not judged again.",
+)  # fmt: skip
+@click.option("--mutants/--no-mutants", default=True, help="Make wrong solutions of right ones.")
+@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Solutions at one time [cores].")
+@limit_options
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON on stdout.")
+def strength(suite: Path, as_json: bool, **options: Any) -> None:
+    """Show what the cases of SUITE are worth.
+
+    Judges the solutions on all cases, and wrong solutions that are made of the accepted ones. For
+    each task: how many each case kills, how many no other case kills, the fewest cases that keep
+    all kills, and what all cases let pass.
+    """
+    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+    from judge.dataset.load import load_suite  # noqa: PLC0415
+
+    limits = read_limits(options)
+    jobs = options["jobs"] or os.cpu_count() or 1
+    loaded = load_suite(suite)
+    wanted = set(split_ids(options["ids"]))
+    pairs = [pair for pair in _read(options["files"], loaded) if not wanted or pair[0].id in wanted]
+    if not pairs:
+        raise UsageError("none of the chosen tasks has a solution", hint="Check --ids.")
+    with Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
+        from judge.annotate.strength import measure  # noqa: PLC0415  `--help` needs none of it
+        from judge.batch import Settings  # noqa: PLC0415
+        from judge.compare.profiles import get_profile  # noqa: PLC0415
+        from judge.grader import GradingRules  # noqa: PLC0415
+
+        rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
+        settings = Settings(sandbox, recalculator, rules, limits, jobs=jobs)
+        found = measure(pairs, settings, options["out"], mutants=options["mutants"])
+    if as_json:
+        click.echo(json.dumps([_as_json(each) for each in found], ensure_ascii=False))
+    else:
+        _print(found)
+
+
+def _read(files: Sequence[Path], suite: Any) -> Pairs:
+    from dataclasses import replace  # noqa: PLC0415  `--help` needs none of it
+
+    from judge.dataset.submissions import load_submissions  # noqa: PLC0415
+
+    pairs: Pairs = []
+    samples: dict[str, int] = {}
+    for file in files:
+        for each in load_submissions(file, suite):
+            # Several files may number their samples alike.
+            sample = samples.get(each.task_id, 0)
+            samples[each.task_id] = sample + 1
+            label = each.label or f"{file.stem} {each.model or ''} #{each.sample}"
+            pairs.append((suite.task(each.task_id), replace(each, sample=sample, label=label)))
+    return pairs
+
+
+def _as_json(each: TaskStrength) -> dict[str, object]:
+    return {
+        "task": each.task_id,
+        "cases": list(each.cases),
+        "solutions": list(each.solutions),
+        "kills": {str(number): sorted(names) for number, names in each.kills.items()},
+        "adds": {str(number): sorted(names) for number, names in each.adds.items()},
+        "smallest": list(each.smallest),
+        "survivors": sorted(each.survivors),
+        "unprotected": each.unprotected,
+    }
+
+
+def _print(found: Sequence[TaskStrength]) -> None:
+    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table()
+    for heading in ("task", "solutions", "killed by case (alone)", "fewest", "let pass", ""):
+        table.add_column(heading)
+    for each in found:
+        kills = ", ".join(
+            f"{number}: {len(each.kills[number])} ({len(each.adds[number])})"
+            for number in each.cases
+        )
+        fewest = ", ".join(map(str, each.smallest)) or "none"
+        table.add_row(
+            escape(each.task_id),
+            str(len(each.solutions)),
+            kills,
+            fewest,
+            str(len(each.survivors)),
+            escape(each.unprotected),
+        )
+    console = Console()
+    console.print(table)
+    solutions = sum(len(each.solutions) for each in found)
+    survivors = sum(len(each.survivors) for each in found)
+    console.print(
+        f"{len(found)} tasks, {solutions} solutions, {solutions - survivors} killed by some case; "
+        f"{sum(bool(each.unprotected) for each in found)} tasks that no case protects"
+    )

@@ -1,0 +1,86 @@
+"""``judge hack``: a workbook that should break accepted solutions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.annotate_cases import author_option, reference_option
+from judge.cli.options import sandbox_option
+
+if TYPE_CHECKING:
+    from judge.annotate.hack import Hack
+
+
+@click.command()
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.argument("task")
+@click.argument("workbook", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@reference_option
+@click.option(
+    "--submissions",
+    "files",
+    multiple=True,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Solutions (.jsonl) of which the accepted ones are judged again; may be repeated.",
+)
+@click.option("--from", "base", type=click.IntRange(min=1), help="Case it was made from [first].")
+@click.option("--dry-run", is_flag=True, help="Save nothing.")
+@author_option
+@sandbox_option
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON on stdout.")
+def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
+    """Try to break accepted solutions of TASK with the input WORKBOOK.
+
+    The workbook is validated, its gold computed from at least two references that agree (the
+    formulas of the gold count as one), and every solution that all cases accept so far is judged on
+    it. It becomes a case where it kills at least one; else the command exits with 1.
+    """
+    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+    from judge.annotate.hack import accepted_solutions, save_hack, try_hack  # noqa: PLC0415
+
+    with Annotator(suite, sandbox=options["sandbox"]) as annotator:
+        outcome = try_hack(
+            annotator,
+            task,
+            workbook.read_bytes(),
+            references=annotator.references(task, options["references"]),
+            accepted=accepted_solutions(annotator, task, options["files"]),
+            base=options["base"],
+        )
+        saved = None
+        if outcome.admitted and not options["dry_run"]:
+            saved = save_hack(annotator, task, options["author"], outcome).input_path.name
+    _show(outcome, saved, as_json=options["as_json"])
+    if not outcome.admitted:
+        click.get_current_context().exit(1)
+
+
+def _show(outcome: Hack, saved: str | None, *, as_json: bool) -> None:
+    if as_json:
+        document = {
+            "admitted": outcome.admitted,
+            "saved": saved,
+            "refused": outcome.refused,
+            "gold_by": list(outcome.proposal.agreeing),
+            "trials": [
+                {"solution": each.name, "verdict": each.verdict.value, "cause": each.cause}
+                for each in outcome.trials
+            ],
+        }
+        click.echo(json.dumps(document, ensure_ascii=False))
+        return
+    if outcome.refused:
+        click.echo(f"no case: {outcome.refused}", err=True)
+        return
+    click.echo(f"gold by: {', '.join(outcome.proposal.agreeing)}")
+    for each in outcome.trials:
+        click.echo(f"{each.verdict.value}\t{each.name}\t{each.cause}")
+    if not outcome.kills:
+        click.echo("it kills none of the accepted solutions, and adds nothing", err=True)
+    elif saved:
+        click.echo(f"saved: {saved}")
