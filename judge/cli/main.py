@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
     "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
     "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and weigh them."),
+    "hack": ("judge.cli.hack", "hack", "Break accepted solutions with a workbook of yours."),
     "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
     "doctor": ("judge.cli.doctor", "doctor", "Say what this machine has and lacks."),
 }
