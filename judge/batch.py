@@ -11,7 +11,7 @@ import hashlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,13 +96,27 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that a batch needs besides suite and submissions."""
+    """Everything that a batch needs besides suite and submissions.
+
+    Attributes:
+        sandbox: where programs are run; None where there are none to run.
+        recalculator: computes formulas that have no value to trust.
+        rules: how outputs are held against golds.
+        limits: bounds of each run.
+        jobs: submissions at one time.
+        task_limits: task id -> bounds of its runs, where they are not those of the others.
+    """
 
     sandbox: Sandbox | None
     recalculator: Recalculator
     rules: GradingRules
     limits: Limits
     jobs: int = 1
+    task_limits: Mapping[str, Limits] = field(default_factory=dict)
+
+    def limits_of(self, task: Task) -> Limits:
+        """The bounds of a task's runs."""
+        return self.task_limits.get(task.id, self.limits)
 
 
 def grade(
@@ -295,13 +309,14 @@ class _Worker:
         if job.submission.code is None:
             return RunFacts(Verdict.CE, "the reply holds no code", {}, None), session
         case_input = case.input_path.read_bytes()
+        limits = self._settings.limits_of(job.task)
         problem: SandboxError | None = None
         for attempt in range(ATTEMPTS):
             if self.stop.wait(PAUSE_S * attempt):
                 break
             try:
                 session = session or self._sandbox.session()
-                facts = run_case(session, job.submission, case_input, self._settings.limits)
+                facts = run_case(session, job.submission, case_input, limits)
             except SandboxError as error:
                 problem = error
                 if session is not None:
@@ -411,7 +426,7 @@ def _keys(
     image: str,
     digests: FileDigests,
 ) -> CaseKeys:
-    run = run_key(submission, digests.of(case.input_path), settings.limits, image)
+    run = run_key(submission, digests.of(case.input_path), settings.limits_of(task), image)
     return CaseKeys(run, comparison_key(run, task, digests.of(case.gold_path), settings.rules))
 
 

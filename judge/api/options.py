@@ -31,6 +31,9 @@ class ScoreOptions:
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         limits: bounds of each run.
+        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
+        time_factor: how many times the reference's time a solution may take; the times in
+            ``limits`` are the least that it gets.
     """
 
     dataset: str | None = None
@@ -44,6 +47,8 @@ class ScoreOptions:
     recalc: Literal["auto", "never", "always"] = "auto"
     engine: str = "auto"
     limits: Limits = field(default_factory=Limits)
+    reference: Path | None = None
+    time_factor: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

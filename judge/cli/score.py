@@ -29,6 +29,18 @@ from judge.errors import JudgeError
 @sandbox_option
 @comparison_options
 @limit_options
+@click.option(
+    "--reference",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Solutions (.jsonl), one for a task: its time limits follow what they take here.",
+)
+@click.option(
+    "--time-factor",
+    type=click.FloatRange(min=1),
+    default=10.0,
+    show_default=True,
+    help="With --reference: limit = max(--cpu or --wall, this x the reference's time).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
