@@ -264,6 +264,10 @@ $("saving").addEventListener("close", () => {
     $("note").value = "";
   }
 });
+// The grid gives its selection up when something else is clicked; these act on the selection.
+for (const each of document.querySelectorAll("#bar button, #bar .button")) {
+  each.addEventListener("mousedown", (event) => event.stopPropagation());
+}
 // Both grids show the same rows.
 for (const [book, other] of [BOOKS, [...BOOKS].reverse()]) {
   $(`${book}-grid`).addEventListener("scroll", (event) => {

@@ -36,6 +36,7 @@ export class Grid {
     this.handlers = handlers;
     this.worksheet = null;
     this.window = null;
+    this.chosen = null;
     this.editable = false;
   }
 
@@ -44,7 +45,7 @@ export class Grid {
   }
 
   raw(x, y) {
-    return this.window.raw[this.name(x, y)] ?? this.window.rows[y][x];
+    return this.window.raw[this.name(x, y)] ?? this.window.rows[y]?.[x] ?? "";
   }
 
   rawAt(name) {
@@ -81,6 +82,7 @@ export class Grid {
     const at = scroll ? [scroll.scrollLeft, scroll.scrollTop] : [0, 0];
     this.destroy();
     this.window = window;
+    this.chosen = null; // [x, y, x, y] of the corners, kept while the pointer is elsewhere
     this.building = true; // merging selects cells, which is nobody's choice
     const host = document.createElement("div");
     this.element.replaceChildren(host);
@@ -109,9 +111,17 @@ export class Grid {
           cell.textContent = this.window.rows[y][x];
         }
       },
+      // The grid would drop what does not fit into the rows that are shown.
+      onbeforepaste: (sheet, lines, x, y) => {
+        this.changed(lines.flatMap((line, down) => line.map(({ value }, right) =>
+          ({ x: Number(x) + right, y: Number(y) + down, value }))));
+        return false;
+      },
       onafterchanges: (sheet, changes) => this.changed(changes),
-      onselection: (sheet, x, y) => {
-        if (!this.building) this.handlers.selected?.(this.name(Number(x), Number(y)));
+      onselection: (sheet, ...corners) => {
+        if (this.building) return;
+        this.chosen = corners.slice(0, 4).map(Number);
+        this.handlers.selected?.(this.name(this.chosen[0], this.chosen[1]));
       },
       oncopy: (sheet, [left, top, right, bottom]) => this.copied(left, top, right, bottom),
     });
@@ -208,9 +218,8 @@ export class Grid {
 
   // Selected cells as [first row, first column, last row, last column] of the sheet; null for none.
   selection() {
-    const chosen = this.worksheet?.selectedCell;
-    if (!chosen) return null;
-    const [x1, y1, x2, y2] = chosen.map(Number);
+    if (!this.chosen) return null;
+    const [x1, y1, x2, y2] = this.chosen;
     const { first_row: row, first_column: column } = this.window;
     return [row + Math.min(y1, y2), column + Math.min(x1, x2), row + Math.max(y1, y2), column + Math.max(x1, x2)];
   }

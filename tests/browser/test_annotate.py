@@ -1,0 +1,384 @@
+"""The annotator's page in a real browser: what is typed, what is shown, what is on the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from judge.dataset import load_suite
+from tests.conftest import REPOSITORY
+from tests.unit.annotate.books import make_book, values
+from tests.unit.annotate.conftest import suite
+
+__all__ = ["suite"]
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+JUDGE = (sys.executable, "-c", "from judge.cli.main import main; main()")
+SLOW_MS = 60_000
+
+DOUBLES = """
+import openpyxl
+book = openpyxl.load_workbook("/mnt/data/input/1_7_input.xlsx")
+sheet = book.active
+for row in range(2, sheet.max_row + 1):
+    value = sheet.cell(row, 1).value
+    if isinstance(value, (int, float)):
+        sheet.cell(row, 2).value = {}
+book.save("/mnt/data/output/1_7_output.xlsx")
+"""
+
+
+class Server:
+    """``judge annotate`` in a process of its own."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.process = subprocess.Popen(
+            [*JUDGE, "annotate", *map(str, arguments), "--no-browser"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert found, line + self.process.stdout.read()
+        self.address = found[0]
+
+    def crash(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=30)
+
+    def end(self) -> str:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        assert self.process.stdout is not None
+        said = self.process.stdout.read()
+        self.process.wait(timeout=60)
+        return said
+
+
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[Server] = []
+
+    def begin(*arguments: object) -> Server:
+        started.append(Server(*arguments))
+        return started[-1]
+
+    yield begin
+    for server in started:
+        server.end()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox wants namespaces of its own, which root in a container lacks.
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
+    """Opens the page of a server; an error of its scripts fails the test."""
+    errors: list[str] = []
+    contexts = []
+
+    def show(server: Server) -> Page:
+        context = chromium.new_context(viewport={"width": 1500, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.set_default_timeout(SLOW_MS)
+        page.goto(server.address)
+        page.wait_for_selector("#gold-grid td[data-cell='A1']")
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+OpenPage = Callable[[Server], Page]
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> list[object]:
+    """Two right solutions of the small suite's task, as options."""
+    options: list[object] = []
+    for name, code in (("twice", "value * 2"), ("sum", "value + value")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(DOUBLES.format(code))
+        options += ["--reference", path]
+    return options
+
+
+def put(page: Page, cell: str, text: str, grid: str = "input") -> None:
+    page.locator(f"#{grid}-grid td[data-cell='{cell}']").dblclick()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
+def shows(page: Page, cell: str, text: str, grid: str = "input") -> None:
+    expect(page.locator(f"#{grid}-grid td[data-cell='{cell}']")).to_have_text(text)
+
+
+def wait_kept(page: Page, said: str = r"draft of case \d+ kept") -> None:
+    expect(page.locator("#saved")).to_have_text(re.compile(said), timeout=SLOW_MS)
+
+
+def save(page: Page, note: str = "") -> None:
+    expect(page.locator("#save")).to_be_enabled(timeout=SLOW_MS)
+    page.click("#save")
+    page.fill("#note", note)
+    page.click("#really")
+    wait_kept(page, r"saved as case \d+")
+
+
+def judge(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*JUDGE, *map(str, arguments)],
+        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=300,
+    )  # fmt: skip
+
+
+# -- a published task -----------------------------------------------------------------------------
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_two_cells_of_a_published_task_make_a_case_that_is_graded(
+    judge_data: Path, tmp_path: Path, start: Start, open_page: OpenPage
+) -> None:
+    published = judge_data / "spreadsheetbench_912_dev300"
+    task_id = "289-3"
+    root = tmp_path / "suite"
+    shutil.copytree(published / "spreadsheet" / task_id, root / "spreadsheet" / task_id)
+    records = json.loads((published / "dataset.json").read_text())
+    (root / "dataset.json").write_text(json.dumps([x for x in records if x["id"] == task_id]))
+    solution = tmp_path / "solution.jsonl"
+    lines = (judge_data / "model_solutions" / "single_claude_dev100.jsonl").read_text().splitlines()
+    solution.write_text("".join(f"{x}\n" for x in lines if json.loads(x)["id"] == task_id))
+    before = {path.name: path.read_bytes() for path in (root / "spreadsheet" / task_id).iterdir()}
+
+    page = open_page(start(root, task_id, "--author", "Ann", "--reference", solution))
+    assert "remove leading and trailing spaces" in page.locator("#instruction").inner_text()
+    put(page, "B3", "  AA   777 ")
+    put(page, "C5", "x  y")
+    wait_kept(page)
+    assert page.locator("#moved li").all_inner_texts() == ["B3 AA-101 → AA 777", "C5 MM-FR1 → x y"]
+    shows(page, "B3", "AA 777", "gold")
+    save(page, "blanks within and around")
+
+    cases = load_suite(root).task(task_id).cases
+    assert [case.number for case in cases] == [1, 2, 3, 4]
+    for path in (root / "spreadsheet" / task_id).iterdir():
+        assert path.name in {cases[3].input_path.name, cases[3].gold_path.name} or (
+            path.read_bytes() == before[path.name]
+        )
+    assert values(cases[3].input_path.read_bytes(), "MAIN")[3, 2] == "  AA   777 "
+    verified = judge("verify", root)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "4 of 4 cases" in verified.stdout
+    scored = judge("score", solution, "--dataset", root, "--out", tmp_path / "run")
+    assert scored.returncode == 0, scored.stdout + scored.stderr
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert report["tasks"][0]["test_case_results"] == ["AC"] * 4
+
+
+# -- what is shown as kept is kept ----------------------------------------------------------------
+
+
+def test_a_server_that_dies_takes_nothing_with_it(
+    suite: Path, start: Start, open_page: OpenPage, references: list[object]
+) -> None:
+    server = start(suite, "7", "--author", "Ann", *references)
+    page = open_page(server)
+    put(page, "A3", "50")
+    expect(page.locator("#saved")).to_have_text(re.compile("draft.* kept"))
+    server.crash()
+    put(page, "A4", "60")
+    # The page does not claim what it cannot know.
+    expect(page.locator("#saved")).to_have_text("not kept: the server is gone")
+    expect(page.locator("#save")).to_be_disabled()
+
+    again = open_page(start(suite, "7", "--author", "Ann", *references))
+    expect(again.locator("#alert")).to_contain_text("taken up again: 1 changes")
+    assert again.locator("#edits li").all_inner_texts() == ["'Sheet'!A3 = 50"]
+    shows(again, "A3", "50")
+    shows(again, "A4", "3")
+    wait_kept(again)
+    shows(again, "B3", "100", "gold")
+    save(again)
+    assert values((suite / "spreadsheet/7/4_7_input.xlsx").read_bytes())[3, 1] == 50
+
+
+def test_a_page_that_is_closed_takes_nothing_with_it(
+    suite: Path, start: Start, open_page: OpenPage
+) -> None:
+    server = start(suite, "7", "--author", "Ann")
+    page = open_page(server)
+    put(page, "A3", "50")
+    put(page, "A4", "=A2+A3")
+    wait_kept(page)
+    page.close()
+    again = open_page(server)
+    expect(again.locator("#edits li")).to_have_text(["'Sheet'!A3 = 50", "'Sheet'!A4 = =A2+A3"])
+    wait_kept(again)
+    shows(again, "A4", "51")
+
+
+def test_two_annotators_on_one_task_keep_both_their_works(
+    suite: Path, start: Start, open_page: OpenPage, references: list[object]
+) -> None:
+    ann = open_page(start(suite, "7", "--author", "Ann", *references))
+    bob = open_page(start(suite, "7", "--author", "Bob", *references))
+    put(ann, "A3", "50")
+    put(bob, "A4", "60")
+    wait_kept(ann)
+    wait_kept(bob)
+    save(bob)
+    save(ann)
+    made = [values(case.input_path.read_bytes()) for case in load_suite(suite).task(7).cases[3:]]
+    assert [(each[3, 1], each[4, 1]) for each in made] == [(50, 3), (2, 60)]
+    log = [json.loads(x) for x in (suite / "annotations/records.jsonl").read_text().splitlines()]
+    assert {x["author"]: x["case"] for x in log if x["state"] == "saving"} == {"Ann": 4, "Bob": 5}
+
+
+def test_two_windows_of_one_annotator(suite: Path, start: Start, open_page: OpenPage) -> None:
+    server = start(suite, "7", "--author", "Ann")
+    first, second = open_page(server), open_page(server)
+    put(first, "A3", "50")
+    wait_kept(first)
+    put(second, "A3", "51")
+    expect(second.locator("#alert")).to_contain_text("changed in another window")
+    # It sees what the other window did, and nothing was overwritten.
+    expect(second.locator("#edits li")).to_have_text(["'Sheet'!A3 = 50"])
+    shows(second, "A3", "50")
+
+
+# -- the grid -------------------------------------------------------------------------------------
+
+
+def test_the_ways_to_change_cells(suite: Path, start: Start, open_page: OpenPage) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann"))
+    edits = page.locator("#edits li")
+    # the formula bar
+    page.locator("#input-grid td[data-cell='A2']").click()
+    expect(page.locator("#formula")).to_have_value("1")
+    page.fill("#formula", "'007")
+    page.press("#formula", "Enter")
+    expect(edits).to_have_text(["'Sheet'!A2 = '007"])
+    shows(page, "A2", "007")
+    # an editor that is opened and closed changes nothing
+    page.locator("#input-grid td[data-cell='A2']").dblclick()
+    expect(page.locator("#input-grid td.editor input")).to_have_value("'007")
+    page.keyboard.press("Enter")
+    shows(page, "A2", "007")
+    # typing over a cell, and Delete
+    page.locator("#input-grid td[data-cell='A3']").click()
+    page.keyboard.type("8")
+    page.keyboard.press("Enter")
+    expect(edits).to_have_count(2)
+    page.locator("#input-grid td[data-cell='A4']").click()
+    page.keyboard.press("Delete")
+    expect(edits).to_have_text(["'Sheet'!A2 = '007", "'Sheet'!A3 = 8", "'Sheet'!A4 = (blank)"])
+    # undo
+    page.keyboard.press("Control+z")
+    expect(edits).to_have_count(2)
+    shows(page, "A4", "3")
+    # rows
+    page.locator("#input-grid td[data-cell='A3']").click()
+    page.click("#insert-row")
+    expect(edits).to_have_count(3)
+    expect(page.locator("#input-grid td[data-cell='A4']")).to_have_text("8")
+    page.locator("#input-grid td[data-cell='A3']").click()
+    page.click("#delete-row")
+    expect(page.locator("#input-grid td[data-cell='A3']")).to_have_text("8")
+    # a background
+    page.locator("#input-grid td[data-cell='A5']").click()
+    page.click("#apply-fill")
+    expect(page.locator("#input-grid td[data-cell='A5']")).to_have_css(
+        "background-color", "rgb(255, 255, 0)"
+    )
+    expect(page.locator("#alert")).to_be_hidden()
+
+
+def test_a_block_is_pasted_in_one_change(suite: Path, start: Start, open_page: OpenPage) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann"))
+    page.locator("#input-grid td[data-cell='A2']").click()
+    lines = "\n".join(f"{number}\tx" for number in range(11, 41))
+    page.evaluate(
+        """(lines) => {
+          const data = new DataTransfer();
+          data.setData("text/plain", lines);
+          document.activeElement.dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+        }""",
+        lines,
+    )
+    # More lines than the grid had rows.
+    expect(page.locator("#edits li")).to_have_count(60)
+    shows(page, "A31", "40")
+    page.click("#undo")
+    expect(page.locator("#edits li")).to_have_text(["none yet: type into a cell of the input"])
+
+
+def test_the_gold_by_hand(suite: Path, start: Start, open_page: OpenPage) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann"))
+    put(page, "A3", "50")
+    wait_kept(page)
+    expect(page.locator("#rules li.error")).to_contain_text("nothing says what the answer is")
+    expect(page.locator("#save")).to_be_disabled()
+    page.check("#by-hand")
+    put(page, "B3", "100", grid="gold")
+    wait_kept(page)
+    expect(page.locator("#moved li")).to_have_text(["B3 4 → 100"])
+    save(page)
+    assert values((suite / "spreadsheet/7/4_7_answer.xlsx").read_bytes())[3, 2] == 100
+
+
+def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page: OpenPage) -> None:
+    hostile = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+
+    def fill(book: object) -> None:
+        sheet = book.active  # type: ignore[attr-defined]
+        sheet.title = "Sheet"
+        sheet["A1"], sheet["A2"], sheet["B2"] = hostile, 1, 2
+
+    folder = suite / "spreadsheet" / "7"
+    for name in ("1_7_input.xlsx", "1_7_answer.xlsx"):
+        (folder / name).write_bytes(make_book(fill))
+    records = json.loads((suite / "dataset.json").read_text())
+    records[0]["instruction"] = hostile
+    (suite / "dataset.json").write_text(json.dumps(records))
+    page = open_page(start(suite, "7", "--author", hostile))
+    shows(page, "A1", hostile)
+    put(page, "A2", hostile)
+    wait_kept(page)
+    assert page.locator("#instruction").inner_text() == hostile
+    assert hostile in page.locator("#edits li").inner_text()
+    assert page.locator("img, main script").count() == 0
+    assert page.title().startswith("task 7")
