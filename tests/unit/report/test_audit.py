@@ -1,0 +1,249 @@
+"""An audit from the draw to the rates, on 50 instructions of 60."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.worksheet import Worksheet
+
+from judge.api.auditing import make_audit, read_audit
+from judge.errors import StoreError, UsageError
+from judge.records import CaseKey
+from judge.report.audit import AuditRates, AuditSample, draw_sample
+from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
+from judge.report.load import load_run
+from judge.statistics import ratio_interval, wilson
+from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
+
+TASKS = 60
+KINDS = (("AC", "AC"), ("WA", "WA"), ("AC", "WA"), ("AC", "RE"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Verdicts go round: solved, failed, half, half; ids that look like dates."""
+    suite = make_suite(tmp_path / "suite", [TaskSpec(f"{n}-1", cases=2) for n in range(TASKS)])
+    solutions = [
+        Solution(
+            f"{n}-1",
+            [(code, {"cause": "=1+1" if code == "WA" else ""}) for code in KINDS[n % 4]],
+            output=book(TABLE),
+        )
+        for n in range(TASKS)
+    ]
+    return make_run(tmp_path / "run", suite, solutions)
+
+
+def headings_of(page: Worksheet) -> dict[str, int]:
+    """Heading -> number of its column."""
+    return {str(cell.value): number for number, cell in enumerate(page[1], start=1)}
+
+
+def accepted_cases(sample: AuditSample, key: tuple[str, int]) -> list[int]:
+    """The cases of a drawn submission that the judge accepted."""
+    return [case for case in (1, 2) if sample.verdicts[*key, case] == "AC"]
+
+
+def fill(
+    sheet: Path, cases: Mapping[CaseKey, str], instructions: Mapping[str, str] | None = None
+) -> None:
+    """Marks a sheet as a person would, in the program at hand."""
+    workbook = openpyxl.load_workbook(sheet)
+    page = workbook["verdicts"]
+    headings = headings_of(page)
+    for row in range(2, page.max_row + 1):
+        task = str(page.cell(row, headings["task"]).value)
+        sample = int(str(page.cell(row, headings["sample"]).value))
+        case = int(str(page.cell(row, headings["case"]).value))
+        page.cell(row, headings[CASE_MARK]).value = cases.get((task, sample, case))
+        if case == 1:
+            page.cell(row, headings[INSTRUCTION_MARK]).value = (instructions or {}).get(task)
+    workbook.save(sheet)
+
+
+def all_right(sample: AuditSample) -> dict[CaseKey, str]:
+    return dict.fromkeys(sample.verdicts, "right")
+
+
+def counts(rates: AuditRates) -> list[tuple[int, int, int, int]]:
+    return [
+        (each.true_positive, each.false_positive, each.true_negative, each.false_negative)
+        for each in (rates.cases, rates.instructions)
+    ]
+
+
+def test_fifty_instructions_there_and_back(run: Path) -> None:
+    audit = make_audit(run)
+    assert len(audit.sample.submissions) == 50
+    assert audit.sample.population == 60
+    assert audit.sheet == run / "audit.xlsx"
+    marks = all_right(audit.sample)
+    accepted = [key for key, verdict in marks.items() if audit.sample.verdicts[key] == "AC"]
+    rejected = [key for key in marks if audit.sample.verdicts[key] != "AC"]
+    drawn = audit.sample.submissions
+    solved = [key for key in drawn if accepted_cases(audit.sample, key) == [1, 2]]
+    # Two accepted cases of one solved instruction, and one of another, are wrong in truth.
+    (first, second), rest = solved[:2], solved[2:]
+    wrong_yes = [(*first, 1), (*first, 2), (*second, 1)]
+    # Three rejected cases are right in truth: one instruction whose only fault they were is solved.
+    half = next(key for key in drawn if accepted_cases(audit.sample, key) == [1])
+    failed = next(key for key in drawn if accepted_cases(audit.sample, key) == [])
+    wrong_no = [(*half, 2), (*failed, 1)]
+    for key in (*wrong_yes, *wrong_no):
+        marks[key] = "Wrong "
+    fill(audit.sheet, marks)
+    rates = read_audit(run, audit.sheet)
+    unsolved = 50 - len(solved)
+    assert counts(rates) == [
+        (len(accepted) - 3, 3, len(rejected) - 2, 2),
+        (len(rest), 2, unsolved - 1, 1),
+    ]
+    assert rates.case_false_discovery.value == pytest.approx(3 / len(accepted))
+    assert rates.case_false_omission.value == pytest.approx(2 / len(rejected))
+    assert rates.instruction_false_positive == wilson(2, 2 + unsolved - 1)
+    assert rates.instruction_false_negative == wilson(1, 1 + len(rest))
+    # Two of the three lie in one cluster: the interval is of clusters.
+    clusters = sorted({key[0] for key in accepted})
+    assert rates.case_false_discovery == ratio_interval(
+        [sum(key[0] == task for key in wrong_yes) for task in clusters],
+        [sum(key[0] == task for key in accepted) for task in clusters],
+    )
+    assert (rates.marked_cases, rates.sampled_cases) == (100, 100)
+    assert (rates.marked_instructions, rates.marked_by_cases) == (50, 50)
+
+
+def test_nothing_wrong_is_still_an_interval(run: Path) -> None:
+    audit = make_audit(run, size=10)
+    fill(audit.sheet, all_right(audit.sample))
+    rates = read_audit(run, audit.sheet)
+    assert rates.case_false_discovery.value == 0.0
+    assert (rates.case_false_discovery.high or 0) > 0.1
+    assert rates.instruction_false_positive.value == 0.0
+
+
+def test_a_mark_of_the_instruction_goes_before_those_of_its_cases(run: Path) -> None:
+    audit = make_audit(run)
+    drawn = audit.sample.submissions
+    solved = next(key for key in drawn if accepted_cases(audit.sample, key) == [1, 2])
+    fill(audit.sheet, all_right(audit.sample), {solved[0]: "wrong"})
+    rates = read_audit(run, audit.sheet)
+    assert rates.instructions.false_positive == 1
+    assert rates.cases.false_positive == 0
+    assert rates.marked_by_cases == 49
+
+
+def test_what_is_left_blank_does_not_count(run: Path) -> None:
+    audit = make_audit(run, size=5)
+    rates = read_audit(run, audit.sheet)
+    assert rates.marked_cases == rates.marked_instructions == 0
+    assert rates.case_false_discovery.value is None
+    key = audit.sample.submissions[0]
+    fill(audit.sheet, {(*key, 1): "right"})
+    rates = read_audit(run, audit.sheet)
+    assert (rates.marked_cases, rates.marked_instructions) == (1, 0)
+
+
+def test_csv_with_the_semicolons_and_dates_of_a_spreadsheet_program(run: Path) -> None:
+    audit = make_audit(run, out=run.parent / "audit.csv")
+    text = audit.sheet.read_text(encoding="utf-8-sig")
+    table = list(csv.DictReader(text.splitlines(keepends=True)))
+    assert all(row["cause"] in {"", "'=1+1"} for row in table)
+    for row in table:
+        row[CASE_MARK] = "right"
+        row["task"] = "01.01.2026"  # what became of 1-1
+    with audit.sheet.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(table[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(reversed(table))
+    rates = read_audit(run, audit.sheet)
+    assert rates.marked_cases == 100
+    assert rates.cases.false_positive == rates.cases.false_negative == 0
+
+
+def test_the_sheet_shows_what_a_person_needs(run: Path) -> None:
+    audit = make_audit(run, size=20)
+    page = openpyxl.load_workbook(audit.sheet)["verdicts"]
+    headings = headings_of(page)
+    row = next(
+        number
+        for number in range(2, page.max_row + 1)
+        if page.cell(number, headings["case verdict"]).value == "WA"
+    )
+    cause = page.cell(row, headings["cause"])
+    assert (cause.value, cause.data_type) == ("=1+1", "s")  # a text, though it looks like a formula
+    for name in ("input", "gold", "output"):
+        link = page.cell(row, headings[name]).hyperlink
+        assert link is not None
+        assert link.target is not None
+        assert Path(link.target.removeprefix("file://")).is_file()
+    assert page.cell(2, headings["instruction"]).value == f"Do the work of {page['B2'].value}."
+    assert str(page.cell(2, headings["instruction verdict"]).value) in {"solved", "not solved"}
+    assert page.data_validations.dataValidation[0].formula1 == '"right,wrong"'
+    assert "how to" in openpyxl.load_workbook(audit.sheet).sheetnames
+
+
+def test_the_draw_is_seeded_and_even(run: Path) -> None:
+    loaded = load_run(run)
+    assert draw_sample(loaded, 50, 1) == draw_sample(loaded, 50, 1)
+    assert draw_sample(loaded, 50, 1).submissions != draw_sample(loaded, 50, 2).submissions
+    assert len(draw_sample(loaded, 500, 1).submissions) == 60
+    drawn = dict.fromkeys([each.task_id for each in loaded.submissions], 0)
+    for seed in range(300):
+        for task, _ in draw_sample(loaded, 20, seed).submissions:
+            drawn[task] += 1
+    assert all(60 <= times <= 140 for times in drawn.values())  # 100 expected, sd 8.2
+
+
+def test_marks_stay_with_the_verdicts_that_were_marked(run: Path) -> None:
+    audit = make_audit(run, size=5)
+    fill(audit.sheet, all_right(audit.sample))
+    before = read_audit(run, audit.sheet)
+    task, sample, case = next(iter(audit.sample.verdicts))
+    text = (run / "cases.jsonl").read_text()
+    line = next(x for x in text.splitlines() if f'"task":"{task}"' in x and f'"case":{case},' in x)
+    verdict = audit.sample.verdicts[task, sample, case]
+    other = "WA" if verdict == "AC" else "AC"
+    changed = line.replace(f'"verdict":"{verdict}"', f'"verdict":"{other}"')
+    (run / "cases.jsonl").write_text(text + changed + "\n")
+    after = read_audit(run, audit.sheet)
+    assert after.rejudged_cases == 1
+    assert counts(after) == counts(before)
+
+
+def test_a_sheet_with_marks_is_not_overwritten(run: Path) -> None:
+    make_audit(run, size=5)
+    with pytest.raises(UsageError, match="may hold marks"):
+        make_audit(run, size=5)
+    with pytest.raises(UsageError, match=r"\.xlsx or \.csv"):
+        make_audit(run, out=run / "audit.ods")
+
+
+def test_sheets_that_cannot_be_read_back(run: Path, tmp_path: Path) -> None:
+    audit = make_audit(run, size=5)
+    key = next(iter(audit.sample.verdicts))
+    fill(audit.sheet, {key: "maybe"})
+    with pytest.raises(UsageError, match=r"row 2: .* 'maybe' is neither right nor wrong"):
+        read_audit(run, audit.sheet)
+    fill(audit.sheet, {key: "right"})
+    workbook = openpyxl.load_workbook(audit.sheet)
+    workbook["verdicts"]["A2"] = 99
+    workbook.save(audit.sheet)
+    with pytest.raises(UsageError, match="no case number '99'"):
+        read_audit(run, audit.sheet)
+    workbook["verdicts"]["A2"] = 2
+    workbook["verdicts"].cell(2, 8).value = "wrong"
+    workbook["verdicts"].cell(3, 8).value = "right"
+    workbook.save(audit.sheet)
+    with pytest.raises(UsageError, match="marked both ways"):
+        read_audit(run, audit.sheet)
+    stranger = tmp_path / "list.csv"
+    stranger.write_text("a,b\n1,2\n")
+    with pytest.raises(UsageError, match="lacks the columns no, audit"):
+        read_audit(run, stranger)
+    (run / "audits.jsonl").unlink()
+    with pytest.raises(StoreError, match="knows no audit"):
+        read_audit(run, audit.sheet)
