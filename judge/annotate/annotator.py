@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from judge.annotate.casebook import Casebook, CaseData, Draft, SavedCase
 from judge.annotate.edits import Edit, SetCell, address, content_to_json, edit_to_json
-from judge.annotate.gold import BY_HAND, FORMULAS, GoldMaker, Proposal
+from judge.annotate.gold import BY_HAND, FORMULAS, LEAST_AGREEING, GoldMaker, Proposal
 from judge.annotate.rules import Finding, changed_cells, check_cases
 from judge.dataset.submissions import load_submissions, submission_of_program
 from judge.errors import UsageError
@@ -23,9 +23,6 @@ from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.submission import Submission
 from judge.task import Task
-
-LEAST_AGREEING = 2
-"""Sources that should agree on a gold: its formulas, each reference, the annotator's own hand."""
 
 
 @dataclass(frozen=True, slots=True)

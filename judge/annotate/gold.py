@@ -33,6 +33,9 @@ from judge.verdict import Verdict
 FORMULAS = "formulas of the gold"
 BY_HAND = "by hand"
 
+LEAST_AGREEING = 2
+"""Sources that should agree on a gold: its formulas, each reference, the annotator's own hand."""
+
 
 def _nothing() -> Mapping[str, object]:
     return MappingProxyType({})

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.annotate.annotator import LEAST_AGREEING, Annotator, record_facts
+from judge.annotate.annotator import Annotator, record_facts
 from judge.annotate.casebook import CaseData, SavedCase
 from judge.annotate.edits import Edit, Formula, SetCell
-from judge.annotate.gold import Proposal
+from judge.annotate.gold import LEAST_AGREEING, Proposal
 from judge.annotate.mutants import Idea
 from judge.annotate.rules import changed_cells, check_cases
 from judge.annotate.strength import Trial, killed, try_case

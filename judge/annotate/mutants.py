@@ -225,7 +225,7 @@ def _other_text(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | No
     for column in table.inputs(Kind.TEXT):
         rows = column.rows_with_values()
         values = sorted({str(column.cells[row].value) for row in rows})
-        if 1 < len(values) <= len(rows) // 2:
+        if 1 < len(values) < len(rows):
             for row in rng.sample(rows, min(2, len(rows))):
                 others = [each for each in values if each != column.cells[row].value]
                 edits.append(_put(table, row, column, rng.choice(others)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
-from judge.annotate.gold import GoldMaker, Proposal
+from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal, formulas_problem
 from judge.annotate.mutants import CONTESTED, Idea, Subject, ideas
 from judge.annotate.rules import answers_apart
 from judge.annotate.tables import Kind, find_tables
@@ -67,12 +67,16 @@ def suggest(
         SandboxError: the sandbox failed.
     """
     subject = subject_of(task, base)
+    sources = len(references) + (not formulas_problem(task, base, ()))
     for number, idea in enumerate(ideas(subject, f"{task.id}/{seed}", only), start=1):
         if numbers and number not in numbers:
             continue
         named = _named_values(task, base, idea)
         if named:
             yield Suggestion(number, idea, None, f"the question names {named!r}, which it changes")
+            continue
+        if idea.mutator in CONTESTED and sources < LEAST_AGREEING:
+            yield Suggestion(number, idea, None, _ONE_SOURCE)
             continue
         try:
             proposal = maker.propose(task, base, idea.edits, references=references)
@@ -81,6 +85,9 @@ def suggest(
             continue
         rejected = problem_of(task, base, proposal, idea, [base, *others])
         yield Suggestion(number, idea, proposal, rejected, _doubts(proposal))
+
+
+_ONE_SOURCE = "right solutions may differ here, and only one source says what is right"
 
 
 def subject_of(task: Task, base: CaseData) -> Subject:
@@ -166,8 +173,8 @@ def problem_of(
         return "the sources disagree: " + "; ".join(
             f"{each.name}: {each.problem}" for each in proposal.disagreeing
         )
-    if idea.mutator in CONTESTED and len(proposal.agreeing) < 2:
-        return "right solutions may differ here, and only one source says what is right"
+    if idea.mutator in CONTESTED and len(proposal.agreeing) < LEAST_AGREEING:
+        return _ONE_SOURCE
     return _problem_of_answer(task, base, proposal, others)
 
 
@@ -219,6 +226,6 @@ def _doubts(proposal: Proposal) -> tuple[str, ...]:
         for each in proposal.sources
         if each.agrees is None and each.problem
     ]
-    if len(proposal.agreeing) < 2:
+    if len(proposal.agreeing) < LEAST_AGREEING:
         doubts.insert(0, "only one source says so")
     return tuple(doubts)

@@ -168,14 +168,13 @@ def _table_of(
 
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
-    """The last row of texts at the top, under which the data begins."""
+    """The first row of headings: texts alone, with data below."""
     for row in sorted(rows)[:MOST_HEAD_ROWS]:
-        texts = [each for each in rows[row].values() if _is_text(each)]
-        if row + 1 in rows and len(texts) == len(rows[row]) and len(rows[row + 1]) > 1:
+        if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
+            continue
+        # A single text over other texts is a title; over anything else it is a heading.
+        if len(rows[row]) > 1 or not all(map(_is_text, rows[row + 1].values())):
             return row
-        if row + 1 in rows and len(rows[row]) == len(texts) == 1 == len(rows[row + 1]):
-            below = next(iter(rows[row + 1].values()))
-            return None if _is_text(below) else row
     return None
 
 

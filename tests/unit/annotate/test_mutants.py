@@ -1,0 +1,129 @@
+# ruff: noqa: DTZ001 - spreadsheet dates have no time zone
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from judge.annotate.edit import apply_edits
+from judge.annotate.edits import MergeCells, RenameSheet, SetCell, SetDateSystem
+from judge.annotate.mutants import CONTESTED, MUTATORS, NAMES, Idea, Subject, ideas
+from judge.annotate.tables import Kind, find_tables
+from judge.compare.cell import CellRange
+from judge.compare.reader import open_workbook
+from tests.unit.annotate.books import table, values
+
+ROWS: tuple[tuple[object, ...], ...] = (
+    ("name", "city", "day", "amount", "result"),
+    ("ann", "Rome", dt.datetime(2024, 5, 1), 10, None),
+    ("bob", "Rome", dt.datetime(2024, 5, 2), 0, None),
+    ("cyd", "Oslo", dt.datetime(2024, 5, 3), 30.5, None),
+    ("dan", "Oslo", dt.datetime(2024, 5, 4), 40, None),
+    ("eve", "12", dt.datetime(2024, 5, 5), 50, None),
+)
+BOOK = table(*ROWS)
+ANSWER = CellRange("Sheet", 2, 5, 30, 5)
+
+
+OTHER_BOOKS = {"renamed-sheet", "ten-times-the-rows"}
+"""Mutators that take a second sheet, or more room below, and have tests of their own."""
+
+
+def subject(book: bytes = BOOK, answer: CellRange = ANSWER) -> Subject:
+    workbook = open_workbook(book)
+    return Subject(
+        tables=tuple(find_tables(workbook, [answer])),
+        sheets=workbook.sheet_names,
+        date_1904=False,
+        has_dates=True,
+        answer=(answer,),
+        named=frozenset(),
+    )
+
+
+def found(name: str, seed: str = "7/0", **changes: object) -> list[Idea]:
+    return list(ideas(subject(**changes), seed, [name]))  # type: ignore[arg-type]
+
+
+def test_a_table_is_found_with_the_kinds_of_its_columns() -> None:
+    (only,) = find_tables(open_workbook(BOOK), [ANSWER])
+    assert (only.head_row, only.first_row, only.last_row, only.free_below) == (1, 2, 6, True)
+    assert [(each.kind, each.is_answer) for each in only.columns] == [
+        (Kind.TEXT, False),
+        (Kind.TEXT, False),
+        (Kind.DATE, False),
+        (Kind.NUMBER, False),
+        (Kind.BLANK, True),
+    ]
+
+
+def test_where_everything_is_the_answer_the_data_is_read() -> None:
+    (only,) = find_tables(open_workbook(BOOK), [CellRange("Sheet", 1, 1, 6, 5)])
+    assert not any(each.is_answer for each in only.columns)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OTHER_BOOKS])
+def test_ideas_are_reproducible_and_fit_the_workbook(name: str) -> None:
+    first = found(name)
+    assert first == found(name)
+    assert first
+    for idea in first:
+        assert idea.mutator == name
+        assert not any(
+            isinstance(edit, SetCell) and (edit.ref.column == 5 or edit.ref.row == 1)
+            for edit in idea.edits
+        )
+        assert apply_edits(BOOK, idea.edits).data != BOOK
+
+
+def test_another_seed_gives_other_ideas() -> None:
+    assert [found("blank-cells", str(seed)) for seed in range(5)].count(found("blank-cells")) < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("one-row", {(row, column): None for row in range(3, 7) for column in range(1, 5)}),
+        ("no-row", {(row, column): None for row in range(2, 7) for column in range(1, 5)}),
+        ("text-as-numbers", {(6, 2): 12}),
+    ],
+)
+def test_what_they_change(name: str, expected: dict[tuple[int, int], object]) -> None:
+    (idea,) = found(name)
+    edits = [each for each in idea.edits if isinstance(each, SetCell)]
+    assert {(each.ref.row, each.ref.column): each.content for each in edits} == expected
+
+
+def test_shuffled_rows_stay_together() -> None:
+    (idea,) = found("shuffled-rows")
+    after = values(apply_edits(BOOK, idea.edits).data)
+    rows = {tuple(after.get((row, column)) for column in range(1, 5)) for row in range(2, 7)}
+    assert rows == {each[:4] for each in ROWS[1:]}
+
+
+def test_rows_are_added_only_where_the_answer_has_room() -> None:
+    (idea,) = found("ten-times-the-rows", answer=CellRange("Sheet", 2, 5, 100, 5))
+    after = values(apply_edits(BOOK, idea.edits).data)
+    assert max(row for row, _ in after) == 51
+    assert found("ten-times-the-rows") == []
+    assert found("one-more-row", answer=CellRange("Sheet", 2, 5, 6, 5)) == []
+
+
+def test_the_workbook_as_a_whole() -> None:
+    assert [each.edits for each in found("date-system")] == [(SetDateSystem(date_1904=True),)]
+    assert isinstance(found("merged-cells")[0].edits[0], MergeCells)
+    assert found("renamed-sheet") == []
+    two = Subject((), ("Data", "Result"), False, False, (), frozenset({"result"}))
+    (idea,) = ideas(two, "0", ["renamed-sheet"])
+    assert idea.edits == (RenameSheet("Data", "Data new"),)
+
+
+def test_nothing_comes_of_what_is_not_there() -> None:
+    texts = table(("a", "b"), ("x", "y"), ("z", "w"))
+    names = {each.mutator for each in ideas(subject(texts), "0")}
+    assert not names & {"dates", "negative", "huge", "numbers-as-text", "merged-cells"}
+
+
+def test_names_are_known() -> None:
+    assert set(NAMES) >= CONTESTED
+    assert set(NAMES) > set(MUTATORS)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from judge.annotate.casebook import CaseData
+from judge.annotate.gold import GoldMaker
+from judge.annotate.suggest import Suggestion, suggest
+from judge.recalc.policy import Recalculator
+from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
+from tests.unit.annotate.books import table, values
+from tests.unit.annotate.conftest import doubling_case
+from tests.unit.annotate.test_gold import CRASHED, TASK, program, wrote
+
+BASE = CaseData(1, *doubling_case(1, 2, 3, 4))
+
+
+def double(request: RunRequest) -> RunResult:
+    """A right solution: reads the numbers, writes twice of each."""
+    (data,) = request.files.values()
+    held = values(data)
+    rows = [held.get((row, 1)) for row in range(2, 6)]
+    return wrote(doubling_case(*rows)[1])
+
+
+def suggestions(
+    *names: str, steps: int = 20, step: object = double, **task: object
+) -> list[Suggestion]:
+    sandbox = ScriptedSandbox([step] * steps)  # type: ignore[list-item]
+    maker = GoldMaker(Recalculator([], mode="never"), sandbox)
+    changed = replace(TASK, **task)  # type: ignore[arg-type]
+    return list(suggest(changed, BASE, maker, references=[program("a")], only=names))
+
+
+def test_a_suggestion_has_the_gold_of_the_reference() -> None:
+    (each,) = suggestions("negative")
+    assert (each.number, each.rejected) == (1, "")
+    assert each.doubts[0] == "only one source says so"
+    assert each.proposal is not None
+    assert each.proposal.gold is not None
+    after, gold = values(each.proposal.input), values(each.proposal.gold)
+    for row in range(2, 6):
+        number = after[row, 1]
+        assert isinstance(number, int)
+        assert gold[row, 2] == 2 * number
+
+
+def test_only_the_asked_for_numbers_are_computed() -> None:
+    everything = suggestions()
+    sandbox = ScriptedSandbox([double])
+    maker = GoldMaker(Recalculator([], mode="never"), sandbox)
+    wanted = next(each for each in everything if each.proposal is not None)
+    (each,) = suggest(TASK, BASE, maker, references=[program("a")], numbers=[wanted.number])
+    assert each.idea == wanted.idea
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("numbers-as-text", "only one source"),
+        ("one-row", ""),
+        ("no-row", "only one source"),
+    ],
+)
+def test_where_right_solutions_may_differ_two_are_asked_for(name: str, why: str) -> None:
+    (each,) = suggestions(name)
+    assert why in each.rejected
+    assert bool(each.rejected) == bool(why)
+
+
+def test_a_mutant_without_a_sound_answer_is_rejected() -> None:
+    (each,) = suggestions("negative", step=CRASHED)
+    assert "nothing says what the answer is" in each.rejected
+    (each,) = suggestions("negative", step=wrote(BASE.gold))
+    assert each.rejected == "no cell of the answer moves"
+    blank = RunResult(
+        RunStatus.OK, OutputStatus.COLLECTED, exit_code=0, output=table(("number", "double"), (1,))
+    )
+    (each,) = suggestions("negative", step=blank)
+    assert each.rejected == "the answer becomes blank"
+    errors = table(("number", "double"), *[(n, "#N/A") for n in range(4)])
+    (each,) = suggestions("negative", step=wrote(errors))
+    assert "error" in each.rejected
+
+
+def test_an_answer_that_another_case_has_is_rejected() -> None:
+    (first,) = suggestions("negative")
+    assert first.proposal is not None
+    assert first.proposal.gold is not None
+    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([double]))
+    other = CaseData(2, first.proposal.input, first.proposal.gold)
+    (again,) = suggest(
+        TASK, BASE, maker, references=[program("a")], others=[other], only=["negative"]
+    )
+    assert again.rejected == "the answer is that of case 2"
+
+
+def test_what_the_question_names_is_not_taken_away() -> None:
+    texts = CaseData(
+        1, table(("word", "r"), ("open", None), ("open", None)),
+        table(("word", "r"), ("open", 1), ("open", 1)),
+    )  # fmt: skip
+    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([]))
+    task = replace(TASK, instruction='Mark each row that says "open" in column B.')
+    (each,) = suggest(task, texts, maker, references=[program("a")], only=["case"])
+    assert each.rejected == "the question names 'open', which it changes"
