@@ -118,6 +118,9 @@ def _ask(planned: Planned, options: dict[str, Any]) -> None:
         with InferenceProgress(quiet=options["quiet"]) as progress:
             summary = asyncio.run(_run(planned, options, key, progress, scorer))
         scored = scorer.finish() if scorer and summary.finished else []
+    except KeyboardInterrupt:
+        click.echo(f"to go on: judge infer --out {planned.out}", err=True)
+        raise
     finally:
         if scorer is not None:
             scorer.stop()
@@ -210,7 +213,7 @@ def _scorer(planned: Planned, options: dict[str, Any]) -> ArrivalScorer | None:
     score_options = ScoreOptions(
         sandbox=options["sandbox"], limits=planned.plan.limits, jobs=options["jobs"] or 1
     )
-    return ArrivalScorer(planned.out, score_options)
+    return ArrivalScorer(planned.out, score_options, quiet=options["quiet"])
 
 
 def _check_complete(summary: InferenceSummary, out: Path) -> None:

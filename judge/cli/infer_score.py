@@ -7,6 +7,7 @@ from pathlib import Path
 
 from judge import api
 from judge.errors import JudgeError, SubmissionError
+from judge.progress import progress_for
 
 
 class ArrivalScorer:
@@ -15,9 +16,11 @@ class ArrivalScorer:
     Args:
         run: the results directory.
         options: how to grade.
+        quiet: show no progress of what is left at the end.
     """
 
-    def __init__(self, run: Path, options: api.ScoreOptions) -> None:
+    def __init__(self, run: Path, options: api.ScoreOptions, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._run = run
         self._options = options
         self._arrived = threading.Event()
@@ -37,7 +40,9 @@ class ArrivalScorer:
             JudgeError: grading failed.
         """
         self.stop()
-        return api.score(self._run, self._options)
+        return api.score(
+            self._run, self._options, progress=lambda _: progress_for(quiet=self._quiet)
+        )
 
     def stop(self) -> None:
         """Ends grading after the pass that is under way."""

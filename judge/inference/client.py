@@ -12,6 +12,7 @@ import asyncio
 import base64
 import contextlib
 import random
+import re
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _MAX_BODY_BYTES = 8 * 1024 * 1024
 _RETRIED_STATUS = frozenset({408, 409, 425, 429})
 _ACCESS_STATUS = frozenset({401, 403, 404})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx2"})
 _CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
 
@@ -303,7 +305,9 @@ class OpenAIChatModel:
         return CallError(error.kind, message, attempts=attempt, faults=faults)
 
     def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        """What a server says, without the key and without what would steer a terminal."""
+        text = text.replace(self._key, "[key]") if self._key else text
+        return _CONTROL.sub(" ", text)
 
 
 def public_url(url: str) -> str:
