@@ -77,7 +77,8 @@ class _Pages:
                 document: Any = _summary(self._shelf.scores(name).to_json())
                 problem = ""
             except JudgeError as error:
-                document, problem = None, error.message
+                where = f"{self._shelf.path(name)}: "
+                document, problem = None, error.message.removeprefix(where)
             listed.append(Listed(name, document, progress.to_json(), problem))
         return listed
 

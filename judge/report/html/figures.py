@@ -14,6 +14,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 MIB = 1 << 20
+SMALL_P = 0.0001
+"""Below this, a p is shown with a power of ten."""
 KIB = 1 << 10
 DASH = "\u2013"
 MINUS = "\u2212"
@@ -28,15 +30,21 @@ class Shown:
         digits: digits after the point.
         unit: what stands behind it, if anything.
         grouped: whether thousands stand apart.
+        scientific: whether it is shown with a power of ten.
     """
 
     factor: float = 1
     digits: int = 0
     unit: str = ""
     grouped: bool = True
+    scientific: bool = False
 
-    def text(self, value: float) -> str:
-        """The number as text."""
+    def text(self, value: float) -> str | Markup:
+        """The number as text; with a power of ten, as markup."""
+        if self.scientific:
+            mantissa, _, power = f"{value:.1e}".partition("e")
+            sign = MINUS if int(power) < 0 else ""
+            return Markup("{} × 10<sup>{}{}</sup>").format(mantissa, sign, abs(int(power)))  # noqa: RUF001 - a multiplication
         return f"{value * self.factor:{',' if self.grouped else ''}.{self.digits}f}"
 
 
@@ -68,7 +76,7 @@ def shown_as(value: float, style: str) -> Shown:
         case "name":
             return Shown(grouped=False)
         case "p":
-            return Shown(digits=_digits(value, 2) if value else 0)
+            return Shown(digits=_digits(value, 2), scientific=0 < value < SMALL_P)
         case _:
             return Shown(digits=0 if float(value).is_integer() else _digits(value, 3))
 

@@ -38,7 +38,7 @@ function chip(code) {
 function wanted() {
   const data = new FormData(filters);
   return {
-    words: String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean),
+    words: String(data.get("q") || "").split(/\s+/).filter(Boolean),
     verdict: String(data.get("verdict") || ""),
     kind: String(data.get("kind") || ""),
     type: String(data.get("type") || ""),
@@ -54,7 +54,8 @@ function fits(row, want) {
   if (want.flag && !flags.split(" ").includes(want.flag)) return false;
   if (!want.words.length) return true;
   row.text ??= row.textContent.toLowerCase();
-  return want.words.every((word) => row.text.includes(word) || verdicts.toLowerCase().split(" ").includes(word));
+  // A verdict's code is meant as that; everything else may stand anywhere in the row.
+  return want.words.every((word) => (word in VERDICTS ? verdicts.split(" ").includes(word) : row.text.includes(word.toLowerCase())));
 }
 
 function applyFilter() {
@@ -82,7 +83,11 @@ function filterQuery() {
 function setFilter(query) {
   const values = new URLSearchParams(query);
   for (const field of filters.elements) {
-    if (field.name) field.value = values.get(field.name) || "";
+    if (!field.name) continue;
+    const value = values.get(field.name) || "";
+    // A filter that nothing fits is still that filter.
+    if (field.options && ![...field.options].some((each) => each.value === value)) field.add(new Option(KINDS[value]?.words ?? value, value));
+    field.value = value;
   }
   applyFilter();
 }

@@ -1,0 +1,76 @@
+"""A real Chromium, and pages that say what went wrong in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from judge.report.html import render_run
+from tests.browser.made_run import few_tasks, make_run, make_suite
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium; Playwright cannot bring one of its own."""
+    path = os.environ.get("JUDGE_CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium here: apt-get install chromium, or set JUDGE_CHROMIUM to one")
+    # Its own sandbox does not work for root, as whom tests run in CI.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield launched
+        launched.close()
+
+
+@dataclass
+class Watched:
+    """A page with what it complained of and what it asked for."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    """A page of 1280 by 900; at the end, nothing may have gone wrong in it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    watched = Watched(page)
+    page.on("console", lambda message: _note(watched, message.type, message.text))
+    page.on("pageerror", lambda error: watched.problems.append(str(error)))
+    page.on("dialog", lambda dialog: watched.problems.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: watched.requests.append(request.url))
+    page.set_default_timeout(20_000)
+    yield watched
+    context.close()
+    assert watched.problems == []
+
+
+def _note(watched: Watched, kind: str, text: str) -> None:
+    if kind in {"error", "warning"}:
+        watched.problems.append(f"{kind}: {text}")
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few tasks, one of each kind that a filter looks for."""
+    root = tmp_path_factory.mktemp("few")
+    tasks = few_tasks()
+    make_suite(root / "suite", tasks)
+    return make_run(root / "results" / "few", root / "suite", tasks, profile="strict")
+
+
+@pytest.fixture(scope="session")
+def report_file(run_folder: Path) -> Path:
+    """Its report."""
+    path = run_folder / "report.html"
+    path.write_text(render_run(run_folder), encoding="utf-8")
+    return path

@@ -1,0 +1,234 @@
+"""The HTML report in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from judge.report.data import report_data
+from judge.report.html.render import json_form
+from tests.browser.conftest import Watched
+from tests.browser.numbers import check_numbers, loose_numbers
+
+pytestmark = pytest.mark.browser
+
+HEADINGS = {"Subsets of the paper\u2019s Table 3"}
+
+
+def overflow(page: Page) -> int:
+    width: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return width
+
+
+def shown_ids(page: Page) -> list[str]:
+    return [
+        text.split()[0]
+        for text in page.locator("#tasklist tr:visible td:first-child").all_inner_texts()
+    ]
+
+
+def test_opens_from_disk_and_asks_for_nothing(watched: Watched, report_file: Path) -> None:
+    watched.page.goto(report_file.as_uri())
+    expect(watched.page.locator("h1").first).to_have_text("few")
+    watched.page.goto(f"{report_file.as_uri()}#/task/10-2")
+    expect(watched.page.locator(".grid")).to_be_visible()
+    assert {url.partition("#")[0] for url in watched.requests} == {report_file.as_uri()}
+
+
+def test_every_number_of_the_summary_is_the_jsons(
+    watched: Watched, report_file: Path, run_folder: Path
+) -> None:
+    watched.page.goto(report_file.as_uri())
+    document = json_form(report_data(run_folder))
+    assert check_numbers(watched.page, document) > 150
+    # What else holds digits are names: of the run's parts, of rules and of the paper's table.
+    labels = {group["label"] for each in document["breakdowns"] for group in each["groups"]}
+    rules = " ".join(each["rule"] for each in document["breakdowns"])
+    for text in loose_numbers(watched.page):
+        known = text in labels or text in rules or text in {"95th percentile", *HEADINGS}
+        assert known, text
+
+
+def test_every_number_of_list_and_task_pages_is_the_jsons(
+    watched: Watched, report_file: Path, run_folder: Path
+) -> None:
+    document = json_form(report_data(run_folder))
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/tasks")
+    assert check_numbers(page, document) == len(document["tasks"])
+    for task in document["tasks"]:
+        for case in task["cases"]:
+            page.goto(f"{report_file.as_uri()}#/task/{task['task_id']}?case={case['case']}")
+            expect(page.locator("#task h1")).to_have_text(f"Task {task['task_id']}")
+            expect(page.locator("#task [aria-selected=true]")).to_contain_text(
+                f"Case {case['case']}"
+            )
+            page.locator("#task details").evaluate_all(
+                "all => all.forEach((each) => each.open = true)"
+            )
+            assert check_numbers(page, document) >= 14
+
+
+@pytest.mark.parametrize(
+    ("preset", "ids"),
+    [
+        ("All", ["10-1", "10-2", "10-3", "10-4", "10-5", "10-6"]),
+        ("Failed", ["10-2", "10-3", "10-4", "10-5", "10-6"]),
+        ("WA with number as text", ["10-3"]),
+        ("NC", ["10-4"]),
+    ],
+)
+def test_filters(watched: Watched, report_file: Path, preset: str, ids: list[str]) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/tasks")
+    page.get_by_role("button", name=preset, exact=True).click()
+    assert shown_ids(page) == ids
+    # The address keeps the filter.
+    page.reload()
+    assert shown_ids(page) == ids
+
+
+def test_official_and_standard_disagree(
+    watched: Watched, report_file: Path, run_folder: Path
+) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/tasks")
+    page.get_by_role("button", name="Official and standard disagree").click()
+    disagreeing = [
+        each.task_id for each in report_data(run_folder).tasks if each.official_disagrees
+    ]
+    assert disagreeing
+    assert shown_ids(page) == disagreeing
+
+
+def test_words_and_verdicts_filter_as_they_are_typed(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(report_file.as_uri())
+    page.keyboard.press("/")
+    page.keyboard.type("RE")
+    assert shown_ids(page) == ["10-5"]
+    page.locator("[name=q]").fill("double 10-6")
+    assert shown_ids(page) == ["10-6"]
+    page.locator("[name=q]").fill("nowhere")
+    expect(page.locator("#nothing")).to_be_visible()
+
+
+def test_keys_go_through_the_failed_tasks(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-1")
+    heading = page.locator("#task h1")
+    expect(heading).to_have_text("Task 10-1")
+    for wanted in ("10-2", "10-3", "10-4"):
+        page.keyboard.press("j")
+        expect(heading).to_have_text(f"Task {wanted}")
+    page.keyboard.press("k")
+    expect(heading).to_have_text("Task 10-3")
+    page.keyboard.press("u")
+    expect(page.locator("#tasks")).to_be_visible()
+
+
+def test_grid_shows_three_workbooks_and_marks_what_differs(
+    watched: Watched, report_file: Path
+) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-2?case=2")
+    for name, value in (("gold", "4"), ("output", "5")):
+        cell = page.locator(f".pane[data-pane={name}] .differs")
+        expect(cell).to_have_count(1)
+        # A letter says the class to who cannot tell the colours apart.
+        expect(cell).to_have_text(f"W{value}")
+    expect(page.locator(".pane[data-pane=input] .differs")).to_have_count(0)
+    expect(page.locator(".cellinfo")).to_contain_text("B3")
+    expect(page.locator(".cellinfo")).to_contain_text("wrong value")
+
+
+def test_keys_go_through_the_differences(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-4")
+    where = page.locator(".cellinfo .where")
+    expect(where).to_contain_text("B2")
+    for key, address in (("n", "B3"), ("n", "B4"), ("n", "B2"), ("p", "B4")):
+        page.keyboard.press(key)
+        expect(where).to_contain_text(address)
+
+
+def test_formula_against_value(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-4")
+    expect(page.locator(".cellinfo")).to_contain_text("=A2*2")
+    expect(page.locator(".cellinfo")).to_contain_text("not calculated")
+    expect(page.locator(".pane[data-pane=gold] .cellinfo")).to_have_count(0)
+
+
+def test_code_conversation_and_facts(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-6")
+    expect(page.locator("pre.code .t-k").first).to_have_text("import")
+    assert page.locator("pre.code").inner_text().rstrip() == "import openpyxl\nprint('done')"
+    page.get_by_text("Conversation", exact=True).click()
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(".turn h4").nth(1)).to_have_text("assistant, round 1")
+
+
+def test_program_that_fell_over_shows_why(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-5")
+    expect(page.locator(".cause")).to_contain_text("ValueError: no")
+    expect(page.locator(".pane[data-pane=gold] .cell").first).to_be_visible()
+    page.get_by_text("stderr", exact=True).click()
+    expect(page.locator("pre.console")).to_contain_text("Traceback")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("route", ["", "#/tasks", "#/task/10-2", "#/task/10-6"])
+def test_nothing_overflows(watched: Watched, report_file: Path, width: int, route: str) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    watched.page.goto(f"{report_file.as_uri()}{route}")
+    watched.page.wait_for_timeout(100)
+    assert overflow(watched.page) <= 0
+
+
+def test_small_screens_show_one_workbook_at_a_time(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{report_file.as_uri()}#/task/10-2?case=2")
+    expect(page.locator(".pane:visible")).to_have_count(1)
+    page.get_by_role("button", name="Gold", exact=True).click()
+    expect(page.locator(".pane[data-pane=gold] .differs")).to_be_visible()
+    expect(page.locator(".pane[data-pane=output]")).to_be_hidden()
+
+
+def test_prints_and_follows_the_colour_scheme(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(report_file.as_uri())
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    page.emulate_media(media="print", color_scheme="light")
+    expect(page.locator("header.top")).to_be_hidden()
+    assert len(page.pdf()) > 10_000
+
+
+def test_the_policy_lets_no_other_script_in(watched: Watched, report_file: Path) -> None:
+    """What an attacker who got markup into the page would try is refused by the browser."""
+    page = watched.page
+    page.goto(report_file.as_uri())
+    refused = page.evaluate(
+        """() => new Promise((done) => {
+          document.addEventListener("securitypolicyviolation",
+            (event) => done(event.effectiveDirective));
+          const script = document.createElement("script");
+          script.append("window.taken = true");
+          try { document.body.append(script); } catch { done("trusted types"); }
+          setTimeout(() => done(window.taken ? "ran" : "did not run"), 500);
+        })"""
+    )
+    assert refused in {
+        "script-src-elem",
+        "script-src",
+        "require-trusted-types-for",
+        "trusted types",
+    }
+    watched.problems.clear()  # the browser complained of just that

@@ -1,0 +1,188 @@
+"""``judge view`` in a real browser, and over plain HTTP what a browser would not send."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from judge.report.data import report_data
+from judge.report.html.render import json_form
+from judge.report.load import load_run
+from judge.report.pairing import compare_loaded
+from judge.store import CASES_FILE, RunDirectory
+from tests.browser.conftest import Watched
+from tests.browser.made_run import few_tasks, make_run
+from tests.browser.numbers import check_numbers
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def results(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two runs, and files that are none."""
+    folder = tmp_path_factory.mktemp("view") / "results"
+    shutil.copytree(run_folder, folder / "strict run")
+    suite = run_folder.parent.parent / "suite"
+    make_run(folder / "standard", suite, few_tasks())
+    (folder / "notes").mkdir()
+    (folder / "notes" / "secret.json").write_text('{"secret": 1}', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(results: Path) -> Iterator[str]:
+    """The address of a server on that folder."""
+    command = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "view", str(results), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    yield line.split()[0].rstrip("/")
+    process.terminate()
+    process.wait(timeout=20)
+    process.stdout.close()
+
+
+def get(server: str, path: str, *, host: str | None = None, method: str = "GET") -> tuple[int, str]:
+    """A raw request: the path goes out as it is."""
+    place = urlsplit(server)
+    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
+    try:
+        connection.putrequest(method, path, skip_host=True)
+        connection.putheader("Host", host or place.netloc)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode("utf-8")
+    finally:
+        connection.close()
+
+
+def test_list_of_runs(watched: Watched, server: str, results: Path) -> None:
+    page = watched.page
+    page.goto(f"{server}/")
+    rows = page.locator("tr[data-run]")
+    expect(rows).to_have_count(2)
+    # The best one comes first.
+    scores = {each: report_data(results / each).overall for each in ("standard", "strict run")}
+    best = max(scores, key=lambda name: scores[name].soft_restriction.value or 0)
+    expect(rows.first).to_have_attribute("data-run", best)
+    shown = rows.first.locator("data").nth(1).get_attribute("value")
+    assert float(shown or "nan") == scores[best].soft_restriction.value
+    assert all(url.startswith(server) for url in watched.requests)
+
+
+def test_report_of_a_run(watched: Watched, server: str, results: Path) -> None:
+    page = watched.page
+    page.goto(f"{server}/")
+    page.get_by_role("link", name="strict run").click()
+    document = json_form(report_data(results / "strict run"))
+    expect(page.locator("h1").first).to_have_text("strict run")
+    assert check_numbers(page, document) > 150
+    page.goto(f"{server}/runs/strict%20run/#/task/10-2?case=2")
+    expect(page.locator(".pane[data-pane=output] .differs")).to_have_text("W5")
+    assert check_numbers(page, document) > 14
+    assert json.loads(get(server, "/runs/strict%20run/report.json")[1]) == document
+
+
+def test_runs_held_against_each_other(watched: Watched, server: str, results: Path) -> None:
+    page = watched.page
+    page.goto(f"{server}/")
+    compare = page.get_by_role("button", name="Compare the chosen runs")
+    expect(compare).to_be_disabled()
+    for box in page.locator("input[type=checkbox]").all():
+        box.check()
+    names = [box.get_attribute("value") for box in page.locator("input:checked").all()]
+    compare.click()
+    expect(page.locator("h2").first).to_have_text("Scores on the common tasks")
+    comparison = compare_loaded([load_run(results / str(name)) for name in names])
+    assert check_numbers(page, json.loads(json.dumps(comparison.to_json()))) > 20
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_progress_of_a_run_that_is_going(
+    watched: Watched, server: str, results: Path, run_folder: Path
+) -> None:
+    page = watched.page
+    records = list(RunDirectory(run_folder).read_records(CASES_FILE))
+    going = results / "going"
+    shutil.copytree(run_folder, going, ignore=shutil.ignore_patterns(CASES_FILE, "report.*"))
+    try:
+        with RunDirectory(going) as store:
+            store.lock()
+            store.append(CASES_FILE, records[0])
+            page.goto(f"{server}/")
+            row = page.locator("tr[data-run=going]")
+            expect(row).to_contain_text(re.compile(rf"\b1 of {len(records)}\s*going"))
+            expect(row.locator("progress")).to_be_visible()
+            store.append(CASES_FILE, records[1])
+            expect(row.locator("progress")).to_have_js_property("value", 2)
+            expect(row.locator(".progress data").first).to_have_text("2")
+        # The lock is free again: the list shows the run as it was left.
+        expect(row.locator("progress")).to_be_hidden()
+        expect(row).to_contain_text(f"2 of {len(records)}")
+    finally:
+        page.goto("about:blank")
+        shutil.rmtree(going)
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "127.0.0.1.attacker.example", "0.0.0.0", ""])
+def test_other_hosts_get_nothing(server: str, host: str) -> None:
+    """A foreign page that has its own name point at this machine reads nothing."""
+    status, text = get(server, "/", host=host or "localhost.attacker.example:80")
+    assert status == 400
+    assert "strict run" not in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/runs/../../etc/passwd",
+        "/runs/..%2f..%2fetc%2fpasswd/",
+        "/runs/%2e%2e/",
+        "/runs/./",
+        "/runs/notes/",
+        "/runs/notes/report.json",
+        "/runs/strict%20run/../notes/secret.json",
+        "/runs/strict%20run/pages/-1",
+        "/runs/strict%20run/pages/999",
+        "/runs/strict%20run/pages/1%2f..",
+        "/runs/strict%20run/run.json",
+        "//etc/passwd",
+        "/runs/\x00/",
+    ],
+)
+def test_nothing_else_on_the_disk_is_served(server: str, path: str) -> None:
+    status, text = get(server, path.replace("\x00", "%00"))
+    assert status == 404
+    assert "secret" not in text
+    assert "root:" not in text
+
+
+def test_nothing_can_be_changed(server: str) -> None:
+    assert get(server, "/", method="POST")[0] == 405
+    assert get(server, "/compare?run=standard")[0] == 400
+
+
+def test_headers(server: str) -> None:
+    place = urlsplit(server)
+    connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
+    connection.request("GET", "/")
+    headers = connection.getresponse().headers
+    connection.close()
+    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
