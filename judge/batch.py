@@ -24,6 +24,7 @@ from judge.grader import (
     case_result,
     comparison_key,
     judge_output,
+    known_fault,
     problem_of_input,
     run_case,
     run_key,
@@ -195,7 +196,9 @@ def grade_outputs(
         if found is not None:
             return {}, found
         if data is None:
-            facts, judgement = problem, None
+            fault = known_fault(item.task)
+            facts = problem if fault is None else RunFacts(Verdict.BT, fault, problem.record, None)
+            judgement = None
         else:
             facts = RunFacts(None, "", {"status": "finished", "output_sha256": key}, data)
             judgement = judge_output(
@@ -345,7 +348,9 @@ class _Worker:
         judgement: Judgement | None = None
         record = dict(facts.record)
         blamed = facts.verdict not in {None, Verdict.CE, Verdict.JE}
-        if blamed and (problem := problem_of_input(case)) is not None:
+        if (fault := known_fault(job.task)) is not None:
+            facts = RunFacts(Verdict.BT, fault, record, None)
+        elif blamed and (problem := problem_of_input(case)) is not None:
             # Nobody can work on an input that cannot be read: that is the suite's fault.
             facts = RunFacts(Verdict.BT, problem, record, None)
         if facts.verdict is None and facts.output is not None:

@@ -283,6 +283,8 @@ def judge_output(
     """
     started = time.perf_counter()
     before: Workbook | None = None
+    if (fault := known_fault(task)) is not None:
+        return Judgement(Verdict.BT, fault)
     try:
         gold = open_workbook(gold_data)
         plan = _prepare(task, gold, None)
@@ -370,6 +372,12 @@ def verdict_of_comparison(comparison: Comparison) -> tuple[Verdict, str]:
     kinds = {kind.value for kind, count in comparison.difference_counts.items() if count}
     verdict = Verdict.NC if kinds == {"not_calculated"} else Verdict.WA
     return verdict, first_difference(comparison)
+
+
+def known_fault(task: Task) -> str | None:
+    """Why a task is known to be a bad test, or None where nothing is held against it."""
+    reason = task.checker.options.get("left_out")
+    return f"the task is left out: {reason}" if isinstance(reason, str) else None
 
 
 def problem_of_input(case: TestCase) -> str | None:

@@ -15,6 +15,7 @@ from judge.compare.style_check import check_style_names
 from judge.dataset import load_suite
 from judge.dataset.submissions import submission_of_program
 from judge.errors import JudgeError, UsageError
+from judge.grader import known_fault
 from judge.progress import Progress, Silent
 from judge.store import RunDirectory
 from judge.verdict import CaseResult
@@ -73,10 +74,12 @@ def verify(
     if options.dataset is None:
         raise UsageError("which suite is to be verified?")
     check_style_names(options.style)
-    suite = load_suite(options.dataset)
     with contextlib.ExitStack() as stack:
-        settings = Opened(options, stack).settings(needs_sandbox=False)
-        tasks = suite.select(options.ids, options.limit).tasks
+        opened = Opened(options, stack)
+        suite = opened.adapt(load_suite(options.dataset))
+        settings = opened.settings(needs_sandbox=False)
+        chosen = suite.select(options.ids, options.limit).tasks
+        tasks = [task for task in chosen if known_fault(task) is None]
         return verify_suite(
             tasks, settings.recalculator, settings.rules, jobs=settings.jobs, on_case=on_case
         )
@@ -93,14 +96,14 @@ def run_program(task_id: str, program: Path, options: ScoreOptions) -> list[Case
     Returns:
         One result per test case, in case order.
     """
-    suite = load_suite(options.dataset or "sample")
-    task = suite.task(task_id)
-    submission = submission_of_program(program, task)
     with (
         tempfile.TemporaryDirectory(prefix="judge-run-") as folder,
         contextlib.ExitStack() as stack,
     ):
-        settings = Opened(options, stack).settings(needs_sandbox=True)
+        opened = Opened(options, stack)
+        task = opened.adapt(load_suite(options.dataset or "sample")).task(task_id)
+        submission = submission_of_program(program, task)
+        settings = opened.settings(needs_sandbox=True)
         with RunDirectory(Path(folder)) as store:
             outcome = grade(store, [(task, submission)], settings)
     if outcome.stopped is not None:

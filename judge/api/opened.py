@@ -22,6 +22,7 @@ from judge.batch import (
 )
 from judge.compare.profiles import get_profile
 from judge.dataset import Suite, load_suite
+from judge.dataset.corrections import Correction, corrected_suite, describe_corrections
 from judge.dataset.outputs import find_outputs
 from judge.dataset.submissions import load_submissions, submission_record
 from judge.errors import SandboxError, SubmissionError, UsageError
@@ -47,6 +48,7 @@ class Opened:
         self._options = options
         self._stack = stack
         self._suites: dict[str, Suite] = {}
+        self._applied: dict[Path, Sequence[Correction]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
 
     def score_source(self, source: Source, progress: Callable[[str], Progress]) -> ScoredRun:
@@ -215,8 +217,14 @@ class Opened:
                 "`judge dataset list`).",
             )
         if name not in self._suites:
-            self._suites[name] = load_suite(name)
+            self._suites[name] = self.adapt(load_suite(name))
         return self._suites[name]
+
+    def adapt(self, suite: Suite) -> Suite:
+        """The suite with the corrections and the options of the comparison that are asked for."""
+        corrected = corrected_suite(suite, self._options.corrections)
+        self._applied[suite.root] = corrected.applied
+        return corrected.suite.with_checker_options(self._options.checker)
 
     def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
         """Opens sandbox and engines, the first time that they are asked for.
@@ -286,9 +294,11 @@ class Opened:
                 "source": _suite_source(options.dataset, kept),
                 "digest": suite.digest,
                 "format": suite.format,
+                "corrections": describe_corrections(self._applied.get(suite.root, ())),
             },
             "profile": options.profile,
             "style": list(options.style),
+            "checker": dict(options.checker),
             "recalc": {
                 "mode": options.recalc,
                 "engine": options.engine,

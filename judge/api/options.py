@@ -28,6 +28,10 @@ class ScoreOptions:
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
         profile: comparison profile.
         style: style attributes to compare beside the values.
+        checker: options of the comparison that count more than those of the tasks, such as
+            ``{"ignore_case": True, "untouched": True}``.
+        corrections: a file of known faults of suites, or a folder of such files, to be applied;
+            None takes every suite as it is.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         limits: bounds of each run.
@@ -44,6 +48,8 @@ class ScoreOptions:
     sandbox: str = "auto"
     profile: str = "standard"
     style: tuple[str, ...] = ()
+    checker: Mapping[str, object] = field(default_factory=dict)
+    corrections: Path | None = None
     recalc: Literal["auto", "never", "always"] = "auto"
     engine: str = "auto"
     limits: Limits = field(default_factory=Limits)

@@ -17,12 +17,14 @@ from rich.text import Text
 
 from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.listing import print_table, table
+from judge.cli.options import corrections_options, read_corrections
 from judge.dataset import load_suite
+from judge.dataset.corrections import corrected_suite
 from judge.dataset.fetch import OnProgress, fetch_suite
 from judge.dataset.locate import SAMPLE, data_folder, fetched_folder
 from judge.dataset.sources import Source, load_sources
 from judge.dataset.stats import compute_stats
-from judge.dataset.validate import Severity, validate_suite
+from judge.dataset.validate import Severity, findings_of_corrections, validate_suite
 from judge.errors import SuiteError, UsageError
 from judge.task import Task
 
@@ -115,12 +117,18 @@ def stats(suite: str, as_json: bool) -> None:
 
 @dataset.command()
 @click.argument("suite")
+@corrections_options
 @_JSON
-def validate(suite: str, as_json: bool) -> None:
-    """Check SUITE: every fault with its file. Exits with 3 where there is an error."""
-    loaded = load_suite(suite)
+def validate(suite: str, as_json: bool, **options: Any) -> None:
+    """Check SUITE: every fault with its file. Exits with 3 where there is an error.
+
+    With --corrections, what is corrected is named, and the corrected suite is checked.
+    """
+    corrected = corrected_suite(load_suite(suite), read_corrections(options))
+    loaded = corrected.suite
     with _progress("validating") as on_progress:
         findings = validate_suite(loaded, on_progress=on_progress)
+    findings = [*findings_of_corrections(corrected), *findings]
     if as_json:
         _print_json([asdict(finding) for finding in findings])
     elif findings:

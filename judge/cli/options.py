@@ -125,6 +125,35 @@ def _known_engine(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
+def corrections_options(command: _Command) -> _Command:
+    """Adds the options that have known faults of published suites corrected."""
+    options = [
+        click.option(
+            "--corrections", is_flag=True, help="Correct the known faults of published suites."
+        ),
+        click.option(
+            "--corrections-from",
+            type=click.Path(exists=True, path_type=Path),
+            metavar="FILE",
+            help="Correct the faults that this file, or each file of this folder, names.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_corrections(options: dict[str, Any]) -> Path | None:
+    """Takes the options of :func:`corrections_options` out of a command's options."""
+    wanted = options.pop("corrections")
+    given: Path | None = options.pop("corrections_from")
+    if given is not None or not wanted:
+        return given
+    from judge.dataset.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
+
+    return known_faults_folder()
+
+
 def checker_options(command: _Command) -> _Command:
     """Adds the options of the comparison that a task can set as well; a command's count more."""
     options = [

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import comparison_options, limit_options, read_limits, sandbox_option
+from judge.cli.options import (
+    checker_options,
+    comparison_options,
+    corrections_options,
+    limit_options,
+    read_checker_options,
+    read_corrections,
+    read_limits,
+    sandbox_option,
+)
 
 if TYPE_CHECKING:
     from judge.verdict import CaseResult
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the sample suite.")
 @sandbox_option
 @comparison_options
+@checker_options
+@corrections_options
 @limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON on stdout.")
 @click.option("--show", type=click.IntRange(min=0), default=10, help="Differences to show [10].")
@@ -32,7 +43,9 @@ def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> 
     from judge import api  # noqa: PLC0415  `judge run --help` needs none of it
 
     limits = read_limits(options)
-    results = api.run_program(task, solution, api.ScoreOptions(limits=limits, **options))
+    checker, corrections = read_checker_options(options), read_corrections(options)
+    chosen = api.ScoreOptions(limits=limits, checker=checker, corrections=corrections, **options)
+    results = api.run_program(task, solution, chosen)
     if as_json:
         click.echo(json.dumps([_as_json(result) for result in results], ensure_ascii=False))
     else:

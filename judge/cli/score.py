@@ -10,8 +10,12 @@ from typing import Any
 import click
 
 from judge.cli.options import (
+    checker_options,
     comparison_options,
+    corrections_options,
     limit_options,
+    read_checker_options,
+    read_corrections,
     read_limits,
     sandbox_option,
     split_ids,
@@ -28,6 +32,8 @@ from judge.errors import JudgeError
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
 @comparison_options
+@checker_options
+@corrections_options
 @limit_options
 @click.option(
     "--reference",
@@ -59,7 +65,10 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     limits = read_limits(options)
     jobs = options.pop("jobs") or os.cpu_count() or 1
     ids = split_ids(options.pop("ids"))
-    chosen = api.ScoreOptions(limits=limits, jobs=jobs, ids=ids, **options)
+    checker, corrections = read_checker_options(options), read_corrections(options)
+    chosen = api.ScoreOptions(
+        limits=limits, jobs=jobs, ids=ids, checker=checker, corrections=corrections, **options
+    )
     failures: list[JudgeError] = []
     try:
         runs = api.score(

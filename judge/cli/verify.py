@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import comparison_options, sandbox_option, split_ids
+from judge.cli.options import (
+    checker_options,
+    comparison_options,
+    corrections_options,
+    read_checker_options,
+    read_corrections,
+    sandbox_option,
+    split_ids,
+)
 from judge.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
 @comparison_options
+@checker_options
+@corrections_options
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 def verify(suite: str, as_json: bool, **options: Any) -> None:
     """Check that SUITE can be judged.
@@ -37,7 +47,10 @@ def verify(suite: str, as_json: bool, **options: Any) -> None:
 
     jobs = options.pop("jobs") or os.cpu_count() or 1
     ids = split_ids(options.pop("ids"))
-    chosen = api.ScoreOptions(dataset=suite, jobs=jobs, ids=ids, **options)
+    checker, corrections = read_checker_options(options), read_corrections(options)
+    chosen = api.ScoreOptions(
+        dataset=suite, jobs=jobs, ids=ids, checker=checker, corrections=corrections, **options
+    )
     live = sys.stderr.isatty()
     with click.progressbar(
         length=0, label="verifying", file=sys.stderr, hidden=not live, show_pos=True

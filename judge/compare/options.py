@@ -23,6 +23,7 @@ class CheckOptions:
         ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
         style: style attributes to compare beside the values.
         untouched: whether cells outside the answer range must be as they were in the input.
+        left_out: why the task cannot be judged; it counts as a bad test then.
     """
 
     tolerance: float | None = None
@@ -34,6 +35,7 @@ class CheckOptions:
     ignore: tuple[str, ...] = ()
     style: tuple[str, ...] = ()
     untouched: bool = False
+    left_out: str | None = None
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:
@@ -77,6 +79,10 @@ def _checked(name: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise UsageError(f"option {name}: expected a number from 0 up, found {value!r}")
         return float(value)
+    if name == "left_out":
+        if isinstance(value, str) and value.strip():
+            return value
+        raise UsageError(f"option {name}: expected the reason, found {value!r}")
     if not isinstance(value, bool):
         raise UsageError(f"option {name}: expected true or false, found {value!r}")
     return value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from judge.errors import SuiteError, UsageError
-from judge.task import Task
+from judge.task import CheckerSpec, Task
 
 SPREADSHEETBENCH = "spreadsheetbench-v0.1"
 """Name of the format with ``{n}_{id}_input.xlsx`` and ``{n}_{id}_answer.xlsx``."""
@@ -92,6 +92,24 @@ class Suite:
         if limit is not None:
             tasks = tasks[:limit]
         return replace(self, tasks=tasks, _whole=self._whole or self)
+
+    def with_tasks(self, tasks: Sequence[Task]) -> Suite:
+        """The suite with its tasks read otherwise; the digest stays that of its files."""
+        return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
+
+    def with_checker_options(self, options: Mapping[str, object]) -> Suite:
+        """The suite with options of the comparison that count more than those of its tasks."""
+        if not options:
+            return self
+        return self.with_tasks(
+            [
+                replace(
+                    task,
+                    checker=CheckerSpec(task.checker.name, {**task.checker.options, **options}),
+                )
+                for task in self.tasks
+            ]
+        )
 
     @cached_property
     def digest(self) -> str:

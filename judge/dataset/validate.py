@@ -9,6 +9,7 @@ from pathlib import Path
 
 from judge.compare.checker import prepare
 from judge.compare.reader import Workbook, open_workbook
+from judge.dataset.corrections import CorrectedSuite
 from judge.dataset.suite import Suite
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.task import Task, TestCase
@@ -66,6 +67,25 @@ def validate_suite(
         findings.extend(check_task(task, root))
         on_progress(done, len(suite.tasks))
     return findings
+
+
+def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
+    """What was corrected in a suite, and which corrections do not fit it."""
+    return [
+        *(
+            Finding(Severity.NOTE, each.task, "dataset.json", f"corrected: {each}")
+            for each in corrected.applied
+        ),
+        *(
+            Finding(
+                Severity.WARNING,
+                each.task,
+                "dataset.json",
+                f"not corrected, since {each.field} is not what was found wrong: {each}",
+            )
+            for each in corrected.unfit
+        ),
+    ]
 
 
 def _of_note(note: str) -> Finding:

@@ -19,6 +19,9 @@ def _lines(run: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "chat model", _text(run.get("model"))
     yield "setting", _text(run.get("setting"))
     yield "profile", _joined(run.get("profile"), *_items(run.get("style")))
+    yield "options", _joined(*(f"{k} {v}" for k, v in _mapping(run.get("checker")).items()))
+    corrected = [each for each in _items(suite.get("corrections")) if isinstance(each, Mapping)]
+    yield "corrections", _joined(*(f"{each.get('task')} {each.get('field')}" for each in corrected))
     yield "recalculation", _joined(recalc.get("mode"), *_items(recalc.get("engines")))
     yield "sandbox", _joined(sandbox.get("backend"), sandbox.get("runtime"))
     yield "image", _text(sandbox.get("image"))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.dataset import Suite, load_suite
+from judge.dataset.corrections import as_recorded
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.overrides import Overrides, read_overrides
 from judge.records import record_key, result_of_record
@@ -221,7 +222,7 @@ def _suite(run: Mapping[str, Any], dataset: str | None) -> tuple[Suite | None, t
             raise
         return None, (_not_at_hand(error.message),)
     if same:
-        return suite, ()
+        return as_recorded(suite, run), ()
     message = f"{suite.root} no longer holds what this run was made with"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")

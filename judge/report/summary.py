@@ -26,6 +26,7 @@ _IDENTITY_FIELDS = (
     "setting",
     "profile",
     "style",
+    "checker",
     "recalc",
     "limits",
     "sandbox",
