@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium here: apt-get install chromium, or set JUDGE_CHROMIUM to one")
     # Its own sandbox does not work for root, as whom tests run in CI.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=arguments)
         yield launched

@@ -1,0 +1,94 @@
+"""What a report on a whole benchmark weighs, and how long it takes to make and to open.
+
+    python benchmarks/report.py RUN [--tasks 912] [--keep FILE]
+
+RUN is a results directory. Its submissions are taken again and again, as further samples, until
+there are as many as asked for: real instructions, programs and workbooks, as many as the whole
+benchmark has. Opening is measured in the machine's Chromium: from the call to the page's load
+event, five times, and from a click to the list of all tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from judge.report.build import build_report_data
+from judge.report.files import inspect_files
+from judge.report.html import render_report
+from judge.report.load import LoadedRun, load_run
+
+OPENINGS = 5
+
+
+def enlarged(run: LoadedRun, tasks: int) -> LoadedRun:
+    """The run with its submissions repeated as further samples."""
+    found = []
+    for number in range(tasks):
+        round_, place = divmod(number, len(run.submissions))
+        each = run.submissions[place]
+        sample = each.sample + 1000 * round_
+        results, automatic = (
+            {case: replace(result, sample=sample) for case, result in results.items()}
+            for results in (each.results, each.automatic)
+        )
+        found.append(replace(each, sample=sample, results=results, automatic=automatic))
+    return replace(run, submissions=tuple(found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--tasks", type=int, default=912)
+    parser.add_argument("--keep", type=Path, help="keep the report here")
+    arguments = parser.parse_args()
+    run = enlarged(load_run(arguments.run), arguments.tasks)
+    cases = sum(len(each.cases) for each in run.submissions)
+    started = time.perf_counter()
+    data = build_report_data(run, inspect_files(run))
+    data_s = time.perf_counter() - started
+    started = time.perf_counter()
+    html = render_report(data, run).encode("utf-8", "replace")
+    html_s = time.perf_counter() - started
+    print(f"{arguments.tasks} submissions, {cases} cases")
+    print(f"data {data_s:.1f} s, HTML {html_s:.1f} s, {len(html) / 1e6:.1f} MB")
+    with tempfile.TemporaryDirectory(prefix="judge-report-") as folder:
+        path = arguments.keep or Path(folder) / "report.html"
+        path.write_bytes(html)
+        measure_opening(path.resolve())
+
+
+def measure_opening(path: Path) -> None:
+    chromium = os.environ.get("JUDGE_CHROMIUM") or shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("no Chromium here: apt-get install chromium")
+    opened, listed = [], []
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        for _ in range(OPENINGS):
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            started = time.perf_counter()
+            page.goto(path.as_uri())
+            opened.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            page.click("nav a[data-view=tasks]")
+            page.wait_for_selector("#tasklist tr:visible")
+            page.evaluate("document.body.offsetHeight")
+            listed.append(time.perf_counter() - started)
+            page.close()
+        browser.close()
+    for name, times in (("open", opened), ("list of tasks", listed)):
+        print(f"{name}: median {statistics.median(times):.2f} s, most {max(times):.2f} s")
+
+
+if __name__ == "__main__":
+    main()
