@@ -130,17 +130,17 @@ class Casebook:
             )
         self.root = root.absolute()
         self._records = self.root / FOLDER / "records.jsonl"
-        with self._locked():
-            self._recover()
-        self.suite: Suite = load_suite(self.root)
+        self.suite: Suite = self.reload()
 
     def _locked(self) -> Any:
         return locked(self.root / FOLDER / ".lock")
 
     def reload(self) -> Suite:
         """The suite as it is on the disk now."""
-        with self._locked():
-            self._recover()
+        # A suite that nobody annotates may lie where nobody can write.
+        if self._records.exists():
+            with self._locked():
+                self._recover()
         self.suite = load_suite(self.root)
         return self.suite
 

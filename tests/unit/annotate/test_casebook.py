@@ -177,6 +177,14 @@ def test_a_torn_line_is_not_a_record(tmp_path: Path) -> None:
         read_records(path)
 
 
+def test_looking_at_a_suite_writes_nothing(suite: Path) -> None:
+    before = sorted(suite.rglob("*"))
+    book = Casebook(suite)
+    assert book.records() == book.drafts() == []
+    assert book.case("7", 1).number == 1
+    assert sorted(suite.rglob("*")) == before
+
+
 def test_an_archive_cannot_be_annotated(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         Casebook(tmp_path / "suite.tar.gz")
