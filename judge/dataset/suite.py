@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from judge.compare.options import CheckOptions
 from judge.errors import SuiteError, UsageError
 from judge.task import CheckerSpec, Task
 
@@ -98,9 +99,14 @@ class Suite:
         return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
 
     def with_checker_options(self, options: Mapping[str, object]) -> Suite:
-        """The suite with options of the comparison that count more than those of its tasks."""
+        """The suite with options of the comparison that count more than those of its tasks.
+
+        Raises:
+            UsageError: there is no such option, or its value does not fit.
+        """
         if not options:
             return self
+        CheckOptions.of(options)
         return self.with_tasks(
             [
                 replace(

@@ -1,0 +1,75 @@
+"""The corrections that ship, on the suites that they were made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.pairs import SUITE, VERIFIED
+from judge.compare.api import compare_workbooks
+from judge.dataset import load_suite
+from judge.dataset.corrections import CorrectedSuite, corrected_suite, known_faults_folder
+from judge.task import Task
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module")
+def corrected(judge_data: Path) -> CorrectedSuite:
+    return corrected_suite(load_suite(judge_data / SUITE), known_faults_folder())
+
+
+def accepted(task: Task, *, untouched: bool, profile: str = "standard") -> list[bool]:
+    """Whether each gold, or each input, of a task is accepted."""
+    return [
+        compare_workbooks(
+            case.gold_path,
+            case.input_path if untouched else case.gold_path,
+            task.answer_position,
+            answer_sheet=task.answer_sheet,
+            options=task.checker.options,
+            profile=profile,
+        ).equal
+        for case in task.cases
+    ]
+
+
+def test_every_correction_fits(corrected: CorrectedSuite, judge_data: Path) -> None:
+    verified = corrected_suite(load_suite(judge_data / VERIFIED), known_faults_folder())
+    assert not corrected.unfit
+    assert not verified.unfit
+    assert len(corrected.applied) > 20
+    assert len(verified.applied) == 2
+
+
+def test_a_corrected_task_accepts_its_golds_and_no_untouched_input(
+    corrected: CorrectedSuite,
+) -> None:
+    for correction in corrected.applied:
+        task = corrected.suite.task(correction.task)
+        if correction.field == "exclude":
+            continue
+        assert all(accepted(task, untouched=False)), correction
+        assert not any(accepted(task, untouched=True)), correction
+
+
+def test_corrected_positions_are_read_by_the_published_script_too(
+    corrected: CorrectedSuite,
+) -> None:
+    for correction in corrected.applied:
+        if correction.field == "answer_position":
+            task = corrected.suite.task(correction.task)
+            assert all(accepted(task, untouched=False, profile="official")), correction
+            assert not any(accepted(task, untouched=True, profile="official")), correction
+
+
+def test_what_is_left_out_tells_nothing_apart(corrected: CorrectedSuite, judge_data: Path) -> None:
+    published = load_suite(judge_data / SUITE)
+    told_apart = [
+        correction.task
+        for correction in corrected.applied
+        if correction.field == "exclude"
+        and not any(accepted(published.task(correction.task), untouched=True))
+    ]
+    assert told_apart == ["55457"]  # there is no question
