@@ -1,0 +1,61 @@
+"""Our shares of the subsets of the paper's Table 3, beside the paper's.
+
+    python -m benchmarks.subsets SUITE
+
+The paper's shares are of the whole benchmark of 912 tasks; those of a part of it scatter around
+them, which the intervals show. How many tasks have cases that fall into different parts is counted
+as well: the first case decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from judge.dataset import load_suite
+from judge.report.breakdowns import COLUMNS, LAYOUT, ROWS, TABLES, Division, TaskFacts
+from judge.report.shapes import ShapeCache, WorkbookShape
+from judge.statistics import wilson
+from judge.task import Task
+
+PAIRS = (ROWS, COLUMNS, TABLES, LAYOUT)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", help="folder, archive or name of a suite")
+    suite = load_suite(parser.parse_args().suite)
+    cache = ShapeCache()
+    started = time.perf_counter()
+    shapes = [_shapes(task, cache) for task in suite.tasks]
+    seconds = time.perf_counter() - started
+    workbooks = sum(len(each) for each in shapes)
+    print(f"{suite.name}: {len(shapes)} tasks, {workbooks} input workbooks in {seconds:.1f} s")
+    print(f"{'':24}{'ours %':>8}  {'95 % interval':16}{'paper %':>8}{'cases differ':>14}")
+    for division in PAIRS:
+        print(_line(division, suite.tasks, shapes))
+
+
+def _shapes(task: Task, cache: ShapeCache) -> list[WorkbookShape | None]:
+    return [cache.of(case.input_path.read_bytes()) for case in task.cases]
+
+
+def _line(
+    division: Division, tasks: Sequence[Task], shapes: Sequence[Sequence[WorkbookShape | None]]
+) -> str:
+    places = [
+        [division.place(TaskFacts(task.instruction_type.value, shape)) for shape in of_task]
+        for task, of_task in zip(tasks, shapes, strict=True)
+    ]
+    first, paper = division.parts[0], division.parts[0].paper_share or 0.0
+    known = [each[0] for each in places if each[0] is not None]
+    share = wilson(known.count(first.key), len(known))
+    differ = sum(len(set(each)) > 1 for each in places)
+    interval = f"{100 * (share.low or 0):.2f} to {100 * (share.high or 0):.2f}"
+    ours = f"{100 * (share.value or 0):8.2f}"
+    return f"{first.label:24}{ours}  {interval:16}{100 * paper:8.2f}{differ:14}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The lines of docs/reports.md that load results do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+import judge
+from judge.api.rejudging import rejudge
+from tests.conftest import REPOSITORY
+from tests.unit.report.runs import Solution, TaskSpec, book, make_run, make_suite
+
+DOCUMENT = (REPOSITORY / "docs" / "reports.md").read_text(encoding="utf-8")
+AS_TEXT = book((("Name", "Amount"), ("Ann", "1"), ("Bob", 2), ("Cyd", 3)))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that was judged twice, where the documents have theirs."""
+    suite = make_suite(tmp_path / "suite", [TaskSpec("59196", cases=2), TaskSpec("22", cases=1)])
+    solutions = [Solution("59196", ("AC", "AC"), output=AS_TEXT), Solution("22", ("RE",))]
+    monkeypatch.chdir(tmp_path)
+    path = make_run(tmp_path / "results" / "mine", suite, solutions)
+    rejudge(path, profile="strict", apply=True)
+    return path
+
+
+def line_for(name: str) -> str:
+    (line,) = re.findall(rf"^cases = {name}\..*$", DOCUMENT, flags=re.MULTILINE)
+    return str(line)
+
+
+def loaded(name: str, library: Any) -> Any:
+    names: dict[str, Any] = {name: library}
+    exec(line_for(name), names)
+    return names["cases"]
+
+
+@pytest.mark.usefixtures("run")
+def test_pandas() -> None:
+    cases = loaded("pd", pd)
+    assert cases.set_index(["task", "case"])["verdict"].to_dict() == {
+        ("59196", 1): "WA",
+        ("59196", 2): "WA",
+        ("22", 1): "RE",
+    }
+
+
+@pytest.mark.usefixtures("run")
+def test_polars() -> None:
+    cases = loaded("pl", pl)
+    assert sorted(cases.select("task", "case", "verdict").rows()) == [
+        ("22", 1, "RE"),
+        ("59196", 1, "WA"),
+        ("59196", 2, "WA"),
+    ]
+
+
+@pytest.mark.usefixtures("run")
+def test_duckdb() -> None:
+    cases = loaded("duckdb", duckdb)
+    assert cases.columns == ["task", "sample", "case", "verdict", "cpu_s"]
+    assert sorted(row[3] for row in cases.fetchall()) == ["AC", "AC", "RE", "RE", "WA", "WA"]
+
+
+@pytest.mark.usefixtures("run")
+def test_the_lines_from_python() -> None:
+    (block,) = re.findall(r"```python\n(import judge\n.*?)```", DOCUMENT, flags=re.DOTALL)
+    steps = [line for line in block.splitlines() if line and "results/before" not in line]
+    names: dict[str, Any] = {}
+    for step in steps:
+        exec(step, names)
+    assert isinstance(names["report"], judge.Report)
+    assert len(steps) == 8
