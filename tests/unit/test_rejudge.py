@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.api import ScoreOptions, score
 from judge.api.rejudging import change_verdict, rejudge
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.report.data import report_data
@@ -148,3 +150,33 @@ def test_changes_that_cannot_be(run: Path) -> None:
         change_verdict(run, "5", 1, "AC", by="Ann", why="so")
     with pytest.raises(UsageError, match="glitter"):
         rejudge(run, style=["glitter"])
+
+
+def test_finished_outputs_are_judged_again_from_their_folder(tmp_path: Path) -> None:
+    """Scored for real, changed by hand, scored again by other rules, and rejudged."""
+    suite = make_suite(tmp_path / "suite", SUITE)
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    for name in ("1_1", "2_1", "1_2"):
+        (outputs / f"{name}_output.xlsx").write_bytes(AS_TEXT)
+    run = tmp_path / "run"
+    options = ScoreOptions(dataset=str(suite.root), out=run, recalc="never", jobs=1)
+    (scored,) = score(outputs, options)
+    assert scored.report["tasks"][0]["test_case_results"] == ["AC", "AC"]  # type: ignore[index]
+    change_verdict(run, "1", 2, "WA", by="Ann", why="wrong currency")
+    (again,) = score(run, replace(options, out=None, profile="strict"))
+    assert again.report["tasks"][0]["test_case_results"] == ["WA", "WA"]  # type: ignore[index]
+    assert "by Ann" in again.report["tasks"][0]["causes"]["2"]  # type: ignore[index]
+    (third,) = score(run, replace(options, out=None))
+    assert third.report["tasks"][0]["test_case_results"] == ["AC", "WA"]  # type: ignore[index]
+    found = rejudge(run, profile="strict")
+    assert [(each.after.task_id, each.after.case) for each in found.changed] == [
+        ("1", 1),
+        ("1", 2),
+        ("2", 1),
+    ]
+    (outputs / "1_1_output.xlsx").write_bytes(book(TABLE))
+    kept = [
+        each.after.task_id for each in rejudge(run, profile="strict").cases if each.kept_because
+    ]
+    assert kept == ["1"]  # another file now: the verdict on the old one stays
