@@ -10,7 +10,7 @@ from judge.annotate.annotator import Annotator, record_facts
 from judge.annotate.casebook import CaseData, SavedCase
 from judge.annotate.edits import Edit, Formula, SetCell
 from judge.annotate.gold import LEAST_AGREEING, Proposal
-from judge.annotate.mutants import Idea
+from judge.annotate.idea import Idea
 from judge.annotate.rules import changed_cells, check_cases
 from judge.annotate.strength import Trial, killed, try_case
 from judge.annotate.suggest import problem_of

@@ -8,82 +8,29 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-from judge.annotate.edits import Edit, Formula, MergeCells, RenameSheet, SetCell, SetDateSystem
+from judge.annotate.edits import Edit, SetCell
+from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
+from judge.annotate.row_mutants import changed_workbooks, grown_tables, kept_rows, shuffled_rows
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
-from judge.compare.address import Window
-from judge.compare.cell import Cell, CellRange, CellValue
-from judge.compare.formula_shift import shift_formula
+from judge.compare.cell import Cell, CellValue
 from judge.compare.value import text_as_number
 
-MOST_ROWS = 2_000
-"""Rows that a table may grow to."""
 
-GROWTH = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What mutators work on.
-
-    Attributes:
-        tables: the tables of the input, the longest first.
-        sheets: names of its sheets.
-        date_1904: its date system.
-        has_dates: whether it holds dates as constants.
-        answer: the rectangles of the answer.
-        named: sheets that the question or the answer position names.
-    """
-
-    tables: tuple[Table, ...]
-    sheets: tuple[str, ...]
-    date_1904: bool
-    has_dates: bool
-    answer: tuple[CellRange, ...]
-    named: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Idea:
-    """A corner case as edits of an input.
-
-    Attributes:
-        mutator: name of the mutator.
-        title: one line for people.
-        edits: what to change.
-    """
-
-    mutator: str
-    title: str
-    edits: tuple[Edit, ...]
-
-
-Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
-
-
-def ideas(subject: Subject, seed: str, only: Sequence[str] = ()) -> Iterator[Idea]:
+def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     """Corner cases for an input.
 
     Args:
         subject: what the input holds.
         seed: the same seed gives the same ideas.
-        only: names of the mutators to ask; all where none is named.
     """
     for name, mutate in MUTATORS.items():
-        if only and name not in only:
-            continue
         for index, table in enumerate(subject.tables[:MOST_TABLES]):
             found = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
             if found is not None and found[1]:
                 yield Idea(name, f"{found[0]} ({table.sheet!r})", tuple(found[1]))
-    for name, idea in (("rows", _growth), ("workbook", _whole)):
-        for each in idea(subject, random.Random(f"{seed}/{name}")):  # noqa: S311 - no secret
-            if not only or each.mutator in only:
-                yield each
-
-
-MOST_TABLES = 2
+    for name, idea in (("rows", grown_tables), ("workbook", changed_workbooks)):
+        yield from idea(subject, random.Random(f"{seed}/{name}"))  # noqa: S311 - no secret
 
 
 # -- values -------------------------------------------------------------------------------------
@@ -205,9 +152,7 @@ def _text_as_numbers(table: Table, rng: random.Random) -> tuple[str, list[Edit]]
     return "texts that look like numbers stored as numbers", list(found[:3])
 
 
-def _texts(
-    change: Callable[[str], str], title: str, count: int = 2
-) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
+def _texts(change: Callable[[str], str], title: str, count: int = 2) -> Mutator:
     def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
         chosen = _pick(table, table.inputs(Kind.TEXT), rng, count)
         edits: list[Edit] = [
@@ -244,9 +189,7 @@ def _dates(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
     return "dates at the ends of months and years, leap days", edits
 
 
-def _numbers(
-    change: Callable[[float], float], title: str, count: int = 2
-) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
+def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mutator:
     def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
         edits: list[Edit] = []
         for column in table.inputs(Kind.NUMBER):
@@ -274,143 +217,6 @@ def _edge_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | Non
     return "other values in the first and the last row", edits
 
 
-# -- rows ---------------------------------------------------------------------------------------
-
-
-def _is_plain(table: Table) -> bool:
-    """Whether rows can be moved about as values."""
-    return (
-        len(table.rows) > 2
-        and all(
-            cell.formula is None
-            for column in table.columns
-            if not column.is_answer
-            for cell in column.cells.values()
-        )
-        and not any(row in table.rows for row, _ in table.covered)
-    )
-
-
-def _shuffled(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-    if not _is_plain(table) or len(table.rows) > MOST_ROWS:
-        return None
-    order = list(table.rows)
-    rng.shuffle(order)
-    edits: list[Edit] = []
-    for row, source in zip(table.rows, order, strict=True):
-        edits += _moved_row(table, source, row)
-    return "rows in another order", edits
-
-
-def _moved_row(table: Table, source: int, target: int) -> list[Edit]:
-    edits: list[Edit] = []
-    for column in table.columns:
-        if column.is_answer:
-            continue
-        new, old = column.cells.get(source), column.cells.get(target)
-        if (new.value if new else None) != (old.value if old else None):
-            style = new.style if new is not None else None
-            edits.append(
-                SetCell(table.ref(target, column.number), new.value if new else None, style)
-            )
-    return edits
-
-
-def _kept_rows(
-    count: int, title: str
-) -> Callable[[Table, random.Random], tuple[str, list[Edit]] | None]:
-    def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
-        del rng
-        if not _is_plain(table) or len(table.rows) > MOST_ROWS:
-            return None
-        edits: list[Edit] = [
-            _put(table, row, column, None)
-            for column in table.columns
-            if not column.is_answer
-            for row in table.rows[count:]
-            if row in column.cells
-        ]
-        return title, edits
-
-    return mutate
-
-
-def _growth(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """More rows: one, and ten times as many, where the answer position has room for them."""
-    for table in subject.tables[:MOST_TABLES]:
-        if not table.free_below or table.head_row is None:
-            continue
-        rows = len(table.rows)
-        room = _room(subject, table)
-        for name, more in (("one-more-row", 1), ("ten-times-the-rows", rows * (GROWTH - 1))):
-            if more <= room and rows + more <= MOST_ROWS:
-                edits: list[Edit] = []
-                for offset in range(more):
-                    source = rng.choice(table.rows)
-                    edits += _grown_row(table, source, table.last_row + 1 + offset, rng)
-                if edits:
-                    yield Idea(name, f"{more} more rows ({table.sheet!r})", tuple(edits))
-
-
-def _room(subject: Subject, table: Table) -> int:
-    """How many rows the table may grow by, so that the answer position still covers the answer."""
-    ends = [
-        each.max_row
-        for each in subject.answer
-        if each.sheet == table.sheet
-        and each.min_row <= table.last_row
-        and each.max_row > table.first_row
-    ]
-    return max(0, min(ends) - table.last_row) if ends else MOST_ROWS
-
-
-def _grown_row(table: Table, source: int, target: int, rng: random.Random) -> list[Edit]:
-    edits: list[Edit] = []
-    for column in table.columns:
-        cell = column.cells.get(source)
-        if column.is_answer or cell is None:
-            continue
-        ref = table.ref(target, column.number)
-        if cell.formula is not None:
-            moved = shift_formula(cell.formula[1:], target - source, 0)
-            edits.append(SetCell(ref, Formula(moved), cell.style))
-        else:
-            value = cell.value
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                value += rng.randrange(3)
-            edits.append(SetCell(ref, value, cell.style))
-    return edits
-
-
-# -- the workbook as a whole ----------------------------------------------------------------------
-
-
-def _whole(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    if subject.has_dates:
-        system = SetDateSystem(not subject.date_1904)
-        yield Idea("date-system", "days counted from another year", (system,))
-    for sheet in subject.sheets:
-        if sheet.casefold() not in subject.named and len(subject.sheets) > 1:
-            new = f"{sheet[:25]} new"
-            yield Idea("renamed-sheet", f"{sheet!r} renamed", (RenameSheet(sheet, new),))
-            break
-    for table in subject.tables[:MOST_TABLES]:
-        pairs = [
-            (column, row)
-            for column in table.inputs(Kind.TEXT)
-            for row in column.rows_with_values()
-            if row + 1 in column.cells
-            and column.cells[row].value == column.cells[row + 1].value
-            and not {(row, column.number), (row + 1, column.number)} & table.covered
-        ]
-        if pairs:
-            column, row = rng.choice(pairs)
-            window = Window(row, column.number, row + 1, column.number)
-            edit = MergeCells(table.sheet, window)
-            yield Idea("merged-cells", f"{window} merged ({table.sheet!r})", (edit,))
-            break
-
-
 def _accented(text: str) -> str:
     for plain, accented in (("a", "á"), ("e", "é"), ("o", "ö"), ("u", "ü"), ("n", "ñ")):
         if plain in text:
@@ -436,9 +242,9 @@ MUTATORS: dict[str, Mutator] = {
     "huge": _numbers(lambda number: number * 10**9 + 1, "huge numbers", 1),
     "fractions": _numbers(lambda number: number + 0.125, "numbers with decimals"),
     "edge-rows": _edge_rows,
-    "shuffled-rows": _shuffled,
-    "one-row": _kept_rows(1, "a single row of data"),
-    "no-row": _kept_rows(0, "no row of data"),
+    "shuffled-rows": shuffled_rows,
+    "one-row": kept_rows(1, "a single row of data"),
+    "no-row": kept_rows(0, "no row of data"),
 }
 """Mutators of one table, by name; more rows, sheets and date systems are asked for apart."""
 

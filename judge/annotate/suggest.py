@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
 from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal, formulas_problem
-from judge.annotate.mutants import CONTESTED, Idea, Subject, ideas
+from judge.annotate.idea import Idea, Subject
+from judge.annotate.mutants import CONTESTED, ideas
 from judge.annotate.rules import answers_apart
 from judge.annotate.tables import Kind, find_tables
 from judge.compare.cell import CellRange, CellRef, ErrorValue
@@ -68,8 +69,8 @@ def suggest(
     """
     subject = subject_of(task, base)
     sources = len(references) + (not formulas_problem(task, base, ()))
-    for number, idea in enumerate(ideas(subject, f"{task.id}/{seed}", only), start=1):
-        if numbers and number not in numbers:
+    for number, idea in enumerate(ideas(subject, f"{task.id}/{seed}"), start=1):
+        if (numbers and number not in numbers) or (only and idea.mutator not in only):
             continue
         named = _named_values(task, base, idea)
         if named:

@@ -180,7 +180,8 @@ def test_a_torn_line_is_not_a_record(tmp_path: Path) -> None:
 def test_looking_at_a_suite_writes_nothing(suite: Path) -> None:
     before = sorted(suite.rglob("*"))
     book = Casebook(suite)
-    assert book.records() == book.drafts() == []
+    assert book.records() == []
+    assert book.drafts() == []
     assert book.case("7", 1).number == 1
     assert sorted(suite.rglob("*")) == before
 

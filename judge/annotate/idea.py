@@ -1,0 +1,54 @@
+"""What mutators work on, and what they give."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from judge.annotate.edits import Edit
+from judge.annotate.tables import Table
+from judge.compare.cell import CellRange
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What mutators work on.
+
+    Attributes:
+        tables: the tables of the input, the longest first.
+        sheets: names of its sheets.
+        date_1904: its date system.
+        has_dates: whether it holds dates as constants.
+        answer: the rectangles of the answer.
+        named: sheets that the question or the answer position names.
+    """
+
+    tables: tuple[Table, ...]
+    sheets: tuple[str, ...]
+    date_1904: bool
+    has_dates: bool
+    answer: tuple[CellRange, ...]
+    named: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A corner case as edits of an input.
+
+    Attributes:
+        mutator: name of the mutator.
+        title: one line for people.
+        edits: what to change.
+    """
+
+    mutator: str
+    title: str
+    edits: tuple[Edit, ...]
+
+
+Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
+"""Gives a title and edits of one table, or None where there is nothing to work on."""
+
+MOST_TABLES = 2
+"""Tables of a workbook that are changed: the longest."""
