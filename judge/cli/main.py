@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -72,8 +74,10 @@ def judge() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
+    stdout = sys.stdout
     try:
         code = judge.main(arguments, prog_name="judge", standalone_mode=False)
+        sys.stdout.flush()
     except JudgeError as error:
         _print_error(error)
         sys.exit(error.exit_code)
@@ -85,14 +89,25 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output (`head`, a pager) has gone; that is its right.
-        sys.stderr.close()
-        sys.exit(0)
+        _leave_quietly()
+    except SystemExit as ending:
+        # Both libraries that print end the program themselves then; click changes stdout before.
+        if isinstance(ending.__context__, BrokenPipeError) or sys.stdout is not stdout:
+            _leave_quietly()
+        raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _print_error(JudgeError(f"{where}{error.strerror or error}"))
         sys.exit(JudgeError.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave_quietly() -> NoReturn:
+    """Ends where the reader of our output (`head`, a pager) has gone, which is its right."""
+    # What is left in the buffer is written at exit, and must have somewhere to go.
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    sys.exit(0)
 
 
 def _print_error(error: JudgeError) -> None:
