@@ -18,7 +18,6 @@ from pathlib import Path
 from judge.errors import SandboxError
 from judge.limits import GIB
 
-_MIRROR = "http://deb.debian.org/debian"
 _HOOKS = "/usr/share/mmdebstrap/hooks/merged-usr"
 _FOLDERS = "proc sys dev run home opt mnt tmp data etc"
 _WANTED_MEMORY_BYTES = 3 * GIB
@@ -51,8 +50,9 @@ OFFICE_PACKAGES = (
 OFFICE_BACKPORTS = "trixie-backports"
 
 
-def _mirror() -> str:
-    return os.environ.get("JUDGE_DEBIAN_MIRROR", _MIRROR)
+def _mirror() -> str | None:
+    """The mirror that was asked for; None leaves the choice to mmdebstrap, which knows Debian's."""
+    return os.environ.get("JUDGE_DEBIAN_MIRROR")
 
 
 def _scratch() -> str | None:
@@ -113,7 +113,8 @@ def _tarball(
             said = "\n".join(done.stderr.strip().splitlines()[-6:])
             raise SandboxError(
                 f"mmdebstrap failed:\n{said}",
-                hint=f"check that {_mirror()} answers, or set JUDGE_DEBIAN_MIRROR",
+                hint=f"check that {_mirror() or 'Debian'} answers, or name a mirror in "
+                "JUDGE_DEBIAN_MIRROR",
             )
         yield target
 
@@ -134,7 +135,11 @@ def _command(
     command += [f"--include={','.join(packages)}"]
     if backports is not None:
         command.append(f'--aptopt=APT::Default-Release "{backports}"')
-    command += [suite, str(target), f"deb {_mirror()} {suite} main"]
-    if backports is not None:
-        command.append(f"deb {_mirror()} {backports} main")
-    return command
+    mirror = _mirror()
+    if mirror is not None:
+        suites = [suite] if backports is None else [suite, backports]
+        return [*command, suite, str(target), *(f"deb {mirror} {each} main" for each in suites)]
+    if backports is not None:  # of the same mirror as the suite that they are for
+        more = rf"s/^\(deb .*\) {suite} main$/&\n\1 {backports} main/"
+        command.append(f"--setup-hook=sed -i '{more}' \"$1\"/etc/apt/sources.list")
+    return [*command, suite, str(target)]
