@@ -14,11 +14,12 @@ from collections.abc import Callable
 Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
-    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|_xlfn\.SINGLE"
-    rb"|__xludf\.DUMMYFUNCTION)\s*\(",
+    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|MROUND|DOLLAR|ATAN2"
+    rb"|NUMBERVALUE|AGGREGATE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
-"""Parts without any of these stay as they are."""
+"""Formulas without any of these stay as they are."""
 
 _CALL = re.compile(
     r"""
@@ -40,15 +41,25 @@ def spelt_date(arguments: list[str]) -> str | None:
     return f"DATEVALUE({_SPELT_DATE.format(arguments[0])})"
 
 
-def joined_date(name: str) -> Rewriting:
-    """A text joined together where a date is wanted."""
+def moved_date(name: str) -> Rewriting:
+    """A text joined together where a date is wanted; a date before the first is #NUM! to Excel."""
 
     def rewrite(arguments: list[str]) -> str | None:
-        if len(arguments) != 2 or not joins_text(arguments[0]):
+        if len(arguments) != 2:
             return None
-        return f"{name}(DATEVALUE({_SPELT_DATE.format(arguments[0])}),{arguments[1]})"
+        start, months = arguments
+        if joins_text(start):
+            start = f"DATEVALUE({_SPELT_DATE.format(start)})"
+        call = f"{name}({start},{months})"
+        if _FORWARD.fullmatch(months):
+            return call
+        return f"IF({call}<0,{_NUM},{call})"
 
     return rewrite
+
+
+_FORWARD = re.compile(r"\s*\d+\s*")
+_NUM = "SQRT(-1)"
 
 
 def part_of_date(name: str) -> Rewriting:
@@ -71,14 +82,15 @@ _LATE_DATE = re.compile(r"\s*(?:TODAY|NOW|DATE|DATEVALUE)\s*\(", re.IGNORECASE)
 
 
 def early_year(arguments: list[str]) -> str | None:
-    """To Excel a year below 1900 is one after 1900."""
+    """To Excel a year below 1900 is one after 1900, one below 0 is an error, and 1900 has day 1."""
     if len(arguments) != 3 or _LATE_YEAR.fullmatch(arguments[0]):
         return None
     year = f"({arguments[0]})"
-    return f"DATE({year}+1900*({year}<1900),{arguments[1]},{arguments[2]})"
+    call = f"DATE(IF({year}<0,{_NUM},{year}+1900*({year}<1900)),{arguments[1]},{arguments[2]})"
+    return f"({call}-({call}<61))"
 
 
-_LATE_YEAR = re.compile(r"\s*(?:(?:19|20)\d\d|YEAR\s*\(.*\))\s*", re.IGNORECASE)
+_LATE_YEAR = re.compile(r"\s*(?:19(?!00)\d\d|20\d\d|YEAR\s*\(.*\))\s*", re.IGNORECASE)
 
 
 def ranked(name: str) -> Rewriting:
@@ -94,6 +106,81 @@ def ranked(name: str) -> Rewriting:
     return rewrite
 
 
+def nearest(arguments: list[str]) -> str | None:
+    """The last that is no error, as in ``MATCH(2,1/(A1:A9="x"))``: LibreOffice's LOOKUP finds it.
+
+    Its MATCH stops at the first error that it meets.
+    """
+    if len(arguments) not in (2, 3) or not _MAY_HOLD_ERRORS.search(_TEXT.sub("", arguments[1])):
+        return None
+    if len(arguments) == 3 and arguments[2].strip().upper() not in ("1", "TRUE", "TRUE()"):
+        return None
+    sought, values = arguments[0], arguments[1]
+    return f"LOOKUP({sought},{values},_xlfn.SEQUENCE(ROWS({values}),COLUMNS({values})))"
+
+
+_TEXT = re.compile(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'')
+_MAY_HOLD_ERRORS = re.compile(r"/|\bIF\s*\(", re.IGNORECASE)
+
+
+def present_value(arguments: list[str]) -> str | None:
+    """Excel passes over texts in an array, to LibreOffice they are an error."""
+    if len(arguments) != 2 or not _COMPUTED.search(_TEXT.sub("", arguments[1])):
+        return None
+    rate, values = arguments
+    call = f"NPV({rate},{values})"
+    numbers = f"_xlfn._xlws.FILTER({values},ISNUMBER({values}))"
+    return f"IFERROR({call},IF(ISERROR(SUM({values})),{call},NPV({rate},{numbers})))"
+
+
+_COMPUTED = re.compile(r"[-+*/^&=<>({]")
+
+
+def same_sign(arguments: list[str]) -> str | None:
+    """Rounding to a multiple of the other sign is #NUM! to Excel."""
+    if len(arguments) != 2:
+        return None
+    number, multiple = arguments
+    return f"IF(({number})*({multiple})<0,{_NUM},MROUND({number},{multiple}))"
+
+
+def in_brackets(arguments: list[str]) -> str | None:
+    """Negative dollars stand in brackets."""
+    if len(arguments) not in (1, 2):
+        return None
+    rest = "".join(f",{argument}" for argument in arguments[1:])
+    value = f"({arguments[0]})"
+    return f'IF({value}<0,"("&DOLLAR(-{value}{rest})&")",DOLLAR({value}{rest}))'
+
+
+def no_direction(arguments: list[str]) -> str | None:
+    """Excel finds no angle at the origin."""
+    if len(arguments) != 2:
+        return None
+    x, y = arguments
+    return f"IF((({x})=0)*(({y})=0),1/0,ATAN2({x},{y}))"
+
+
+def with_separators(arguments: list[str]) -> str | None:
+    """LibreOffice reads a percent sign only where it is told the separators."""
+    if len(arguments) != 1:
+        return None
+    return f'_xlfn.NUMBERVALUE({arguments[0]},".",",")'
+
+
+def without_rank(arguments: list[str]) -> str | None:
+    """A ranking without a rank is #VALUE! to Excel."""
+    ranks = len(arguments) == 3 and arguments[0].strip() in ("14", "15", "16", "17", "18", "19")
+    return "#VALUE!" if ranks else None
+
+
+def column_below_one(arguments: list[str]) -> str | None:
+    """Looking up in a column before the first is #VALUE! to Excel."""
+    if len(arguments) not in (3, 4) or not re.fullmatch(r"\s*(?:0|-\d+)\s*", arguments[2]):
+        return None
+    return "#VALUE!"
+
+
 def intersection(arguments: list[str]) -> str | None:
     """The @ of a formula, which LibreOffice does not read; a plain formula intersects anyway."""
     return f"({arguments[0]})" if len(arguments) == 1 else None
@@ -107,14 +194,24 @@ def unknown_function(arguments: list[str]) -> str:
 
 REWRITINGS: dict[str, Rewriting] = {
     "DATEVALUE": spelt_date,
-    "EOMONTH": joined_date("EOMONTH"),
-    "EDATE": joined_date("EDATE"),
+    "EOMONTH": moved_date("EOMONTH"),
+    "EDATE": moved_date("EDATE"),
     "DAY": part_of_date("DAY"),
     "MONTH": part_of_date("MONTH"),
     "YEAR": part_of_date("YEAR"),
     "DATE": early_year,
     "SMALL": ranked("SMALL"),
     "LARGE": ranked("LARGE"),
+    "MATCH": nearest,
+    "NPV": present_value,
+    "MROUND": same_sign,
+    "DOLLAR": in_brackets,
+    "ATAN2": no_direction,
+    "_XLFN.NUMBERVALUE": with_separators,
+    "AGGREGATE": without_rank,
+    "_XLFN.AGGREGATE": without_rank,
+    "VLOOKUP": column_below_one,
+    "HLOOKUP": column_below_one,
     "_XLFN.SINGLE": intersection,
     "__XLUDF.DUMMYFUNCTION": unknown_function,
 }

@@ -128,11 +128,21 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
             "A10": "=SUMPRODUCT((MONTH(D1:D5)=1)*1)",
             "A11": "=DATE(108,1,2)",
             "A12": '=YEAR("2020-05-06")',
+            "A13": "=VLOOKUP(1,D1:D3,0,FALSE)",
+            "A14": "=EDATE(1,-5)",
+            "A15": "=DATE(1900,1,1)",
+            "A16": ("A16", '=MATCH(2,1/(E1:E9="x"))'),
+            "A17": ("A17", '=NPV(0,IF(E1:E9="x",ROW(E1:E9),""))'),
+            "A18": "=DOLLAR(-1234.567,-2)",
+            "A19": "=ATAN2(0,0)",
+            "A20": "=MROUND(5,-2)",
             "D1": 1,
+            "E1": "x",
+            "E4": "x",
         }
     )
     found = computed(book, engine)
-    assert [found[row, 1] for row in range(1, 13)] == [
+    assert [found[row, 1] for row in range(1, 21)] == [
         44348,
         43890,
         ErrorValue("#NUM!"),
@@ -145,6 +155,14 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
         5,
         39449,
         2020,
+        ErrorValue("#VALUE!"),
+        ErrorValue("#NUM!"),
+        1,
+        4,
+        5,
+        "($1,200)",
+        ErrorValue("#DIV/0!"),
+        ErrorValue("#NUM!"),
     ]
 
 

@@ -1,0 +1,292 @@
+"""What each calculation engine alone would have made of a run's outputs, and why.
+
+    python -m benchmarks.engines results/dev100 [--markdown table.md] [--json out.json]
+
+The stored outputs of a run are judged again, by the cascade and by each engine alone; no program is
+run. Listed is every case whose verdict differs: *lost* where the cascade accepts it and the engine
+alone does not, *won* where the engine alone accepts it and the cascade does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from judge.compare.address import parse_window
+from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.compare.profiles import get_profile
+from judge.compare.reader import open_workbook
+from judge.dataset.load import load_suite
+from judge.errors import JudgeError, WorkbookError
+from judge.grader import GradingRules, Judgement, judge_output
+from judge.recalc.formula import traits
+from judge.recalc.policy import DEFAULT_TIMEOUT_S, Origin, Recalculator
+from judge.recalc.select import available_engines, make_engines
+from judge.sandbox import open_sandbox
+from judge.store import CASES_FILE, RunDirectory
+from judge.task import Task, TestCase
+from judge.verdict import Verdict
+
+CASCADE = "cascade"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCase:
+    """A case of a run whose output can be judged again, or whose verdict stands without one.
+
+    Attributes:
+        task: its task.
+        case: its files.
+        output: the output workbook; None where there was none to judge.
+        verdict: what is on record.
+    """
+
+    task: Task
+    case: TestCase
+    output: bytes | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case on which an engine alone and the cascade do not come to the same verdict.
+
+    Attributes:
+        task: id of the task.
+        case: number of the case.
+        engine: the engine alone.
+        won: whether the engine alone is accepted, rather than the cascade.
+        cell: the first cell that makes the difference.
+        why: what one of them says there.
+        functions: what the formula there calls.
+        formula: that formula.
+    """
+
+    task: str
+    case: int
+    engine: str
+    won: bool
+    cell: str
+    why: str
+    functions: tuple[str, ...]
+    formula: str
+
+
+def stored_cases(run: Path, suite: Path) -> Iterator[StoredCase]:
+    """The cases of a run, as they are on record."""
+    tasks = {task.id: task for task in load_suite(suite).tasks}
+    store = RunDirectory(run)
+    latest = {
+        (str(record["task"]), int(str(record["case"]))): record
+        for record in store.read_records(CASES_FILE)
+    }
+    for (task_id, number), record in latest.items():
+        task = tasks[task_id]
+        facts = record.get("run")
+        digest = facts.get("output_sha256") if isinstance(facts, dict) else None
+        yield StoredCase(
+            task=task,
+            case=next(each for each in task.cases if each.number == number),
+            output=store.get_workbook(str(digest)) if digest else None,
+            verdict=Verdict(str(record["verdict"])),
+        )
+
+
+def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) -> Judgement | None:
+    """The verdict on a stored output; None where there is none."""
+    if stored.output is None:
+        return None
+    return judge_output(
+        stored.task,
+        stored.case.gold_path.read_bytes(),
+        stored.output,
+        recalculator=recalculator,
+        rules=rules,
+        origin=Origin.SOLUTION,
+        gold_name=stored.case.gold_path.name,
+    )
+
+
+def differing(judgement: Judgement) -> dict[str, dict[str, Any]]:
+    """Sheet and cell -> what is wrong with it."""
+    found = judgement.comparison.get("differences", [])
+    assert isinstance(found, list)
+    return {f"{each.get('sheet')}!{each.get('cell')}": each for each in found}
+
+
+def explained(
+    stored: StoredCase, engine: str, alone: Recalculator, one: Judgement, cascade: Judgement
+) -> Difference:
+    """Which cell makes the difference, and what the engine alone says of it."""
+    won = one.verdict is Verdict.AC
+    bad = differing(cascade if won else one)
+    good = differing(one if won else cascade)
+    name, found = next(((k, v) for k, v in bad.items() if k not in good), ("", {}))
+    formula, why = "", one.cause or cascade.cause
+    if name and stored.output is not None:
+        sheet, _, cell = name.rpartition("!")
+        formula = _formula(stored.output, sheet, cell)
+        why = _said(stored.output, sheet, cell, alone) if not won else f"cascade: {found['kind']}"
+    calls = tuple(sorted(traits(formula).functions)) if formula else ()
+    return Difference(stored.task.id, stored.case.number, engine, won, name, why, calls, formula)
+
+
+def _formula(output: bytes, sheet: str, cell: str) -> str:
+    with contextlib.suppress(WorkbookError):
+        found = open_workbook(output).formula_cells(_area(sheet, cell))
+        return next((each.formula or "" for each in found), "")
+    return ""
+
+
+def _area(sheet: str, cell: str) -> CellRange:
+    window = parse_window(cell)
+    assert window is not None
+    return CellRange(sheet, window.min_row, window.min_column, window.max_row, window.max_column)
+
+
+def _said(output: bytes, sheet: str, cell: str, alone: Recalculator) -> str:
+    area = _area(sheet, cell)
+    ref = CellRef(sheet, area.min_row, area.min_column)
+    computed = alone.fill(open_workbook(output), [area], origin=Origin.SOLUTION)
+    if ref in computed.not_calculated:
+        return f"no value: {computed.not_calculated[ref]}"
+    return kind_of(computed.values.get(ref))
+
+
+def kind_of(value: CellValue) -> str:
+    """A value as it stands in the table: data of a suite stays out of it."""
+    if isinstance(value, ErrorValue):
+        return value.code
+    if value is None or value == "":
+        return "an empty text"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "another text"
+    return "0" if value == 0 else "another number"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The scores with one way of calculating, in percent, and the verdicts."""
+
+    soft: float
+    hard: float
+    verdicts: Mapping[str, int]
+
+
+def standing(verdicts: Mapping[tuple[str, int], Verdict]) -> Standing:
+    """The scores of some verdicts."""
+    accepted: dict[str, list[bool]] = defaultdict(list)
+    for (task, _), verdict in verdicts.items():
+        accepted[task].append(verdict is Verdict.AC)
+    return Standing(
+        soft=round(100 * fmean(fmean(each) for each in accepted.values()), 2),
+        hard=round(100 * fmean(all(each) for each in accepted.values()), 2),
+        verdicts=dict(Counter(verdict.value for verdict in verdicts.values())),
+    )
+
+
+def measure(
+    cases: Sequence[StoredCase], recalculators: Mapping[str, Recalculator], rules: GradingRules
+) -> tuple[dict[str, Standing], list[Difference]]:
+    """Every case by every way of calculating; the cascade is the first of them."""
+    verdicts: dict[str, dict[tuple[str, int], Verdict]] = {name: {} for name in recalculators}
+    found: list[Difference] = []
+    for stored in cases:
+        place = (stored.task.id, stored.case.number)
+        cascade = judged(stored, recalculators[CASCADE], rules)
+        for name, recalculator in recalculators.items():
+            one = cascade if name == CASCADE else judged(stored, recalculator, rules)
+            verdicts[name][place] = one.verdict if one is not None else stored.verdict
+            if one is None or cascade is None:
+                continue
+            if (one.verdict is Verdict.AC) != (cascade.verdict is Verdict.AC):
+                found.append(explained(stored, name, recalculator, one, cascade))
+        print(f"{place[0]} case {place[1]}", file=sys.stderr, flush=True)
+    return {name: standing(each) for name, each in verdicts.items()}, found
+
+
+def markdown(standings: Mapping[str, Standing], found: Iterable[Difference]) -> str:
+    """Both tables."""
+    lines = ["| computed by | soft % | hard % | verdicts |", "|---|---|---|---|"]
+    for name, row in standings.items():
+        counts = ", ".join(f"{code} {count}" for code, count in sorted(row.verdicts.items()))
+        lines.append(f"| {name} | {row.soft:.2f} | {row.hard:.2f} | {counts} |")
+    lines += [
+        "",
+        "| task | cases | alone | | there it says | functions |",
+        "|---|---|---|---|---|---|",
+    ]
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for each in found:
+        outcome = "won" if each.won else "lost"
+        calls = ", ".join(each.functions)
+        groups[each.task, each.engine, outcome, _short(each.why), calls].append(each.case)
+    for (task, engine, outcome, why, calls), numbers in groups.items():
+        cases = ", ".join(map(str, numbers))
+        lines.append(f"| {task} | {cases} | {engine} | {outcome} | {why} | {calls} |")
+    return "\n".join(lines) + "\n"
+
+
+def _short(why: str) -> str:
+    return why.replace("|", "/").split(" (")[0][:90]
+
+
+def main() -> None:
+    arguments = _arguments()
+    run = RunDirectory(arguments.run).read_run()
+    if run is None:
+        raise SystemExit(f"{arguments.run}: no run")
+    source = run["suite"]
+    assert isinstance(source, dict)
+    suite = arguments.dataset or Path(str(source["source"]))
+    rules = GradingRules(profile=get_profile(arguments.profile))
+    with contextlib.ExitStack() as stack:
+        sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
+        engines = make_engines(sandbox, available_engines(sandbox))
+        for engine in engines:
+            stack.callback(engine.close)
+        recalculators = {CASCADE: Recalculator(engines)}
+        for engine in engines:
+            recalculators[engine.name] = Recalculator([engine], timeout_s=arguments.timeout)
+        recalculators["nothing"] = Recalculator([], mode="never")
+        cases = list(stored_cases(arguments.run, suite))
+        standings, found = measure(cases, recalculators, rules)
+    table = markdown(standings, (each for each in found if each.engine != "nothing"))
+    print(table)
+    if arguments.markdown:
+        arguments.markdown.write_text(table, encoding="utf-8")
+    if arguments.json:
+        report = {
+            "standings": {name: asdict(row) for name, row in standings.items()},
+            "differences": [asdict(each) for each in found],
+        }
+        arguments.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("run", type=Path, help="a results directory")
+    parser.add_argument("--dataset", type=Path, help="the suite, where it is not where it was")
+    parser.add_argument("--profile", default="standard")
+    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S)
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except JudgeError as error:
+        raise SystemExit(error.message) from error
