@@ -51,5 +51,6 @@ def page(
             webbrowser.open(shown.address)
         with contextlib.closing(listener), contextlib.suppress(KeyboardInterrupt):
             server_of(shown).run(sockets=[listener])
+        shown.closing = True
         desk.leave()
         click.echo("ended; drafts are kept")

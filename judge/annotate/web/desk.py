@@ -10,12 +10,12 @@ import hashlib
 import json
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.annotate.annotator import Annotator, Preview
 from judge.annotate.casebook import CaseData, ConflictError, Draft
-from judge.annotate.edit import apply_edits
+from judge.annotate.edit import Edited, apply_edits, set_cells
 from judge.annotate.edits import Edit, SetCell, edit_to_json
 from judge.annotate.gold import FORMULAS
 from judge.annotate.web.typed import GOLD, INPUT, read_change
@@ -42,6 +42,7 @@ class Books:
         input, gold: the workbooks.
         cells: cells of the input that were set.
         notes: what could not be kept.
+        computed: whether formulas and gold have followed.
     """
 
     revision: str
@@ -49,6 +50,7 @@ class Books:
     gold: Workbook
     cells: Collection[CellRef]
     notes: tuple[str, ...] = ()
+    computed: bool = False
 
 
 class Desk:
@@ -141,27 +143,43 @@ class Desk:
         return [each.number for each in self._annotator.cases(self.task.id)]
 
     def books(self) -> Books:
-        """The workbooks as far as they are known: values that are not computed yet are blank.
+        """The workbooks as far as they are known.
+
+        Until the case is computed, formulas of the input that rest on a change may still show the
+        value that they had before.
 
         Raises:
             WorkbookError: they cannot be read.
         """
         with self._lock:
             revision, preview = self.revision, self.preview
-            if self._books is not None and self._books.revision == revision and preview is None:
-                return self._books
-            draft = self._draft
-            edited = apply_edits(self._start.input, draft.edits if draft else ())
-            proposed = preview.proposal if preview else None
-            gold = proposed.gold if proposed and proposed.gold is not None else self._start.gold
-            self._books = Books(
-                revision,
-                open_workbook(proposed.input if proposed else edited.data),
-                open_workbook(gold),
-                edited.cells,
-                edited.notes,
-            )
-            return self._books
+            known = self._books
+            if known is None or known.revision != revision:
+                known = self._books = self._uncomputed(self._draft.edits if self._draft else ())
+            if preview is not None and not known.computed:
+                proposal = preview.proposal
+                gold = proposal.gold if proposal.gold is not None else self._start.gold
+                known = self._books = replace(
+                    known,
+                    input=open_workbook(proposal.input),
+                    gold=open_workbook(gold),
+                    computed=True,
+                )
+            return known
+
+    def _uncomputed(self, edits: Sequence[Edit]) -> Books:
+        """The input with some edits, quickly: nothing is computed.
+
+        Raises:
+            WorkbookError: the edits do not fit.
+        """
+        cells = [each for each in edits if isinstance(each, SetCell)]
+        if len(cells) == len(edits):
+            edited = Edited(set_cells(self._start.input, cells), tuple(x.ref for x in cells))
+        else:
+            edited = apply_edits(self._start.input, edits)
+        gold = open_workbook(self._start.gold)
+        return Books(self.revision, open_workbook(edited.data), gold, edited.cells, edited.notes)
 
     def answer_ranges(self) -> tuple[CellRange, ...]:
         """The answer range, by the gold's sheets.
@@ -214,6 +232,7 @@ class Desk:
                     for each in _differences(source.comparison)
                     if each["sheet"] == sheet
                 ]
+            found["pending"] = not books.computed and self._draft is not None
             return {**found, "revision": self.revision}
 
     # -- changes ---------------------------------------------------------------------------------
@@ -238,13 +257,16 @@ class Desk:
                 return
             draft = self._draft
             if book == INPUT:
-                apply_edits(self._start.input, [*(draft.edits if draft else ()), *edits])
+                fits = self._uncomputed([*(draft.edits if draft else ()), *edits])
                 self._extend(edits=edits)
+                self._books = replace(fits, revision=self.revision)
             else:
                 if not all(isinstance(each, SetCell) for each in edits):
                     raise UsageError("rows of the gold follow those of the input")
-                apply_edits(books.gold.data, edits)
-                self._extend(answers=edits)
+                answers = [each for each in edits if isinstance(each, SetCell)]
+                gold = open_workbook(set_cells(books.gold.data, answers))
+                self._extend(answers=answers)
+                self._books = replace(books, revision=self.revision, gold=gold, computed=False)
 
     def _extend(self, edits: Sequence[Edit] = (), answers: Sequence[Edit] = ()) -> None:
         book = self._annotator.book

@@ -80,11 +80,15 @@ class Page:
         suite: the suite's name.
         author: who works at the desk.
         port: the port that requests have to name; set by :func:`listen`.
+
+    Attributes:
+        closing: set when the server ends; failures are not told in the terminal any more.
     """
 
     def __init__(self, desk: Desk, suite: str, author: str, port: int = 0) -> None:
         self.token = secrets.token_urlsafe(24)
         self.port = port
+        self.closing = False
         self._desk = desk
         self._suite = suite
         self._author = author
@@ -162,7 +166,8 @@ class Page:
         except JudgeError as error:
             return _json({"error": error.message, "hint": error.hint}, 400)
         except Exception as error:  # noqa: BLE001  told on the page and in the terminal
-            traceback.print_exc(file=sys.stderr)
+            if not self.closing:  # what is cut off by the end of the server is no news
+                traceback.print_exc(file=sys.stderr)
             text = f"the server failed: {type(error).__name__}: {error}"
             return _json({"error": text, "hint": "Nothing that was shown as kept is lost."}, 500)
         return _json({"error": "there is nothing here"}, 404)
@@ -268,5 +273,5 @@ def server_of(page: Page) -> uvicorn.Server:
     It writes no log of requests, whose addresses hold the token.
     """
     return uvicorn.Server(
-        uvicorn.Config(page, access_log=False, log_level="warning", timeout_graceful_shutdown=3)
+        uvicorn.Config(page, access_log=False, log_level="critical", timeout_graceful_shutdown=3)
     )

@@ -149,6 +149,7 @@ export class Grid {
 
   decorate() {
     const { window, worksheet } = this;
+    this.element.classList.toggle("pending", Boolean(window.pending));
     const [answer, marked, differs] = [window.answer, window.marked, window.differs ?? []]
       .map((names) => names.map((name) => name.split(":").map(place)));
     const inside = (ranges, row, column) => ranges.some(([first, last = first]) =>
