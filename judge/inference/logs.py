@@ -7,6 +7,7 @@ reply …) and ``solution``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,10 @@ from judge.dataset.submissions import load_submissions, submission_record
 from judge.errors import StoreError
 from judge.inference.records import InferenceRecords, read_jsonl
 from judge.store import SUBMISSIONS_FILE, RunDirectory
+
+_LOG_NAME = re.compile(
+    r"conv_(?:single|multi_(?P<feedback>row_react_exec|react_exec|row_exec))_(?P<model>.+)\.jsonl"
+)
 
 
 def export_log(store: RunDirectory, target: Path) -> int:
@@ -49,17 +54,45 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
         sample = int(str(record.get("sample") or 0))
         document = records.read_conversation(str(record["id"]), sample) or {}
         texts = [str(message["content"]) for message in document.get("messages", [])]
-        rounds = document.get("rounds") or [{}]
-        last_feedback = rounds[-1].get("feedback")
-        if last_feedback and texts and texts[-1] != last_feedback:
-            texts.append(str(last_feedback))
+        last_round = (document.get("rounds") or [{}])[-1]
+        if (result := _result_of(last_round)) is not None and texts[-1:] != [result]:
+            texts.append(result)
         yield {
             "id": record["id"],
             "instruction_type": record.get("instruction_type"),
-            "conversation": texts,
-            "solution": record.get("solution") or "",
+            # As the scripts write them: no texts where the calls failed, and the whole reply
+            # where it holds no program.
+            "conversation": texts or "",
+            "solution": record.get("solution") or record.get("reply") or "",
             **({"sample": sample} if sample else {}),
         }
+
+
+def _result_of(last_round: Mapping[str, Any]) -> str | None:
+    """What came of the last program: in the benchmark's logs it ends the conversation."""
+    if feedback := last_round.get("feedback"):
+        return str(feedback)
+    execution = last_round.get("execution")
+    if not isinstance(execution, dict):
+        return None
+    return str(execution.get("error") or execution.get("printed") or "")
+
+
+def setting_of_name(name: str) -> tuple[str | None, str | None]:
+    """Chat model and setting in the name of a log, as the benchmark's scripts name it.
+
+    Args:
+        name: such as ``conv_multi_row_react_exec_gpt-4o.jsonl`` or ``conv_single_gpt-4o.jsonl``.
+
+    Returns:
+        The model, and the setting as ``judge infer`` calls it; None where the name does not say.
+    """
+    match = _LOG_NAME.fullmatch(name)
+    if match is None:
+        return None, None
+    feedback = match["feedback"]
+    setting = f"multi/{feedback.replace('_', '-')}" if feedback else "single"
+    return match["model"], setting
 
 
 def import_log(
@@ -88,8 +121,13 @@ def import_log(
         if records.finished():
             raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
         told = _conversations(log)
+        model, setting = setting_of_name(log.name)
         for submission in submissions:
             record = submission_record(submission, suite)
+            record |= {"model": submission.model or model, "setting": submission.setting or setting}
+            record.setdefault(
+                "instruction_type", suite.task(submission.task_id).instruction_type.value
+            )
             texts = told.get(submission.key)
             if texts is not None:
                 task_id, sample = submission.key
@@ -105,8 +143,8 @@ def import_log(
                     "format": suite.format,
                 },
                 "imported_from": log.name,
-                "model": next((each.model for each in submissions if each.model), None),
-                "setting": next((each.setting for each in submissions if each.setting), None),
+                "model": next((each.model for each in submissions if each.model), model),
+                "setting": next((each.setting for each in submissions if each.setting), setting),
                 "created": datetime.now(UTC).isoformat(timespec="seconds"),
             }
         )
