@@ -260,12 +260,19 @@ class _Panes:
             self.before_name = match_sheet(block.sheet, sides.before.sheet_names)
         # What stood in an input is shown as the file has it: nobody judged it.
         self._before = _Side.of(sides.before, self.before_name, window, trusted=True)
+        every = (self._gold, self._output, self._before)
+        self._stored: set[int] = set().union(*(each.values for each in every))
+        self._stored.update(*(each.formulas for each in every))
+        self._stored.update(marks.keys(block.sheet))
+        self._lacks_sheet = self._output.sheet is None and self._output.judged
 
     def row(self, row: int, columns: Sequence[int]) -> list[list[Any]]:
         """The cells of one row that hold anything."""
         found = []
         for index, column in enumerate(columns):
             key = cell_key(row, column)
+            if key not in self._stored and not self._lacks_sheet:
+                continue
             mark = self._mark(row, column, key)
             gold, output = self._pair(key, agrees=mark == _AGREES)
             before = self._before.encode(key, self._text_chars)

@@ -43,10 +43,10 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
     """A value as JSON."""
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, ErrorValue):
-        return {"k": "e", "x": value.code}
     if isinstance(value, str):
         return encode_text(value, text_chars)
+    if isinstance(value, ErrorValue):
+        return {"k": "e", "x": value.code}
     if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
         return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
     if isinstance(value, float) and not math.isfinite(value):
@@ -58,8 +58,9 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
 
 def encode_text(text: str, text_chars: int) -> Any:
     """A text as JSON, cut where it is longer than there is room for."""
-    # A lone surrogate is no text that UTF-8 could carry.
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    if not text.isascii():
+        # A lone surrogate is no text that UTF-8 could carry.
+        text = text.encode("utf-8", "replace").decode("utf-8")
     if len(text) <= text_chars:
         return text
     return {"k": "s", "x": text[:text_chars], "n": len(text)}

@@ -54,6 +54,8 @@ class Block:
 
     def in_answer(self, row: int, column: int) -> bool:
         """Whether a cell belongs to the answer."""
+        if len(self.answer) == 1:
+            return self.answer[0].holds(row, column)
         return any(each.holds(row, column) for each in self.answer)
 
 

@@ -25,7 +25,7 @@ LADDER = (
 def pack(document: Any) -> str:
     """A JSON document, deflated, as base64."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 6)).decode("ascii")
 
 
 def pack_all(

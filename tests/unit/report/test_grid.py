@@ -1,0 +1,150 @@
+"""What the grid of a case says of each cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.compare.comparison import DifferenceClass
+from judge.compare.profiles import get_profile
+from judge.grader import GradingRules, judge_output
+from judge.recalc.policy import Origin, Recalculator
+from judge.report.grid import MARKS, GridRules, build_grid
+from judge.report.grid_marks import is_cut
+from judge.report.grid_window import GridBounds
+from judge.task import InstructionType, Task, TestCase
+from tests.browser.made_run import Cells, workbook
+
+NEVER = GridRules(recalc_mode="never")
+AUTO = GridRules()
+
+
+def made(tmp_path: Path, gold: Cells, before: Cells, position: str) -> tuple[Task, TestCase]:
+    paths = tmp_path / "input.xlsx", tmp_path / "gold.xlsx"
+    for path, cells in zip(paths, (before, gold), strict=True):
+        path.write_bytes(workbook(cells))
+    case = TestCase(1, *paths)
+    return Task("1", "", InstructionType.CELL_LEVEL, position, (case,)), case
+
+
+def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> dict[str, Any]:
+    rules = GradingRules(get_profile("standard"), recalc_mode="never", max_differences=kept)
+    recalculator = Recalculator((), mode="never")
+    judged = judge_output(
+        task,
+        case.gold_path.read_bytes(),
+        output,
+        recalculator=recalculator,
+        rules=rules,
+        origin=Origin.SOLUTION,
+    )
+    return dict(judged.comparison)
+
+
+def cells_of(grid: dict[str, Any]) -> dict[str, tuple[str, list[Any]]]:
+    """Address -> (mark, entry) of the first block."""
+    block = grid["blocks"][0]
+    columns = [first + n for _, first, count in block["columns"] for n in range(count)]
+    rows = [first + n for first, count in block["rows"] for n in range(count)]
+    return {
+        f"{chr(64 + columns[entry[0]])}{row}": (MARKS[entry[1] >> 4], entry)
+        for row, entries in zip(rows, block["cells"], strict=True)
+        for entry in entries
+    }
+
+
+GOLD = {"A1": "n", "A2": 1, "A3": 2, "B2": 10, "B3": 20, "B4": "x"}
+
+
+def test_each_cell_has_the_class_that_the_comparison_gave_it(tmp_path: Path) -> None:
+    task, case = made(tmp_path, GOLD, {"A1": "n", "A2": 1, "A3": 2}, "B2:B5")
+    output = workbook({"A1": "n", "A2": 1, "A3": 2, "B2": 10, "B3": 21, "B5": "extra"})
+    grid = build_grid(task, case, record(task, case, output), output, NEVER)
+    marks = {address: mark for address, (mark, _) in cells_of(grid).items()}
+    assert marks == {
+        "A1": "",
+        "A2": "",
+        "A3": "",
+        "B2": "agrees",
+        "B3": DifferenceClass.WRONG_VALUE,
+        "B4": DifferenceClass.MISSING,
+        "B5": DifferenceClass.EXTRA,
+    }
+    assert grid["notes"] == []
+
+
+def test_differences_beyond_those_on_record_come_from_the_files(tmp_path: Path) -> None:
+    gold = {f"B{row}": row for row in range(1, 101)}
+    left = {f"B{row}": row if row % 2 else -row for row in range(1, 101)}
+    task, case = made(tmp_path, gold, {}, "B1:B100")
+    output = workbook(left)
+    said = record(task, case, output, kept=3)
+    assert is_cut(said)
+    grid = build_grid(task, case, said, output, NEVER)
+    for address, (mark, _) in cells_of(grid).items():
+        even = int(address[1:]) % 2 == 0
+        assert mark == (DifferenceClass.WRONG_VALUE if even else "agrees"), address
+
+
+def test_what_was_computed_and_not_kept_is_said_to_be_unknown(tmp_path: Path) -> None:
+    gold = {f"B{row}": row for row in range(1, 11)}
+    task, case = made(tmp_path, gold, {}, "B1:B10")
+    output = workbook({f"B{row}": f"={row}+1" for row in range(1, 11)})
+    first = {"kind": "wrong_value", "sheet": "Data", "cell": "B1", "expected": 1, "actual": 2}
+    said = {"differing_cells": 5, "difference_counts": {"wrong_value": 5}, "differences": [first]}
+    found = cells_of(build_grid(task, case, said, output, AUTO))
+    assert found["B1"][0] == "wrong_value"
+    assert found["B1"][1][3] == {"f": "=1+1", "v": 2, "s": "c"}
+    assert {found[f"B{row}"][0] for row in range(2, 11)} == {"unknown"}
+
+
+def test_formulas_that_agree_say_so_without_a_value(tmp_path: Path) -> None:
+    task, case = made(tmp_path, {"B1": 2}, {}, "B1")
+    said = {"differing_cells": 0, "difference_counts": {}, "differences": []}
+    found = cells_of(build_grid(task, case, said, workbook({"B1": "=1+1"}), AUTO))
+    assert found["B1"][0] == "agrees"
+    assert found["B1"][1][3] == {"f": "=1+1", "v": None, "s": "a"}
+
+
+def test_without_output_the_gold_is_shown_unmarked(tmp_path: Path) -> None:
+    task, case = made(tmp_path, GOLD, {"B2": 1}, "B2:B5")
+    grid = build_grid(task, case, {}, None, AUTO)
+    assert {mark for mark, _ in cells_of(grid).values()} == {""}
+    assert grid["blocks"][0]["output_sheet"] is None
+
+
+def test_output_without_the_sheet(tmp_path: Path) -> None:
+    task, case = made(tmp_path, GOLD, {}, "'Data'!B2:B3")
+    output = workbook({"B2": 10}, "Other")
+    found = cells_of(build_grid(task, case, record(task, case, output), output, NEVER))
+    assert {found[each][0] for each in ("B2", "B3")} == {DifferenceClass.MISSING_SHEET}
+
+
+@pytest.mark.parametrize(
+    ("broken", "note"),
+    [("gold", "the gold cannot be read"), ("output", "the output cannot be read")],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, broken: str, note: str) -> None:
+    task, case = made(tmp_path, GOLD, {}, "B2")
+    output = workbook(GOLD)
+    if broken == "gold":
+        case.gold_path.write_bytes(b"no workbook")
+    else:
+        output = b"no workbook"
+    grid = build_grid(task, case, {}, output, AUTO)
+    assert any(each.startswith(note) for each in grid["notes"])
+
+
+def test_bounds(tmp_path: Path) -> None:
+    gold = {f"B{row}": row for row in range(1, 501)}
+    task, case = made(tmp_path, gold, {}, "B1:B500")
+    output = workbook({**gold, "B400": 0})
+    bounds = GridBounds(cells=240, columns=10)
+    grid = build_grid(task, case, record(task, case, output), output, NEVER, bounds)
+    block = grid["blocks"][0]
+    rows = [first + n for first, count in block["rows"] for n in range(count)]
+    assert len(rows) == len(block["cells"]) == 60
+    assert 400 in rows
+    assert block["whole_rows"] == 502
