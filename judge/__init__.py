@@ -7,7 +7,7 @@ for, so that ``import judge`` does no work:
 - :func:`load_suite` from :mod:`judge.dataset`
 - :func:`compare_workbooks` from :mod:`judge.compare`
 - :func:`recalculate` from :mod:`judge.recalc`
-- :class:`Report`, :func:`report_data` from :mod:`judge.report`
+- :class:`Report`, :func:`report_data`, :func:`report_html` from :mod:`judge.report`
 - :func:`compare_runs`, :func:`rejudge_run`, :func:`change_verdict`, :func:`make_audit`,
   :func:`read_audit` from :mod:`judge.api`
 """
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judge.dataset import load_suite
     from judge.recalc import recalculate
     from judge.report.data import report_data
+    from judge.report.html import render_run as report_html
     from judge.report.report import Report
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ __all__ = [
     "recalculate",
     "rejudge_run",
     "report_data",
+    "report_html",
     "run_program",
     "score_results",
 ]
@@ -62,6 +64,7 @@ _HOMES = {
     # `judge.rejudge` is a module, as `judge.score` is below.
     "rejudge_run": ("judge.api.rejudging", "rejudge"),
     "report_data": ("judge.report.data", "report_data"),
+    "report_html": ("judge.report.html", "render_run"),
     "run_program": ("judge.api", "run_program"),
     # `judge.score` is a module, which would take the place of a function of that name.
     "score_results": ("judge.api", "score"),

@@ -88,12 +88,25 @@ def build_report_data(
 _Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
 
 
+_IDENTITY: Mapping[str, Any] = {
+    **dict.fromkeys(("model", "setting", "profile", "sandbox", "judge_version", "created")),
+    "suite": {},
+    "style": [],
+    "recalc": {},
+    "limits": {},
+    "host": {},
+}
+"""What every report says of its run, known or not."""
+
+
 def _identity(run: Mapping[str, Any]) -> dict[str, Any]:
     """What the run is; where its files lay on somebody's disk is nobody's business."""
-    identity = {name: value for name, value in run.items() if name not in {"solutions", "outputs"}}
-    suite = identity.get("suite")
-    if isinstance(suite, Mapping):
-        identity["suite"] = {name: value for name, value in suite.items() if name != "source"}
+    known = {name: value for name, value in run.items() if name not in {"solutions", "outputs"}}
+    identity = {**_IDENTITY, **known}
+    if isinstance(identity["suite"], Mapping):
+        identity["suite"] = {
+            name: value for name, value in identity["suite"].items() if name != "source"
+        }
     return identity
 
 

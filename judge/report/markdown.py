@@ -186,8 +186,11 @@ def _repeated(data: ReportData) -> str:
 def _exclusions(data: ReportData) -> str:
     if not data.exclusions:
         return ""
+    several = any(each.sample for each in data.tasks)
     shown = [
-        f"task {escape(each.task_id)}, case {each.case}: {each.verdict or 'not run'}"
+        f"task {escape(each.task_id)}, "
+        + (f"sample {each.sample}, " if several else "")
+        + f"case {each.case}: {each.verdict or 'not run'}"
         + (f", {escape(each.reason)}" if each.verdict else "")
         for each in data.exclusions[:_MOST_EXCLUSIONS]
     ]

@@ -347,7 +347,8 @@ class ReportData:
         name: name of the results directory.
         run: identity: suite (name, source, digest, format), model, setting, profile, style,
             recalc (mode, engine, engines), limits, sandbox (backend, image, python, packages),
-            judge_version, created, host, and the settings of inference where there were any.
+            judge_version, created, host (None or empty where not known), and the settings of
+            inference where there were any.
         overall: scores of all tasks.
         by_instruction_type: the breakdown that the benchmark reports.
         breakdowns: all others, the paper's four pairs first.

@@ -77,4 +77,5 @@ def test_the_lines_from_python() -> None:
     for step in steps:
         exec(step, names)
     assert isinstance(names["report"], judge.Report)
-    assert len(steps) == 8
+    assert "<html" in names["page"]
+    assert len(steps) == 9

@@ -180,6 +180,7 @@ def test_nobodys_disk_is_in_the_identity(data: ReportData, tmp_path: Path) -> No
     assert "solutions" not in data.run
     assert str(tmp_path) not in json.dumps(data.to_json())
     assert data.run["suite"]["digest"]
+    assert data.run["model"] is None  # known or not, it is there
 
 
 def test_the_json_form_holds_every_field_and_survives_json(data: ReportData) -> None:
