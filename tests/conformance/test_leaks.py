@@ -6,17 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from judge.errors import SandboxError
-from judge.sandbox.cgroups import find_groups
-from judge.sandbox.daemon import Daemon
-from judge.sandbox.owner import Owner
 from tests.conformance.conftest import open_or_skip
+from tests.conformance.leftovers import (
+    alive,
+    containers_of,
+    descendants,
+    groups_of,
+    wait_until,
+)
 
 JUDGE = """
 import sys, threading, time
@@ -26,8 +27,11 @@ from tests.conformance.conftest import BACKENDS
 sandbox = BACKENDS[sys.argv[1]]()
 channel = sandbox.service("import sys; sys.stdin.read()")
 
+opened = threading.Barrier(3)
+
 def run():
     with sandbox.session() as session:
+        opened.wait(60)
         try:
             session.run(RunRequest("import time; time.sleep(1000)", {{}}, None))
         except Exception:
@@ -35,7 +39,8 @@ def run():
 
 for _ in range(2):
     threading.Thread(target=run, daemon=True).start()
-time.sleep(2.5)
+opened.wait(60)
+time.sleep(1)
 print("ready", flush=True)
 sys.stdin.readline()  # it ends when it was looked at, and not before
 {ending}
@@ -47,63 +52,6 @@ ENDINGS = {
     "an exception": "raise ValueError('in the middle')",
     "closed": "sandbox.close()",
 }
-
-
-def descendants(root: int) -> set[int]:
-    """All processes below one."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(folder.name)] = int(fields[1])
-    found = {root}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {root}
-        found |= more
-
-
-def containers_of(pid: int) -> list[str]:
-    """Containers whose label names that judge."""
-    try:
-        labelled = Daemon().labelled()
-    except SandboxError:
-        return []
-    owners = {identity: Owner.from_label(label) for identity, label in labelled.items()}
-    return [name for name, owner in owners.items() if owner is not None and owner.pid == pid]
-
-
-def alive(pids: set[int]) -> set[int]:
-    """Those of the processes that are more than zombies."""
-    found = set()
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found.add(pid)
-    return found
-
-
-def groups_of(pid: int) -> list[Path]:
-    """Control groups that that judge made."""
-    tree = find_groups()
-    homes = set(tree.homes.values()) if tree is not None else set()
-    return [folder for home in homes for folder in home.glob(f"judge-{pid}-*")]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()
 
 
 @pytest.mark.parametrize("ending", list(ENDINGS))
