@@ -246,6 +246,7 @@ class Opened:
                         mode=options.recalc,
                         engine=options.engine,
                         cache_dir=recalc_cache_folder(),
+                        lenient_names=options.lenient_names,
                         workers=max(1, options.jobs),
                     )
                 )
@@ -302,6 +303,7 @@ class Opened:
             "recalc": {
                 "mode": options.recalc,
                 "engine": options.engine,
+                "lenient_names": options.lenient_names,
                 "engines": list(settings.rules.engines),
             },
             "limits": asdict(options.limits),

@@ -34,6 +34,7 @@ class ScoreOptions:
             None takes every suite as it is.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
         limits: bounds of each run.
         reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
         time_factor: how many times the reference's time a solution may take; the times in
@@ -52,6 +53,7 @@ class ScoreOptions:
     corrections: Path | None = None
     recalc: Literal["auto", "never", "always"] = "auto"
     engine: str = "auto"
+    lenient_names: bool = False
     limits: Limits = field(default_factory=Limits)
     reference: Path | None = None
     time_factor: float = 10.0

@@ -251,6 +251,7 @@ def _options(
         style=tuple(run.get("style") or ()) if style is None else tuple(style),
         recalc=_MODES[mode],
         engine=engine or remembered.get("engine") or options.engine,
+        lenient_names=bool(remembered.get("lenient_names")) or options.lenient_names,
     )
 
 

@@ -153,7 +153,12 @@ def _compute(
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options["sandbox"])))
         recalculator = stack.enter_context(
             contextlib.closing(
-                open_recalculator(sandbox, mode=options["recalc"], engine=options["engine"])
+                open_recalculator(
+                    sandbox,
+                    mode=options["recalc"],
+                    engine=options["engine"],
+                    lenient_names=options["lenient_names"],
+                )
             )
         )
         return (

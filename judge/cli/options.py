@@ -106,6 +106,11 @@ def comparison_options(command: _Command) -> _Command:
             callback=_known_engine,
             help="Calculation engine.",
         ),
+        click.option(
+            "--lenient-names",
+            is_flag=True,
+            help="Compute newer functions written without their _xlfn. prefix (#NAME? in Excel).",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
