@@ -55,4 +55,4 @@ def _text(value: object) -> str:
 
 
 def _joined(*values: object) -> str:
-    return ", ".join(str(value) for value in values if value is not None)
+    return ", ".join(dict.fromkeys(str(value) for value in values if value is not None))
