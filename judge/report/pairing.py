@@ -44,6 +44,8 @@ class RunScores:
         soft_restriction: soft score with its interval.
         hard_restriction: hard score with its interval.
         tasks: tasks with a scored case in this run, before the common ones were taken.
+        rounds: how often the chat model might answer, where known.
+        prompt_rows: rows of each sheet that its prompt showed, where known.
     """
 
     name: str
@@ -53,6 +55,8 @@ class RunScores:
     soft_restriction: Estimate
     hard_restriction: Estimate
     tasks: int
+    rounds: int | None = None
+    prompt_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,8 @@ def _run_scores(
     name: str, run: LoadedRun, scores: _TaskScores, common: Sequence[str], method: Method
 ) -> RunScores:
     recalc = run.run.get("recalc")
+    inference = _mapping(run.run.get("inference"))
+    content = _mapping(inference.get("content"))
     return RunScores(
         name=name,
         profile=run.run.get("profile"),
@@ -226,7 +232,17 @@ def _run_scores(
         soft_restriction=_interval([scores.soft[task] for task in common], method),
         hard_restriction=_interval([scores.hard[task] for task in common], method),
         tasks=len(scores.soft),
+        rounds=_whole(inference.get("rounds")),
+        prompt_rows=_whole(content.get("rows")),
     )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _interval(values: Sequence[float], method: Method) -> Estimate:

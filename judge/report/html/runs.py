@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
 from judge.report.pairing import RunComparison
-from judge.report.plots import difference_strip, interval_strip
+from judge.report.plots import difference_strip, effect, interval_strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,27 @@ def render_comparison(comparison: RunComparison, *, home_url: str | None = None)
         "run_url": None if home_url is None else lambda name: f"/runs/{quote(name, safe='')}/",
         "strip": interval_strip,
         "difference_strip": difference_strip,
+        "plots": _effects(document["runs"]),
         **_numbers(Figures(document)),
     }
     return render_page("compare.html", context, scripts=())
+
+
+_EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
+
+
+def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
+    """Scores over a setting of inference in which every run has a value of its own."""
+    plots = []
+    for key, name in _EFFECTS:
+        values = [run[key] for run in runs]
+        if None in values or len(set(values)) < len(values):
+            continue
+        ordered = sorted(runs, key=lambda run: run[key])
+        plot = effect([{"label": str(run[key]), "scores": run} for run in ordered], name)
+        if plot is not None:
+            plots.append((f"Scores by {name}", plot))
+    return plots
 
 
 def _numbers(figures: Figures) -> dict[str, Any]:
