@@ -71,7 +71,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
     from rich.markup import escape  # noqa: PLC0415
 
     from judge.cli.tables import styled_verdict  # noqa: PLC0415
-    from judge.compare.render import difference_lines  # noqa: PLC0415
+    from judge.compare.render import difference_overview  # noqa: PLC0415
 
     console = Console(highlight=False, emoji=False)
     for result in results:
@@ -84,7 +84,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
         )
         if result.cause:
             console.print(f"  {escape(result.cause)}")
-        for line in difference_lines(result.comparison, show):
+        for line in difference_overview(result.comparison, show):
             console.print(f"    {escape(line)}")
         stderr = str(result.run.get("stderr", "")).rstrip()
         if stderr and result.verdict.value in {"RE", "CE", "MLE"}:

@@ -169,6 +169,8 @@ def check(
             touched = find_touched(before, output, answer, found)
     elif plan.options.untouched:
         notes.append("cells outside the answer range were not checked: that takes the input")
+    if not found.cells and not any(_holds_values(gold, each) for each in plan.gold_ranges):
+        notes.append("nothing stands in the answer range of the gold")
     official = None
     if ask_official:
         official = officially_equal(
@@ -187,6 +189,11 @@ def check(
         touched_cells=touched,
         groups=groups,
     )
+
+
+def _holds_values(gold: Workbook, cell_range: CellRange) -> bool:
+    values = RangeSide(gold, cell_range, NOTHING_COMPUTED).values().values()
+    return any(value is not None for value in values) or bool(gold.formula_cells(cell_range))
 
 
 def _computed_notes(gold: ComputedValues, output: ComputedValues) -> list[str]:

@@ -10,8 +10,10 @@ from typing import Any
 from judge.compare.address import Window
 from judge.compare.cell import CellRange, CellValue, ErrorValue
 from judge.compare.comparison import Comparison, Difference, DifferenceClass
+from judge.compare.difference_table import common_length, difference_table, has_values
 
 _LONGEST_TEXT = 200
+_SHOWN_OF_A_DIFFERENCE = 40
 
 _WORDS = {
     DifferenceClass.MISSING: "is blank",
@@ -90,18 +92,29 @@ def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _difference_to_json(difference: Difference) -> dict[str, Any]:
+    expected, actual = _from_where_they_differ(difference.expected, difference.actual)
     record: dict[str, Any] = {
         "kind": difference.kind.value,
         "sheet": difference.sheet,
         "cell": difference.cell,
-        "expected": value_to_json(difference.expected),
-        "actual": value_to_json(difference.actual),
+        "expected": value_to_json(expected),
+        "actual": value_to_json(actual),
     }
     for name in ("expected_formula", "actual_formula", "detail"):
         text = getattr(difference, name)
         if text:
             record[name] = _cut(text)
     return record
+
+
+def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[CellValue, CellValue]:
+    """Two long texts without what they have in common, should cutting them hide the rest."""
+    if isinstance(expected, str) and isinstance(actual, str):
+        start = common_length(expected, actual)
+        if start > _LONGEST_TEXT - _SHOWN_OF_A_DIFFERENCE:
+            start -= _SHOWN_OF_A_DIFFERENCE
+            return f"…{expected[start:]}", f"…{actual[start:]}"
+    return expected, actual
 
 
 # -- text -----------------------------------------------------------------------------------------
@@ -128,6 +141,21 @@ def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
     return lines
 
 
+def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
+    """The first differences of a comparison's JSON form, for a screen of fixed width.
+
+    Values stand in a table; styles, lost sheets and cells outside the range follow as lines.
+    """
+    differences: Sequence[Mapping[str, Any]] = record.get("differences", ())[:limit]
+    lines = difference_table([each for each in differences if has_values(each)])
+    lines += [_line(each) for each in differences if not has_values(each)]
+    counted = int(record.get("differing_cells", 0)) + int(record.get("touched_cells") or 0)
+    more = counted - len(differences)
+    if differences and more > 0:
+        lines.append(f"… and {more:,} more")
+    return lines
+
+
 def render_text(comparison: Comparison, *, limit: int = 20) -> str:
     """A comparison for a person: the verdict, the counts, the first differences, the notes."""
     record = comparison_to_json(comparison)
@@ -143,7 +171,7 @@ def render_text(comparison: Comparison, *, limit: int = 20) -> str:
             for kind, count in comparison.difference_counts.items()
         )
         lines.append(f"  {counted}")
-    lines += [f"  {line}" for line in difference_lines(record, limit)]
+    lines += [f"  {line}" for line in difference_overview(record, limit)]
     lines += [
         f"  {each.name}: {each.cells - each.differing_cells:,} of {each.cells:,} cells agree"
         for each in comparison.groups

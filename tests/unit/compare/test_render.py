@@ -124,5 +124,50 @@ def test_styles_and_touched_cells_in_a_line() -> None:
     ]
 
 
+def test_differences_as_a_table() -> None:
+    long = "x" * 60
+    gold = simple({"A1": 1.5, "A2": "a", "A3": f"{long}1", "A4": 4, "B1": "#N/A"})
+    cells = [cell("A1", "1.5"), cell("A3", f"{long}2"), cell("A4", formula="G()"), cell("B2", True)]
+    output = Book({"Sheet1": sheet_data(*cells)}).to_bytes()
+    text = render_text(compare_workbooks(gold, output, "A1:B4", profile="strict"))
+    assert text.splitlines()[1:] == [
+        "  1 number as text, 2 missing, 1 extra, 1 wrong value, 1 not calculated",
+        "  cell       expected      found",
+        "  Sheet1!A1  1.5           '1.5'                    number as text",
+        "  Sheet1!B1  '#N/A'        blank",
+        "  Sheet1!A2  'a'           blank",
+        "  Sheet1!B2  blank         TRUE",
+        "  Sheet1!A3  '…xxxxxxxx1'  '…xxxxxxxx2'",
+        (
+            "  Sheet1!A4  4             formula without a value  the formula has no value, and "
+            "nothing computed it; from =G()"
+        ),
+    ]
+
+
+def test_a_table_is_cut_but_counts_everything() -> None:
+    gold = simple({f"A{row}": row for row in range(1, 9)})
+    text = render_text(compare_workbooks(gold, simple({}), "A1:A8", max_differences=5), limit=3)
+    assert "  8 missing" in text
+    assert text.endswith("… and 5 more")
+    assert "cell" not in render_text(compare_workbooks(gold, gold, "A1:A8")).splitlines()[1:]
+
+
+def test_long_texts_are_stored_from_where_they_differ() -> None:
+    first, second = "x" * 5000 + "abc", "x" * 5000 + "abd"
+    result = compare_workbooks(simple({"A1": first}), simple({"A1": second}), "A1")
+    (difference,) = comparison_to_json(result)["differences"]
+    assert difference["expected"].endswith("xxabc")
+    assert difference["actual"].endswith("xxabd")
+    assert len(difference["expected"]) < 60
+
+
+def test_a_blank_answer_range_is_noted() -> None:
+    blank = compare_workbooks(simple({"A1": 1}), simple({"A1": 1}), "C1:D9")
+    assert "note: nothing stands in the answer range of the gold" in render_text(blank)
+    assert blank.equal
+    assert not compare_workbooks(simple({"A1": 1}), simple({"A1": 1}), "A1").notes
+
+
 def test_a_range_is_named_as_a_position() -> None:
     assert range_name(CellRange("S", 1, 1, 1, 1)) == "'S'!A1"
