@@ -15,8 +15,10 @@ order:
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
+import warnings
 from dataclasses import dataclass
 
 from judge.inference.fences import Block, find_blocks
@@ -66,7 +68,17 @@ _STRONG_LINE = re.compile(
 )
 _IMPORT_LINE = re.compile(r"\s*(?:import\s+[\w.]+|from\s+[\w.]+\s+import\s)")
 _PROSE_LINE = re.compile(r"^[A-Z][\w',-]*(?: [\w'\",;()./-]+){3,}[.:!]?$")
-_SHELL_LINE = re.compile(r"^[ \t]*(?:[!%]\w.*|pip3? install .*)$")
+_SHELL_LINE = re.compile(r"^[ \t]*(?:!\w.*|%{1,2}\w.*|pip3? install .*)$")
+_LINE_NUMBER = re.compile(r"^ *(\d+)(?:[:.|] ?| |\t|$)")
+_QUOTED_PROGRAM = re.compile(
+    r"\A\s*(?P<quote>'{3}|\"{3})(?:python3?|py)[ \t]*\n(?P<body>.*?)(?P<end>(?P=quote)\s*\Z|\Z)",
+    re.DOTALL,
+)
+_HARMONY_CALL = re.compile(
+    r"<\|channel\|>\s*commentary\s+to=[\w.]+\s*(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>"
+    r"(?P<body>.*?)(?:<\|call\|>|\Z)",
+    re.DOTALL,
+)
 _PROMPT_LINE = re.compile(r"^(?:>>>|\.\.\.)(?: |$)")
 _NUMBERED_IN = re.compile(r"^In ?\[\d*\]: ?")
 
@@ -75,6 +87,7 @@ MAX_REPLY_CHARS = 400_000
 """What is looked at of a reply: far more than any program, and a bound on a reply without end."""
 
 _MAX_LINE_CHARS = 2_000
+_MAX_PARSED_CHARS = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +119,9 @@ def extract(reply: str) -> Extraction:
         or compiles anything.
     """
     reply = reply[:MAX_REPLY_CHARS]
-    text = strip_reasoning(reply.replace("\r\n", "\n").replace("\r", "\n"))
-    text = _SPECIAL.sub("\n", text)
+    text = reply.replace("\r\n", "\n").replace("\r", "\n")
+    text = _HARMONY_CALL.sub(r"<tool_call>\g<body></tool_call>", text)
+    text = _SPECIAL.sub("\n", strip_reasoning(text))
     wrapped = unwrap(text)
     if wrapped is not None:
         inner = _from_blocks(find_blocks(wrapped.text))
@@ -117,10 +131,25 @@ def extract(reply: str) -> Extraction:
         if inner is not None and inner.code and (wrapped.is_code or _reads_like_code(inner.code)):
             truncated = inner.truncated or not scan(inner.code).closed
             return Extraction(inner.code, "wrapper", truncated, inner.blocks)
-    found = _from_blocks(find_blocks(text))
-    if found is not None:
-        return found
+    if not _is_program_with_fences(text):
+        found = _from_blocks(find_blocks(text))
+        if found is not None:
+            return found
     return _from_bare_text(text)
+
+
+def _is_program_with_fences(text: str) -> bool:
+    """Whether the whole reply is a program whose strings hold fences."""
+    first = text.lstrip().partition("\n")[0]
+    if "```" not in text or len(text) > _MAX_PARSED_CHARS or not _is_code_line(first):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def strip_reasoning(text: str) -> str:
@@ -194,6 +223,10 @@ def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bo
     # statement that does anything is no program.
     while last != whole[0] and not _reads_like_code(codes[last]):
         last = whole[whole.index(last) - 1]
+    # So is a look at the finished workbook: it is told from a solution by what it does not do.
+    makers = [index for index in whole if index < last and _makes_something(codes[index])]
+    if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
+        last = makers[-1]
     joined = _join(codes, last, whole)
     form = "fence" if joined == codes[last] else "joined"
     return Extraction(joined, form, truncated, blocks)
@@ -246,6 +279,12 @@ def _is_strong_line(line: str) -> bool:
 
 def _from_bare_text(text: str) -> Extraction:
     """Lines that read like Python in a reply without any mark."""
+    if quoted := _QUOTED_PROGRAM.match(text):
+        code = _tidy(quoted["body"])
+        return Extraction(code, "fence", truncated=not quoted["end"].strip(), blocks=1)
+    stripped = text.strip()
+    if stripped.startswith("`") and stripped.endswith("`"):
+        text = stripped.strip("`")
     lines = [_NUMBERED_IN.sub("", _PROMPT_LINE.sub("", line)) for line in text.split("\n")]
     strong = [index for index, line in enumerate(lines) if _is_strong_line(line)]
     imports = [
@@ -291,7 +330,7 @@ def _tidy(code: str) -> str:
     if filled and all(_PROMPT_LINE.match(line) for line in filled[:1]):
         # A pasted console: lines without a prompt are what it printed.
         lines = [_PROMPT_LINE.sub("", line) for line in lines if _PROMPT_LINE.match(line)]
-    lines = [_NUMBERED_IN.sub("", line) for line in lines]
+    lines = [_NUMBERED_IN.sub("", line) for line in _without_line_numbers(lines)]
     lines = [_indent_without_nbsp(line) for line in lines]
     code = textwrap.dedent("\n".join(lines))
     lines = code.split("\n")
@@ -313,7 +352,17 @@ def _without_shell(lines: list[str]) -> list[str]:
     return kept
 
 
+def _without_line_numbers(lines: list[str]) -> list[str]:
+    """Takes 1, 2, 3 … off the beginnings, where every line has its number."""
+    numbers = [_LINE_NUMBER.match(line) for line in lines]
+    if len(lines) < 2 or any(
+        match is None or int(match[1]) != number for number, match in enumerate(numbers, start=1)
+    ):
+        return lines
+    return [line[match.end() :] for line, match in zip(lines, numbers, strict=True) if match]
+
+
 def _indent_without_nbsp(line: str) -> str:
-    rest = line.lstrip(" \t\u00a0\u2003\u3000")
-    indent = line[: len(line) - len(rest)]
+    rest = line.lstrip(" \t\u00a0\u2003\u3000\u200b\u2060\ufeff")
+    indent = re.sub("[\u200b\u2060\ufeff]", "", line[: len(line) - len(rest)])
     return re.sub("[\u00a0\u2003\u3000]", " ", indent) + rest

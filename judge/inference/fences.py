@@ -81,6 +81,7 @@ def _read_block(lines: list[str], start: int, opening: re.Match[str]) -> tuple[B
     lead = len(opening["lead"].expandtabs(4))
     quoted = ">" in opening["lead"]
     closing = re.compile(rf"^[ \t>]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    before_prose = re.compile(rf"^[ \t>]*{re.escape(fence)}(?P<word>[A-Za-z][\w']*),? [^`\n]+$")
     glued = re.compile(
         rf"^(?P<code>[^`\n]*[^`\s])[ \t]*{re.escape(fence[0])}{{{len(fence)}}}[ \t]*$"
     )
@@ -103,6 +104,8 @@ def _read_block(lines: list[str], start: int, opening: re.Match[str]) -> tuple[B
             # The fence above was never closed, and another block begins.
             if not walk.in_string:
                 return Block(tag, _body(body, lead, quoted), closed=False), number
+        elif walk.closed and (prose := before_prose.match(line)) and not _is_tag(prose["word"]):
+            return Block(tag, _body(body, lead, quoted), closed=True), number + 1
         elif end := glued.match(line):
             body.append(end["code"])
             return Block(tag, _body(body, lead, quoted), closed=True), number + 1
@@ -131,8 +134,10 @@ def _split_inline_fences(text: str) -> str:
     lines = []
     for line in text.split("\n"):
         at = line.find("```py")
-        # Blanks, quote marks and list marks may stand before a fence; words may not.
-        if at > 0 and line[:at].strip(" \t>-*+.)`~0123456789"):
+        # Blanks, quote marks and list marks may stand before a fence; words may not. A fence
+        # behind a quotation mark is a string of the program's.
+        before = line[:at].rstrip()
+        if at > 0 and before[-1:] not in {"'", '"'} and before.strip(" \t>-*+.)`~0123456789"):
             lines += [line[:at], line[at:]]
         else:
             lines.append(line)
@@ -146,6 +151,10 @@ def _tag(info: str) -> str:
     if word is None:
         return ""
     return word[0].lower()
+
+
+def _is_tag(word: str) -> bool:
+    return word.lower() in _PYTHON_TAGS | _OTHER_TAGS
 
 
 def _body(lines: list[str], lead: int, quoted: bool) -> str:

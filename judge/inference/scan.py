@@ -40,6 +40,7 @@ _BINDS = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_FROM = re.compile(r"\bfrom\s+[\w.]+\s+import\b")
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist) | {"__name__", "__file__", "self"}
 
@@ -138,6 +139,6 @@ def defined_names(code: str) -> frozenset[str]:
 
 def free_names(code: str) -> frozenset[str]:
     """Names that a program uses without binding them; attributes and keywords do not count."""
-    bare = scan(code).bare
+    bare = _FROM.sub("import", scan(code).bare)
     used = set(re.findall(r"(?<![\w.])([^\W\d]\w*)(?!\w)(?!\s*=[^=])", bare))
     return frozenset(used - defined_names(code) - _KNOWN)

@@ -333,4 +333,155 @@ BARE = [
     Reply("empty_fence", "```python\n```", None, "none"),
 ]
 
-CORPUS = [*FENCED, *SEVERAL, *CUT_OFF, *WRAPPED, *REASONED, *BARE]
+_TWO_STEPS = "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n\nwb.save('/o.xlsx')\n"
+_THREE_LINES = "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\nwb.save('/o.xlsx')\n"
+_CHECK = """\
+import openpyxl
+done = openpyxl.load_workbook('/mnt/data/output/1_7_output.xlsx')
+print(done.active['B2'].value)
+"""
+_WITH_EXAMPLE = '''\
+import openpyxl
+
+def solve(source, target):
+    """Fills column B.
+
+    Example:
+    ```
+    solve("a.xlsx", "b.xlsx")
+    ```
+    """
+    openpyxl.load_workbook(source).save(target)
+
+solve("/mnt/data/input/1_7_input.xlsx", "/mnt/data/output/1_7_output.xlsx")
+'''
+
+AS_MODELS_TALK = [
+    Reply(
+        "check_of_the_output_after",
+        f"```python\n{SOLVE}```\n\nYou can check it:\n```python\n{_CHECK}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "alternative_after",
+        f"```python\n{SOLVE}```\nAlternatively:\n```python\n{FUNCTION}```",
+        FUNCTION,
+        "fence",
+    ),
+    Reply(
+        "correction_after",
+        f"```python\n{SOLVE.replace('B2', 'B3')}```\nWait, B3 is wrong:\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "line_explained_before",
+        f'The key is\n```python\nws["B2"] = "=SUM(A1:A9)"\n```\nin\n```python\n{SOLVE}```',
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "steps_then_all",
+        "Step 1\n```python\nimport openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n```\n"
+        f"Step 2\n```python\nwb.save('/o.xlsx')\n```\nAll of it:\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "numbered_steps",
+        "1. Load\n   ```python\n   import openpyxl\n   wb = openpyxl.load_workbook('/i.xlsx')\n"
+        "   ```\n2. Save\n   ```python\n   wb.save('/o.xlsx')\n   ```\n",
+        _TWO_STEPS,
+        "joined",
+    ),
+    Reply(
+        "imports_in_a_block_of_their_own",
+        "```python\nimport openpyxl\n```\nthen\n```python\n"
+        "wb = openpyxl.load_workbook('/i.xlsx')\nwb.save('/o.xlsx')\n```",
+        "import openpyxl\n\nwb = openpyxl.load_workbook('/i.xlsx')\nwb.save('/o.xlsx')\n",
+        "joined",
+    ),
+    Reply(
+        "second_step_cut_off",
+        "```python\nimport openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n```\n"
+        "then\n```python\nfor row in wb:\n    x = (",
+        "import openpyxl\nwb = openpyxl.load_workbook('/i.xlsx')\n\nfor row in wb:\n    x = (\n",
+        "unclosed",
+        truncated=True,
+    ),
+    Reply(
+        "install_in_a_python_fence",
+        f"```python\n!pip install openpyxl\n```\n```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply("example_in_a_docstring", f"```python\n{_WITH_EXAMPLE}```", _WITH_EXAMPLE, "fence"),
+    Reply(
+        "fence_named_in_a_string",
+        '```python\nprompt = "```python"\nprint(prompt)\n```',
+        'prompt = "```python"\nprint(prompt)\n',
+        "fence",
+    ),
+    Reply("prose_glued_to_the_end", f"```python\n{SOLVE}```That is all of it.", SOLVE, "fence"),
+    Reply(
+        "cell_magic",
+        f"```python\n%%time\n{SOLVE}```",
+        f"# %%time\n{SOLVE}",
+        "fence",
+    ),
+    Reply(
+        "line_numbers",
+        "```python\n1 import openpyxl\n2 wb = openpyxl.load_workbook('/i.xlsx')\n"
+        "3 wb.save('/o.xlsx')\n```",
+        _THREE_LINES,
+        "fence",
+    ),
+    Reply("zero_width_blank", f"```python\n\u200b{SOLVE}```", SOLVE, "fence"),
+    Reply("byte_order_mark", f"\ufeff```python\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_with_path", f"```python /mnt/data/solve.py\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_with_colon", f"```python:solve.py\n{SOLVE}```", SOLVE, "fence"),
+    Reply("tag_with_version", f"```Python3.11\n{SOLVE}```", SOLVE, "fence"),
+    Reply("five_around_three", f"`````\n```python\n{SOLVE}```\n`````", SOLVE, "fence"),
+    Reply("heredoc", f"```bash\ncat > s.py << 'EOF'\n{SOLVE}EOF\npython s.py\n```", SOLVE, "bare"),
+    Reply("quotes_for_fences", f"'''python\n{SOLVE}'''", SOLVE, "fence"),
+    Reply("one_backtick_around", f"`{SOLVE}`", SOLVE, "bare"),
+    Reply("square_brackets", f"[PYTHON]\n{SOLVE}[/PYTHON]", SOLVE, "bare"),
+    Reply(
+        "html_pre",
+        f'<pre><code class="language-python">\n{SOLVE}</code></pre>',
+        SOLVE,
+        "wrapper",
+    ),
+    Reply(
+        "a_turn_made_up",
+        "```python\nprint('look')\n```\n\nUser: It printed: look\n\n"
+        f"Assistant: ```python\n{SOLVE}```",
+        SOLVE,
+        "fence",
+    ),
+    Reply("done_behind", f"```python\n{SOLVE}```\n\nDONE", SOLVE, "fence"),
+    Reply(
+        "list_behind_bare_code",
+        f"Here is the code:\n\n{SOLVE}\n* It loads the workbook\n* It writes the formula\n",
+        SOLVE,
+        "bare",
+    ),
+    Reply("empty_fence_before_bare_code", f"```python\n```\n{SOLVE}", SOLVE, "bare"),
+    Reply(
+        "reasoning_then_end_token",
+        f"<think>\nmaybe\n```python\n{LOOK}```\n</think>\n\n```python\n{SOLVE}```\n"
+        "<\uff5cend\u2581of\u2581sentence\uff5c>",
+        SOLVE,
+        "fence",
+    ),
+    Reply(
+        "channels_with_a_call",
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary to=python"
+        f' <|constrain|>json<|message|>{{"code": "{_escaped(SOLVE)}"}}<|call|>',
+        SOLVE,
+        "wrapper",
+    ),
+]
+
+CORPUS = [*FENCED, *SEVERAL, *CUT_OFF, *WRAPPED, *REASONED, *BARE, *AS_MODELS_TALK]
