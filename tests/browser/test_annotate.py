@@ -123,15 +123,20 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
 OpenPage = Callable[[Server], Page]
 
 
-@pytest.fixture
-def references(tmp_path: Path) -> list[object]:
-    """Two right solutions of the small suite's task, as options."""
+def programs(folder: Path, **codes: str) -> list[object]:
+    """Solutions of the small suite's task, as options."""
     options: list[object] = []
-    for name, code in (("twice", "value * 2"), ("sum", "value + value")):
-        path = tmp_path / f"{name}.py"
+    for name, code in codes.items():
+        path = folder / f"{name}.py"
         path.write_text(DOUBLES.format(code))
         options += ["--reference", path]
     return options
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> list[object]:
+    """Two that are right."""
+    return programs(tmp_path, twice="value * 2", sum="value + value")
 
 
 def put(page: Page, cell: str, text: str, grid: str = "input") -> None:
@@ -152,7 +157,8 @@ def wait_kept(page: Page, said: str = r"draft of case \d+ kept") -> None:
 def save(page: Page, note: str = "") -> None:
     expect(page.locator("#save")).to_be_enabled(timeout=SLOW_MS)
     page.click("#save")
-    page.fill("#note", note)
+    page.keyboard.type(note)  # the dialog has the keyboard, not the grid
+    expect(page.locator("#note")).to_have_value(note)
     page.click("#really")
     wait_kept(page, r"saved as case \d+")
 
@@ -288,8 +294,10 @@ def test_the_ways_to_change_cells(suite: Path, start: Start, open_page: OpenPage
     # the formula bar
     page.locator("#input-grid td[data-cell='A2']").click()
     expect(page.locator("#formula")).to_have_value("1")
-    page.fill("#formula", "'007")
-    page.press("#formula", "Enter")
+    page.click("#formula")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("'007")
+    page.keyboard.press("Enter")
     expect(edits).to_have_text(["'Sheet'!A2 = '007"])
     shows(page, "A2", "007")
     # an editor that is opened and closed changes nothing
@@ -356,8 +364,25 @@ def test_the_gold_by_hand(suite: Path, start: Start, open_page: OpenPage) -> Non
     put(page, "B3", "100", grid="gold")
     wait_kept(page)
     expect(page.locator("#moved li")).to_have_text(["B3 4 → 100"])
-    save(page)
+    save(page, "a larger number")
     assert values((suite / "spreadsheet/7/4_7_answer.xlsx").read_bytes())[3, 2] == 100
+    log = (suite / "annotations/records.jsonl").read_text().splitlines()
+    assert json.loads(log[0])["note"] == "a larger number"
+
+
+def test_where_references_disagree(
+    suite: Path, tmp_path: Path, start: Start, open_page: OpenPage
+) -> None:
+    sources = programs(tmp_path, right="value * 2", wrong="min(value * 2, 60)")
+    page = open_page(start(suite, "7", "--author", "Ann", *sources))
+    put(page, "A3", "50")
+    wait_kept(page)
+    expect(page.locator("#gold-how")).to_have_text("by right.py")
+    expect(page.locator("#gold-grid td.differs")).to_have_text(["100"])
+    expect(page.locator("#rules")).to_contain_text("wrong.py: Sheet!B3: wrong value: expected 100")
+    save(page)
+    record = json.loads((suite / "annotations/records.jsonl").read_text().splitlines()[0])
+    assert (record["gold_by"], record["gold_disagreeing"]) == (["right.py"], ["wrong.py"])
 
 
 def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page: OpenPage) -> None:

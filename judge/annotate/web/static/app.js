@@ -158,7 +158,10 @@ function showPreview(preview) {
   });
   const rules = [
     ...(preview?.errors ?? []).map((text) => [text, "error"]),
-    ...(preview?.warnings ?? []).map((text) => [text, "warning"]),
+    // What a source says otherwise is listed cell by cell below.
+    ...(preview?.warnings ?? []).filter((text) => !preview.sources.some((each) =>
+      each.agrees === false && text.startsWith(`${each.name} says something else`)))
+      .map((text) => [text, "warning"]),
     ...(preview?.sources ?? []).flatMap((each) => each.agrees === false
       ? each.differences.map((line) => [`${each.name}: ${line}`, "warning"]) : []),
   ];
