@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.recalc.services.common import CannotComputeError
+from judge.recalc.services.dialect import split_arguments
 
 UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
 """Most bytes that the parts of a workbook may claim together; real ones stay far below."""
@@ -90,15 +91,34 @@ def _pack(parts: Mapping[str, bytes], steps: Sequence[Step]) -> bytes:
 
 
 def renaming(names: Mapping[str, str]) -> Step:
-    """Writes other names for functions that are called without a prefix."""
+    """Writes other names for functions that are called without a prefix.
+
+    A name that is not the same with a prefix stands for a function that nobody knows: its
+    arguments go with it, since an unknown function is an error whatever its arguments are.
+    """
     alternatives = "|".join(map(re.escape, names))
     calls = re.compile(
         rf"""("[^"]*"|'[^']*')|(?<![\w.\\])({alternatives})(?=\s*\()""", re.IGNORECASE
     )
-    return Step(
-        re.compile(alternatives.encode(), re.IGNORECASE),
-        lambda formula, _: calls.sub(lambda m: m[1] or names[m[2].upper()], formula),
-    )
+
+    def rewrite(formula: str, _: bool) -> str:
+        pieces = []
+        done = position = 0
+        while (found := calls.search(formula, position)) is not None:
+            position = found.end()
+            if found[2] is None:
+                continue
+            new = names[found[2].upper()]
+            pieces += [formula[done : found.start()], new]
+            done = position
+            if not new.upper().endswith(found[2].upper()):
+                arguments, end = split_arguments(formula, formula.index("(", position) + 1)
+                if arguments is not None:
+                    pieces.append("()")
+                    done = position = end
+        return "".join((*pieces, formula[done:]))
+
+    return Step(re.compile(alternatives.encode(), re.IGNORECASE), rewrite)
 
 
 def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:

@@ -92,11 +92,15 @@ def test_no_text_is_refused(text: str) -> None:
 def test_names_are_rewritten_only_where_they_are_called_without_prefix() -> None:
     rename = renaming({"XLOOKUP": "JUDGE.UNKNOWN", "FILTER": "_xlfn._xlws.FILTER"}).rewrite
     assert rename('XLOOKUP(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)', False) == (
-        'JUDGE.UNKNOWN(1,A:A,"XLOOKUP(")+_xlfn.XLOOKUP(1)'
+        "JUDGE.UNKNOWN()+_xlfn.XLOOKUP(1)"
     )
     assert rename("xlookup (1)&FILTER(A1)&MYFILTER(1)&FILTER", True) == (
-        "JUDGE.UNKNOWN (1)&_xlfn._xlws.FILTER(A1)&MYFILTER(1)&FILTER"
+        "JUDGE.UNKNOWN()&_xlfn._xlws.FILTER(A1)&MYFILTER(1)&FILTER"
     )
+    assert rename('FILTER(XLOOKUP(1,"FILTER(",(2)),"XLOOKUP(")', True) == (
+        '_xlfn._xlws.FILTER(JUDGE.UNKNOWN(),"XLOOKUP(")'
+    )
+    assert rename("XLOOKUP(1", False) == "JUDGE.UNKNOWN(1"
 
 
 ANYTHING = re.compile(b"")

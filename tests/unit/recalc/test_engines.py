@@ -317,6 +317,29 @@ def test_libreoffice_killed_from_outside_computes_again(sandbox: Sandbox) -> Non
 
 
 @pytest.mark.office
+@pytest.mark.parametrize(
+    ("lenient", "expected"), [(False, ErrorValue("#NAME?")), (True, 2)], ids=["Excel", "lenient"]
+)
+def test_a_newer_function_without_its_prefix(
+    engines: dict[str, Any], lenient: bool, expected: CellValue
+) -> None:
+    recalculator = Recalculator(list(engines.values()), timeout_s=20, lenient_names=lenient)
+    book = workbook(
+        {
+            "A4": "=FILTER(B1:B3,B1:B3>1)",
+            "A5": "=XLOOKUP(2,B1:B3,B1:B3)",
+            "A6": "=_xlfn.XLOOKUP(2,B1:B3,B1:B3)",
+            "B1": 1,
+            "B2": 2,
+            "B3": 3,
+        }
+    )
+    result = recalculator.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert [result.values[ref(row)] for row in (4, 5, 6)] == [expected, expected, 2]
+    assert any("without the _xlfn. prefix" in note for note in result.notes)
+
+
+@pytest.mark.office
 def test_the_cascade_end_to_end(recalculator: Recalculator) -> None:
     book = workbook(
         {
