@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from judge.report.model import Method
 
 HTML_FILE = "report.html"
 
@@ -54,10 +58,7 @@ def report(
 
     method = method_of(seed=seed, resamples=resamples)
     if form == "html":
-        from judge.report.html import render_run  # noqa: PLC0415
-
-        page = render_run(run, dataset=dataset, method=method)
-        _write(page, out or run / HTML_FILE)
+        _write(_html(run, dataset, method), out or run / HTML_FILE)
         return
     made = Report.of_run(run, dataset=dataset, method=method)
     forms: dict[str, Callable[[], str]] = {
@@ -66,6 +67,21 @@ def report(
         "csv": lambda: made.to_csv(table),
     }
     _write(forms[form](), out)
+
+
+def _html(run: Path, dataset: str | None, method: Method) -> str:
+    """The HTML report, with a bar on stderr where somebody waits at a terminal."""
+    from tqdm import tqdm  # noqa: PLC0415  as above
+
+    from judge.report.html import render_run  # noqa: PLC0415
+
+    with tqdm(desc="task pages", unit="", disable=None, leave=False) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        return render_run(run, dataset=dataset, method=method, on_page=show)
 
 
 def _write(text: str, out: Path | None) -> None:

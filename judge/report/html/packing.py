@@ -13,6 +13,9 @@ from judge.report.grid_window import GridBounds
 PAGES_BYTES = 26_000_000
 """What the task pages of a report may take together, so that the whole stays below 30 MB."""
 
+OnPage = Callable[[int, int], None]
+"""Told how many pages are done, and how many there are."""
+
 LADDER = (
     GridBounds(),
     GridBounds(cells=30_000, columns=60, text_chars=4_000),
@@ -29,7 +32,11 @@ def pack(document: Any) -> str:
 
 
 def pack_all(
-    count: int, make: Callable[[int, GridBounds], Any], limit: int = PAGES_BYTES
+    count: int,
+    make: Callable[[int, GridBounds], Any],
+    limit: int = PAGES_BYTES,
+    *,
+    on_page: OnPage = lambda _done, _total: None,
 ) -> list[str]:
     """Packs all task pages into a number of bytes.
 
@@ -39,8 +46,12 @@ def pack_all(
         count: how many pages there are.
         make: gives a page by its number, made within some bounds.
         limit: bytes for all of them.
+        on_page: told of each page that is done, and of how many there are.
     """
-    packed = [pack(make(number, LADDER[0])) for number in range(count)]
+    packed = []
+    for number in range(count):
+        packed.append(pack(make(number, LADDER[0])))
+        on_page(number + 1, count)
     for bounds in LADDER[1:]:
         for number in _too_large(packed, limit):
             packed[number] = pack(make(number, bounds))

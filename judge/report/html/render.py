@@ -15,7 +15,7 @@ from markupsafe import Markup
 from judge.report.build import DEFAULT_METHOD, build_report_data
 from judge.report.files import inspect_files
 from judge.report.html.figures import Figures
-from judge.report.html.packing import PAGES_BYTES, pack_all
+from judge.report.html.packing import PAGES_BYTES, OnPage, pack_all
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import KINDS, TaskPages
 from judge.report.identity import identity_lines
@@ -50,7 +50,11 @@ class Served:
 
 
 def render_run(
-    path: Path | str, *, dataset: str | None = None, method: Method = DEFAULT_METHOD
+    path: Path | str,
+    *,
+    dataset: str | None = None,
+    method: Method = DEFAULT_METHOD,
+    on_page: OnPage = lambda _done, _total: None,
 ) -> str:
     """The HTML report of a results directory.
 
@@ -58,6 +62,7 @@ def render_run(
         path: the results directory.
         dataset: the suite; None for the one that run.json remembers.
         method: confidence, resamples and seed of the intervals.
+        on_page: told of each task page that is done, and of how many there are.
 
     Returns:
         One HTML document that needs no other file.
@@ -68,20 +73,28 @@ def render_run(
         UsageError: there is no such suite.
     """
     run = load_run(path, dataset)
-    return render_report(build_report_data(run, inspect_files(run), method), run)
+    data = build_report_data(run, inspect_files(run), method)
+    return render_report(data, run, on_page=on_page)
 
 
-def render_report(data: ReportData, run: LoadedRun, *, pages_bytes: int = PAGES_BYTES) -> str:
+def render_report(
+    data: ReportData,
+    run: LoadedRun,
+    *,
+    pages_bytes: int = PAGES_BYTES,
+    on_page: OnPage = lambda _done, _total: None,
+) -> str:
     """A report as one self-contained HTML document.
 
     Args:
         data: the report; every number of the document is one of its JSON form.
         run: the run that it is about, for code, conversations and workbooks.
         pages_bytes: what all task pages may take together.
+        on_page: told of each task page that is done, and of how many there are.
     """
     document = json_form(data)
     pages = TaskPages(run, document)
-    packed = pack_all(len(pages), pages.page, pages_bytes)
+    packed = pack_all(len(pages), pages.page, pages_bytes, on_page=on_page)
     return _render(data, document, packed, None)
 
 

@@ -126,8 +126,8 @@ class Grid {
       for (const [column, cell] of this.cells(line)) {
         const at = place.get(column);
         for (const { name } of PANES) {
-          const text = cell[name].text || cell[name].formula || "";
-          widest[at] = Math.max(widest[at], Math.min(text.length, 24));
+          const { text, formula } = cell[name];
+          widest[at] = Math.max(widest[at], Math.min(text.length, 24), formula ? 12 : 0);
         }
       }
     }
@@ -361,6 +361,14 @@ class Grid {
     this.#describe();
   }
 
+  // Brings the first cell of the answer into sight, with what stands left of it as far as it fits.
+  showAnswer() {
+    const position = this.lines.findIndex((line) => line.row && this.columns.some((each) => each.column && this.#inside(line.row, each.column)));
+    if (position < 0) return;
+    const column = this.columns.find((each) => each.column && this.#inside(this.lines[position].row, each.column));
+    this.reveal(position, column.index);
+  }
+
   reveal(position, column) {
     const at = this.columns.findIndex((each) => each.index === column);
     const left = this.widths.slice(0, at).reduce((sum, width) => sum + width, 0);
@@ -370,7 +378,7 @@ class Grid {
       const height = scroll.clientHeight - ROW - 8;
       if (top < scroll.scrollTop || top + ROW > scroll.scrollTop + height) scroll.scrollTop = Math.max(0, top - height / 2);
       const width = scroll.clientWidth - 52;
-      if (left < scroll.scrollLeft || left + this.widths[at] > scroll.scrollLeft + width) scroll.scrollLeft = Math.max(0, left - width / 3);
+      if (left < scroll.scrollLeft || left + this.widths[at] > scroll.scrollLeft + width) scroll.scrollLeft = Math.max(0, left + this.widths[at] + 70 - width);
     }
   }
 

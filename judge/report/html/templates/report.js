@@ -230,7 +230,10 @@ function showCase(wantedNumber) {
     return;
   }
   target.replaceChildren(...casePart(page, chosen));
-  grids.forEach((grid) => grid.show("output"));
+  for (const grid of grids) {
+    grid.show("output");
+    grid.showAnswer();
+  }
   // What is wrong is in sight from the start.
   if (currentGrid) currentGrid.step(1);
 }
