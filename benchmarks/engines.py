@@ -27,6 +27,7 @@ from judge.compare.reader import open_workbook
 from judge.dataset.load import load_suite
 from judge.errors import JudgeError, WorkbookError
 from judge.grader import GradingRules, Judgement, judge_output
+from judge.recalc.engines import FORMULAS
 from judge.recalc.formula import traits
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Origin, Recalculator
 from judge.recalc.select import available_engines, make_engines
@@ -257,7 +258,8 @@ def main() -> None:
             stack.callback(engine.close)
         recalculators = {CASCADE: Recalculator(engines)}
         for engine in engines:
-            recalculators[engine.name] = Recalculator([engine], timeout_s=arguments.timeout)
+            limit_s = arguments.slow_timeout if engine.name == FORMULAS else arguments.timeout
+            recalculators[engine.name] = Recalculator([engine], timeout_s=limit_s)
         recalculators["nothing"] = Recalculator([], mode="never")
         cases = list(stored_cases(arguments.run, suite))
         standings, found = measure(cases, recalculators, rules)
@@ -280,6 +282,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--profile", default="standard")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S)
+    parser.add_argument("--slow-timeout", type=float, default=10.0, help="the same for formulas")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

@@ -5,7 +5,8 @@
 Formula cells of all golds lose their values and are computed again, by each engine alone and by
 the cascade; what comes out is held against Excel's own values by the published script's rules.
 Values that rest on volatile functions, and golds known to be stale (``stale.yaml``), are set apart
-and listed. ``--write-trust`` writes the table that the cascade chooses by.
+and listed. ``--write-trust`` writes the table that the cascade chooses by. Without a suite the
+battery alone is measured, with the table as it is.
 """
 
 from __future__ import annotations
@@ -264,15 +265,15 @@ def main() -> None:
         for engine in engines:
             stack.callback(engine.close)
         versions = {engine.name: engine.version for engine in engines}
-        known = list(golds(arguments.suite, arguments.limit))
+        known = list(golds(arguments.suite, arguments.limit)) if arguments.suite else []
         standings, samples = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
         answers, probed = measure_battery(engines, arguments.timeout)
         for name, found in probed.items():
             samples[name].extend(found)
         data = trust_data(samples, versions)
-        if arguments.write_trust:
+        if arguments.write_trust and known:
             TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        recalculator = Recalculator(engines, trust=read_table(data))
+        recalculator = Recalculator(engines, trust=read_table(data) if known else None)
         converter = None
         if arguments.convert and sandbox.has_root("office"):
             converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
@@ -316,7 +317,7 @@ def print_report(report: dict[str, Any]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("suite", type=Path)
+    parser.add_argument("suite", type=Path, nargs="?")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--engines", help="only these, with commas between")
     parser.add_argument("--limit", type=int, help="look at the first N golds only")

@@ -1,0 +1,105 @@
+"""The tables of a report of ``benchmarks.recalc``, as they stand in the documentation.
+
+python -m benchmarks.recalc_tables out.json                     # standings and misses
+python -m benchmarks.recalc_tables out.json --battery docs/battery.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+CASCADE = "cascade"
+
+
+def standings(report: Mapping[str, Any]) -> list[str]:
+    """Agreement and time, a line for each engine and one for the cascade."""
+    lines = [
+        (
+            "| | cells right | files all right | answer cells | answer files | median ms | p95 ms "
+            "| battery |"
+        ),
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    battery = report["battery"]
+    for name, row in report["standings"].items():
+        ms = row["ms"]
+        lines.append(
+            f"| {name} | {row['cells_share']:.2%} of {row['cells']:,} "
+            f"| {row['files_share']:.2%} of {row['files']} | {row['answer_cells_share']:.2%} "
+            f"| {row['answer_files_share']:.2%} | {ms.get('median', 0):.0f} "
+            f"| {ms.get('p95', 0):.0f} | {battery['right'].get(name, 0)} of {battery['probes']} |"
+        )
+    ms = report.get("conversion_ms")
+    if ms:
+        lines.append(
+            f"| one soffice --convert-to each | | | | | {ms['median']:.0f} | {ms['p95']:.0f} | |"
+        )
+    return lines
+
+
+def misses(report: Mapping[str, Any], name: str = CASCADE) -> list[str]:
+    """The files in which an engine is not right in every cell, with the first such cell."""
+    wrong = report["standings"][name]["wrong"]
+    return [f"- {file}: {cells[0]}" for file, cells in wrong.items()]
+
+
+def battery(report: Mapping[str, Any]) -> list[str]:
+    """Every probe with what each engine says where it is not what Microsoft documents."""
+    known = report["battery"]
+    names = sorted(known["right"], key=lambda name: (name != CASCADE, -known["right"][name]))
+    lines = [
+        "# Function battery",
+        "",
+        (
+            f"{known['probes']} formulas, each alone in a workbook, with the result that Microsoft's "
+            "function reference gives on the page named. A column is empty where the result is that; "
+            "otherwise it says what was computed (None: nothing)."
+        ),
+        "",
+        "```",
+        "python -m benchmarks.recalc --json battery.json                # the battery alone",
+        "python -m benchmarks.recalc_tables battery.json --battery docs/battery.md",
+        "```",
+        "",
+        "| | " + " | ".join(names) + " |",
+        "|---" * (len(names) + 1) + "|",
+        "| right | " + " | ".join(str(known["right"][name]) for name in names) + " |",
+        "| version | " + " | ".join(report["versions"].get(name, "") for name in names) + " |",
+    ]
+    page = ""
+    for row in known["rows"]:
+        if row["page"] != page:
+            page = row["page"]
+            lines += ["", f"## {page}", "", _line(["formula", "documented", *names])]
+            lines.append("|---" * (len(names) + 2) + "|")
+        said = [row["wrong"].get(name, "") for name in names]
+        lines.append(_line([f"`{_plain(row['formula'])}`", _plain(row["documented"]), *said]))
+    return lines
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", "\\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("report", type=Path, help="what --json of benchmarks.recalc wrote")
+    parser.add_argument("--battery", type=Path, help="write the table of the battery there")
+    arguments = parser.parse_args()
+    report = json.loads(arguments.report.read_text(encoding="utf-8"))
+    if arguments.battery:
+        arguments.battery.write_text("\n".join(battery(report)) + "\n", encoding="utf-8")
+        return
+    print("\n".join([*standings(report), "", *misses(report)]))
+
+
+if __name__ == "__main__":
+    main()
