@@ -4,8 +4,8 @@
 
 Judges the solutions on all cases, makes wrong solutions of every one that all cases accept, judges
 these too, and prints the kill matrix. Then, for every task with a wrong solution that all cases
-accept, it asks for suggested cases that kill such solutions. The gold of a suggestion is what the
-accepted solution says; where the published gold holds formulas, these must agree.
+accept, it asks for suggested cases until one kills such a solution. The gold of a suggestion is
+what the accepted solution says; where the published gold holds formulas, these must agree.
 
 Continues what FOLDER holds. Details go to FOLDER/kills.jsonl, one line for each task: `killed`
 names what is wrong with the solution, and `sources` who agrees on the gold.
@@ -24,7 +24,7 @@ from typing import Any
 from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import describe
-from judge.annotate.gold import GoldMaker
+from judge.annotate.gold import GoldMaker, formulas_problem
 from judge.annotate.journal import append_record, read_records
 from judge.annotate.strength import (
     TaskStrength,
@@ -52,8 +52,8 @@ from judge.task import Task
 from judge.verdict import Verdict
 
 JOBS = 2
-VICTIMS = 8
-SEEDS = 2
+VICTIMS = 6
+SEEDS = 1
 
 
 def main() -> None:
@@ -181,6 +181,8 @@ def search(
         }
         if survivors and task.id not in tools.known:
             work.append((task, right, survivors))
+    # Tasks whose gold holds formulas first: there a second source says what is right.
+    work.sort(key=lambda item: bool(formulas_problem(item[0], _first_case(item[0]), ())))
     work = work[:limit]
     print(f"\nlooking for cases that kill: {len(work)} tasks to go", flush=True)
 
@@ -193,6 +195,11 @@ def search(
 
     with ThreadPoolExecutor(JOBS) as pool:
         list(pool.map(one, work))
+
+
+def _first_case(task: Task) -> CaseData:
+    case = task.cases[0]
+    return CaseData(case.number, case.input_path.read_bytes(), case.gold_path.read_bytes())
 
 
 def search_task(
@@ -228,8 +235,8 @@ def search_task(
             for trial in killed(trials):
                 record["kills"].append(kill_record(each, seed, trial))
                 victims.pop(trial.name)
-        if not victims:
-            break
+            if record["kills"]:
+                return record
     return record
 
 

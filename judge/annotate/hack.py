@@ -114,7 +114,7 @@ def accepted_solutions(
     found: dict[str, Submission] = {}
     for file in files:
         for each in load_submissions(file, annotator.book.suite, ids=[task_id]):
-            found[f"{file.name} {each.label or each.model or ''} #{each.sample}"] = each
+            found[f"{file.name}: {each.label or each.model or 'solution'} #{each.sample}"] = each
     rules = GradingRules(get_profile("standard"))
     for case in annotator.cases(task_id):
         for trial in try_case(task, case, found, annotator.sandbox, annotator.recalculator, rules):

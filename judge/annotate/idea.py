@@ -22,6 +22,7 @@ class Subject:
         has_dates: whether it holds dates as constants.
         answer: the rectangles of the answer.
         named: sheets that the question or the answer position names.
+        limits: numbers that the question or the gold's formulas name.
     """
 
     tables: tuple[Table, ...]
@@ -30,6 +31,7 @@ class Subject:
     has_dates: bool
     answer: tuple[CellRange, ...]
     named: frozenset[str]
+    limits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

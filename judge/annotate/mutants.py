@@ -13,6 +13,7 @@ from judge.annotate.edits import Edit, SetCell
 from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
 from judge.annotate.row_mutants import changed_workbooks, grown_tables, kept_rows, shuffled_rows
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
+from judge.annotate.targeted_mutants import TARGETED, TARGETED_NAMES
 from judge.compare.cell import Cell, CellValue
 from judge.compare.value import text_as_number
 
@@ -29,7 +30,8 @@ def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
             found = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
             if found is not None and found[1]:
                 yield Idea(name, f"{found[0]} ({table.sheet!r})", tuple(found[1]))
-    for name, idea in (("rows", grown_tables), ("workbook", changed_workbooks)):
+    whole = {"rows": grown_tables, "workbook": changed_workbooks, **TARGETED}
+    for name, idea in whole.items():
         yield from idea(subject, random.Random(f"{seed}/{name}"))  # noqa: S311 - no secret
 
 
@@ -257,5 +259,6 @@ CONTESTED = frozenset(
 NAMES = (
     *MUTATORS,
     *("one-more-row", "ten-times-the-rows", "date-system", "renamed-sheet", "merged-cells"),
+    *TARGETED_NAMES,
 )
 """Names of all mutators."""

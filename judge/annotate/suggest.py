@@ -116,7 +116,25 @@ def subject_of(task: Task, base: CaseData) -> Subject:
         has_dates=any(column.kind is Kind.DATE for table in tables for column in table.columns),
         answer=answer,
         named=frozenset(named),
+        limits=_limits(task, gold, answer),
     )
+
+
+_NUMBER = re.compile(r"(?<![\w.$])\d+(?:\.\d+)?(?![\w.:])")
+
+
+def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[float, ...]:
+    """Numbers that the question and the formulas of the answer name, the largest first."""
+    formulas = {
+        cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula
+    }
+    said = [task.instruction, *sorted(formulas)[:MOST_FORMULAS]]
+    found = {float(each) for text in said for each in _NUMBER.findall(text)}
+    plain = {int(each) if each.is_integer() else each for each in found if 1 < each < 10**9}
+    return tuple(sorted(plain, reverse=True))
+
+
+MOST_FORMULAS = 20
 
 
 def _is_data(sheet: str, workbook: Workbook) -> bool:

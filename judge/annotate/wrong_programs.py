@@ -53,12 +53,13 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     plain = ast.unparse(tree)
     found: list[WrongProgram] = []
     seen = {plain}
+    places = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
         made = 0
-        for index, node in enumerate(_walk(tree)):
+        for index, node in places:
             if made == MOST_PER_MISTAKE:
                 break
-            mutant = _mutate(tree, index, change)
+            mutant = _mutate(tree, index, node, change)
             if mutant is None:
                 continue
             text = ast.unparse(mutant[0])
@@ -96,8 +97,21 @@ class _Replace(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _mutate(tree: ast.Module, index: int, change: Change) -> tuple[ast.Module, str] | None:
-    node = next(each for number, each in enumerate(_walk(tree)) if number == index)
+_CHANGEABLE = (
+    ast.Assign,
+    ast.Attribute,
+    ast.Break,
+    ast.Call,
+    ast.Compare,
+    ast.Constant,
+    ast.Expr,
+)
+"""Kinds of nodes at which a mistake can be made; none of them holds a whole block."""
+
+
+def _mutate(
+    tree: ast.Module, index: int, node: ast.AST, change: Change
+) -> tuple[ast.Module, str] | None:
     if change(copy.deepcopy(node)) is None:
         return None
     fresh = copy.deepcopy(tree)

@@ -85,7 +85,7 @@ def _read(files: Sequence[Path], suite: Any) -> Pairs:
             # Several files may number their samples alike.
             sample = samples.get(each.task_id, 0)
             samples[each.task_id] = sample + 1
-            label = each.label or f"{file.stem} {each.model or ''} #{each.sample}"
+            label = each.label or f"{each.model or file.stem} #{each.sample}"
             pairs.append((suite.task(each.task_id), replace(each, sample=sample, label=label)))
     return pairs
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from judge.annotate.edits import MergeCells, RenameSheet, SetCell, SetDateSystem
 from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import CONTESTED, MUTATORS, NAMES, ideas
 from judge.annotate.tables import Kind, find_tables
+from judge.compare.address import cell_name
 from judge.compare.cell import CellRange
 from judge.compare.reader import open_workbook
 from tests.unit.annotate.books import table, values
@@ -26,8 +28,8 @@ BOOK = table(*ROWS)
 ANSWER = CellRange("Sheet", 2, 5, 30, 5)
 
 
-OTHER_BOOKS = {"renamed-sheet", "ten-times-the-rows"}
-"""Mutators that take a second sheet, or more room below, and have tests of their own."""
+OTHER_BOOKS = {"renamed-sheet", "ten-times-the-rows", "lookup-edges", "limits", "equal-columns"}
+"""Mutators that take another workbook, and have tests of their own."""
 
 
 def subject(book: bytes = BOOK, answer: CellRange = ANSWER) -> Subject:
@@ -124,6 +126,43 @@ def test_nothing_comes_of_what_is_not_there() -> None:
     texts = table(("a", "b"), ("x", "y"), ("z", "w"))
     names = {each.mutator for each in ideas(subject(texts), "0")}
     assert not names & {"dates", "negative", "huge", "numbers-as-text", "merged-cells"}
+
+
+TWO_TABLES = table(
+    ("key", "low", "high", None, "code", "price"),
+    ("a", 5, 9, None, "a", 100),
+    ("b", 6, 8, None, "b", 200),
+    ("b", 7, 7.5, None, "c", 300),
+)
+
+
+def targeted(name: str) -> list[tuple[str, object]]:
+    made = subject(TWO_TABLES, CellRange("Sheet", 2, 9, 9, 9))
+    everything = ideas(replace(made, limits=(8, 150, 10**6)), "0")
+    return [
+        (cell_name(edit.ref.row, edit.ref.column), edit.content)
+        for each in everything
+        if each.mutator == name
+        for edit in each.edits
+        if isinstance(edit, SetCell)
+    ]
+
+
+def test_keys_are_set_to_the_edges_of_the_table_they_are_found_in() -> None:
+    assert {content for cell, content in targeted("lookup-edges") if cell[0] == "A"} == {"a", "c"}
+
+
+def test_numbers_meet_the_limits_that_are_named() -> None:
+    found = targeted("limits")
+    assert {content for cell, content in found if cell[0] in "BC"} == {8, 9, 7}
+    assert {content for cell, content in found if cell[0] == "F"} == {8, 9, 7, 150, 151, 149}
+
+
+def test_columns_become_equal_in_some_rows() -> None:
+    pairs = {"C2": 5, "C3": 6, "C4": 7}
+    assert {(cell, content) for cell, content in targeted("equal-columns") if cell[0] == "C"} <= {
+        *pairs.items()
+    }
 
 
 def test_names_are_known() -> None:

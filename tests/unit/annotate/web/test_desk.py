@@ -4,14 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl.formatting.rule import Rule
+from openpyxl.styles.differential import DifferentialStyle
+from openpyxl.styles import PatternFill
 
 from judge.annotate.casebook import ConflictError
 from judge.annotate.web.desk import Desk
+from judge.annotate.web.looks import recoloured, rule_lines
 from judge.annotate.web.state import show_state
+from judge.compare.cell import CellRange
 from judge.compare.reader import open_workbook
 from judge.dataset import load_suite
 from judge.errors import UsageError, WorkbookError
-from tests.unit.annotate.books import values
+from tests.unit.annotate.books import make_book, values
 from tests.unit.annotate.web.conftest import MakeDesk, gold, program
 
 
@@ -24,6 +29,7 @@ def state(desk: Desk) -> dict[str, Any]:
     return show_state(desk, "suite", "Ann")
 
 
+ANSWER = (CellRange("Sheet", 2, 2, 5, 2),)
 AGREEING = {"references": [program("a"), program("b")]}
 
 
@@ -266,3 +272,32 @@ def test_a_formula_without_engines_has_no_value(make_desk: MakeDesk) -> None:
     shown = desk.window("input", "Sheet", (1, 1))
     assert (shown["rows"][1][3], shown["raw"]["D2"]) == ("(no value)", "=SUM(A2:A5)")
     assert open_workbook(desk.books().input.data).sheet_names == ("Sheet",)
+
+
+def test_a_colour_of_the_answer_moves_like_a_value(make_desk: MakeDesk, suite: Path) -> None:
+    desk = make_desk(results=results(1, 50, 3, 4), **AGREEING)
+    typed(desk, A3="50")
+    change = {"book": "gold", "sheet": "Sheet", "fill": "#ffff00", "range": "B5"}
+    desk.change(desk.revision, change)
+    assert desk.window("gold", "Sheet", (1, 1))["rows"][4][1] == "8"
+    desk.compute()
+    moved = state(desk)["preview"]["moved"]
+    assert [(x["cell"], x["before"], x["after"]) for x in moved] == [
+        ("B3", "4", "100"),
+        ("B5", "no fill", "#FFFF00"),
+    ]
+    assert set(desk.window("gold", "Sheet", (1, 1))["marked"]) == {"B3", "B5"}
+    desk.save(desk.revision)
+    saved = open_workbook(suite / "spreadsheet/7/4_7_answer.xlsx")
+    assert recoloured(open_workbook(suite / "spreadsheet/7/1_7_answer.xlsx"), saved, ANSWER)
+
+
+def test_conditional_formats_are_told() -> None:
+    def fill(book: Any) -> None:
+        red = DifferentialStyle(fill=PatternFill(bgColor="FF0000"))
+        rule = Rule("cellIs", operator="lessThan", formula=["1"], dxf=red)
+        book.active.conditional_formatting.add("B1:B19", rule)
+
+    (line,) = rule_lines(open_workbook(make_book(fill)), "Sheet")
+    assert line.startswith("B1:B19: cellIs lessThan 1 paints ")
+    assert "#FF0000" in line

@@ -1,0 +1,128 @@
+"""The commands, in a real sandbox, on a suite of one task."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from judge.cli.annotate import annotate
+from judge.cli.hack import hack
+from judge.dataset.load import load_suite
+from judge.errors import JudgeError, SuiteError, UsageError
+from tests.unit.annotate.books import values
+from tests.unit.annotate.conftest import doubling_case
+
+RIGHT = """
+import openpyxl
+book = openpyxl.load_workbook("/mnt/data/input/1_7_input.xlsx")
+sheet = book.active
+for row in range(2, 6):
+    number = sheet.cell(row, 1).value
+    if number is not None:
+        sheet.cell(row, 2).value = {twice}
+book.save("/mnt/data/output/1_7_output.xlsx")
+"""
+ONE, OTHER = RIGHT.format(twice="2 * number"), RIGHT.format(twice="number + number")
+# Right on every case there is, wrong on negative numbers.
+WRONG = RIGHT.format(twice="2 * abs(number)")
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(annotate, [str(each) for each in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> list[str]:
+    """Options that name two right solutions."""
+    options = []
+    for name, text in (("one.py", ONE), ("other.py", OTHER)):
+        (tmp_path / name).write_text(text)
+        options += ["--reference", str(tmp_path / name)]
+    return options
+
+
+def test_a_draft_needs_no_sandbox(suite: Path) -> None:
+    made = json.loads(run("add", suite, "7", "A2=9", "--draft", "--json", "--author", "ann").stdout)
+    assert made["case"] == 4
+    shown = run("drafts", suite).stdout
+    assert "ann\tbecomes case 4" in shown
+    assert "'Sheet'!A2 = 9" in shown
+    run("discard", suite, "7", made["draft"])
+    assert run("drafts", suite).stdout == ""
+
+
+def test_wrong_use_leaves_nothing_behind(suite: Path) -> None:
+    with pytest.raises(UsageError, match="CELL=VALUE"):
+        run("add", suite, "7", "nonsense")
+    with pytest.raises(UsageError, match="no mutator"):
+        run("suggest", suite, "7", "--mutator", "magic")
+    with pytest.raises(UsageError, match="not ROW:COUNT"):
+        run("add", suite, "7", "--insert-rows", "x")
+    with pytest.raises(JudgeError):
+        run("set", suite, "7", "9", "A2=9")
+    assert run("drafts", suite).stdout == ""
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.slow
+def test_cases_are_made_changed_and_checked(suite: Path, references: list[str]) -> None:
+    sandbox = ["--sandbox", "bubblewrap"]
+    said = run("add", suite, "7", "A2=-9", *references, *sandbox).output
+    assert "'Sheet'!B2: 2 -> -18" in said
+    assert "other.py: agrees with the gold" in said
+    run("set", suite, "7", "4", "A3=-8", *references, *sandbox)
+    case = load_suite(suite).task("7").cases[3]
+    gold = values(case.gold_path.read_bytes())
+    assert [gold[row, 2] for row in (2, 3, 4, 5)] == [-18, -16, 6, 8]
+    said = run("add", suite, "7", "A2=5", *references[:2], *sandbox, code=1).output
+    assert "only 1 source says so" in said
+    draft = next(line.split("\t")[1] for line in run("drafts", suite).stdout.splitlines()[:1])
+    said = run("set", suite, "7", draft, "--gold", "B2=10", *references[:2], *sandbox).output
+    assert "saved: 5_7_input.xlsx" in said
+    log = json.loads(run("log", suite, "--json").stdout)
+    assert [(each["case"], each["changed"]) for each in log] == [
+        (4, ["'Sheet'!A2"]),
+        (4, ["'Sheet'!A3"]),
+        (5, ["'Sheet'!A2"]),
+    ]
+    assert "3 tasks" not in run("check", suite, *sandbox).output
+    (suite / "spreadsheet/7/3_7_answer.xlsx").write_bytes(doubling_case(1, 2, 3, 4)[1])
+    with pytest.raises(SuiteError, match="1 of 1 tasks"):
+        run("check", suite, "7", *sandbox)
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.slow
+def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_path: Path) -> None:
+    sandbox = ["--sandbox", "bubblewrap"]
+    solutions = tmp_path / "solutions.jsonl"
+    solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
+    out = ["--out", tmp_path / "strength", "--json"]
+    (before,) = json.loads(
+        run("strength", suite, "--submissions", solutions, *out, *sandbox).stdout
+    )
+    assert any("solutions #0" in name for name in before["survivors"])
+
+    workbook = tmp_path / "hack.xlsx"
+    workbook.write_bytes(doubling_case(1, -2, 3, 4)[0])
+    common = [str(suite), "7", str(workbook), "--submissions", str(solutions), *sandbox]
+    refused = CliRunner().invoke(hack, [*common, *references[:2]])
+    assert refused.exit_code == 1
+    assert "two references that agree are asked for" in refused.output
+    admitted = CliRunner().invoke(hack, [*common, *references, "--json"])
+    assert admitted.exit_code == 0, admitted.output
+    assert json.loads(admitted.stdout)["trials"][0]["verdict"] == "WA"
+    assert (suite / "spreadsheet/7/4_7_input.xlsx").read_bytes() == workbook.read_bytes()
+
+    shown = run("suggest", suite, "7", *references, *sandbox, "--json", "--mutator", "negative")
+    (idea,) = map(json.loads, shown.stdout.splitlines())
+    assert (idea["rejected"], idea["gold_by"]) == ("", ["one.py", "other.py"])
+    run("suggest", suite, "7", *references, *sandbox, "--accept", idea["number"])
+    assert [case.number for case in load_suite(suite).task("7").cases] == [1, 2, 3, 4, 5]
