@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from judge.annotate.web.server import check_grid
 from judge.dataset import load_suite
+from judge.errors import UsageError
 from tests.conftest import REPOSITORY
+from tests.e2e.conftest import require_backend
 from tests.unit.annotate.books import make_book, values
 from tests.unit.annotate.conftest import suite
 
@@ -74,8 +77,18 @@ class Server:
 Start = Callable[..., Server]
 
 
+@pytest.fixture(scope="module")
+def able() -> None:
+    """Skips where the machine lacks the page's grid, or a sandbox for the engines."""
+    try:
+        check_grid()
+    except UsageError as error:
+        pytest.skip(error.message)
+    require_backend("auto")
+
+
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(able: None) -> Iterator[Start]:
     started: list[Server] = []
 
     def begin(*arguments: object) -> Server:

@@ -9,48 +9,26 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from judge.annotate.annotator import Annotator, Preview
 from judge.annotate.casebook import CaseData, ConflictError, Draft
-from judge.annotate.edit import Edited, apply_edits, set_cells
+from judge.annotate.edit import set_cells
 from judge.annotate.edits import Edit, SetCell, edit_to_json
-from judge.annotate.gold import FORMULAS
+from judge.annotate.web.books import Books, uncomputed
+from judge.annotate.web.looks import Recoloured, recoloured
+from judge.annotate.web.trust import wrong_references
 from judge.annotate.web.typed import GOLD, INPUT, read_change
 from judge.annotate.web.view import show_window
 from judge.compare.address import Window
-from judge.compare.cell import CellRange, CellRef
+from judge.compare.cell import CellRange
 from judge.compare.checker import prepare
-from judge.compare.profiles import get_profile
 from judge.compare.reader import Workbook, open_workbook
 from judge.errors import UsageError
-from judge.grader import GradingRules, judge_output
-from judge.recalc.policy import Origin
 from judge.submission import Submission
 from judge.task import Task
-from judge.verdict import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Books:
-    """The workbooks of a draft as they are shown.
-
-    Attributes:
-        revision: of the draft.
-        input, gold: the workbooks.
-        cells: cells of the input that were set.
-        notes: what could not be kept.
-        computed: whether formulas and gold have followed.
-    """
-
-    revision: str
-    input: Workbook
-    gold: Workbook
-    cells: Collection[CellRef]
-    notes: tuple[str, ...] = ()
-    computed: bool = False
 
 
 class Desk:
@@ -155,7 +133,9 @@ class Desk:
             revision, preview = self.revision, self.preview
             known = self._books
             if known is None or known.revision != revision:
-                known = self._books = self._uncomputed(self._draft.edits if self._draft else ())
+                known = self._books = uncomputed(
+                    self._start, self._draft.edits if self._draft else (), revision
+                )
             if preview is not None and not known.computed:
                 proposal = preview.proposal
                 gold = proposal.gold if proposal.gold is not None else self._start.gold
@@ -166,20 +146,6 @@ class Desk:
                     computed=True,
                 )
             return known
-
-    def _uncomputed(self, edits: Sequence[Edit]) -> Books:
-        """The input with some edits, quickly: nothing is computed.
-
-        Raises:
-            WorkbookError: the edits do not fit.
-        """
-        cells = [each for each in edits if isinstance(each, SetCell)]
-        if len(cells) == len(edits):
-            edited = Edited(set_cells(self._start.input, cells), tuple(x.ref for x in cells))
-        else:
-            edited = apply_edits(self._start.input, edits)
-        gold = open_workbook(self._start.gold)
-        return Books(self.revision, open_workbook(edited.data), gold, edited.cells, edited.notes)
 
     def answer_ranges(self) -> tuple[CellRange, ...]:
         """The answer range, by the gold's sheets.
@@ -194,6 +160,18 @@ class Desk:
             gold=open_workbook(self._start.gold),
             output=None,
         ).gold_ranges
+
+    def recoloured(self) -> tuple[Recoloured, ...]:
+        """Cells of the answer whose colours are others than in the case before.
+
+        Raises:
+            WorkbookError: a gold cannot be read.
+        """
+        with self._lock:
+            books = self.books()
+            if not books.computed:
+                return ()
+            return recoloured(open_workbook(self._start.gold), books.gold, self.answer_ranges())
 
     def window(self, book: str, sheet: str, first: tuple[int, int]) -> dict[str, Any]:
         """A part of a sheet for the page; see :func:`judge.annotate.web.view.show_window`.
@@ -214,7 +192,8 @@ class Desk:
                 shown, other, marked = books.input, books.gold, set(books.cells)
             elif book == GOLD:
                 shown, other = books.gold, books.input
-                marked = {each.ref for each in preview.proposal.moved} if preview else set()
+                marked = {each.ref for each in self.recoloured()}
+                marked |= {each.ref for each in preview.proposal.moved} if preview else set()
             else:
                 raise UsageError(f"there is no workbook {book!r}")
             found = show_window(
@@ -257,7 +236,7 @@ class Desk:
                 return
             draft = self._draft
             if book == INPUT:
-                fits = self._uncomputed([*(draft.edits if draft else ()), *edits])
+                fits = uncomputed(self._start, [*(draft.edits if draft else ()), *edits], "")
                 self._extend(edits=edits)
                 self._books = replace(fits, revision=self.revision)
             else:
@@ -341,7 +320,9 @@ class Desk:
                 return known
             preview = self._annotator.preview(draft, self._references)
             if draft.base.revision not in self._trust:
-                self._trust[draft.base.revision] = self._try_references(draft.base)
+                self._trust[draft.base.revision] = wrong_references(
+                    self._annotator, self.task, draft.base, self._references
+                )
             with self._lock:
                 self._preview = (revision, preview)
             return preview
@@ -350,30 +331,6 @@ class Desk:
     def distrusted(self) -> tuple[str, ...]:
         """What speaks against the reference solutions: they get the base case wrong."""
         return self._trust.get(self._start.revision, ())
-
-    def _try_references(self, base: CaseData) -> tuple[str, ...]:
-        """Runs each reference on the case as it was, whose gold is known."""
-        if not self._references:
-            return ()
-        maker, recalculator = self._annotator.maker, self._annotator.recalculator
-        proposal = maker.propose(self.task, base, (), references=self._references)
-        wrong = []
-        for source in proposal.sources:
-            if source.name == FORMULAS or source.data is None:
-                continue
-            judgement = judge_output(
-                self.task,
-                base.gold,
-                source.data,
-                recalculator=recalculator,
-                rules=GradingRules(get_profile("standard")),
-                origin=Origin.SOLUTION,
-            )
-            if judgement.verdict is not Verdict.AC:
-                wrong.append(
-                    f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"
-                )
-        return tuple(wrong)
 
     def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:
         """Saves the draft as a case; it is on the disk when this returns.

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from judge.annotate.annotator import Preview
-from judge.annotate.edits import address, content_text, describe
+from judge.annotate.edits import content_text, describe
 from judge.annotate.gold import Source
 from judge.annotate.rules import RULES
 from judge.annotate.web.desk import Desk
+from judge.annotate.web.looks import Recoloured
 from judge.annotate.web.view import plain_time
+from judge.compare.address import cell_name
+from judge.compare.cell import CellRef
 from judge.compare.render import difference_lines
 from judge.errors import PositionError
 
@@ -38,6 +41,7 @@ def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
     except PositionError as error:
         answer = []
         notes.append(error.message)
+    painted = desk.recoloured()
     edits = [*draft.edits, *draft.answers] if draft else []
     hand = len(draft.answers) if draft else 0
     return {
@@ -63,26 +67,26 @@ def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
         ],
         "saved": desk.last_saved,
         "notes": notes + (list(preview.proposal.notes) if preview else []),
-        "preview": _preview(preview, desk.distrusted) if preview else None,
+        "preview": _preview(preview, painted, desk.distrusted) if preview else None,
     }
 
 
-def _preview(preview: Preview, distrusted: Sequence[str]) -> dict[str, Any]:
+def _preview(
+    preview: Preview, painted: Sequence[Recoloured], distrusted: Sequence[str]
+) -> dict[str, Any]:
     proposal = preview.proposal
     errors = [preview.problem] if preview.problem else []
+    moved = [
+        _moved(
+            each.ref, plain_time(content_text(each.before)), plain_time(content_text(each.after))
+        )
+        for each in proposal.moved
+    ] + [_moved(each.ref, each.before, each.after) for each in painted]
     return {
         "has_gold": proposal.gold is not None,
         "sources": [_source(each) for each in proposal.sources],
-        "moved": [
-            {
-                "sheet": each.ref.sheet,
-                "cell": address(each.ref).rpartition("!")[2],
-                "before": plain_time(content_text(each.before)),
-                "after": plain_time(content_text(each.after)),
-            }
-            for each in proposal.moved[:_MOST_LISTED]
-        ],
-        "moved_count": len(proposal.moved),
+        "moved": moved[:_MOST_LISTED],
+        "moved_count": len({(each["sheet"], each["cell"]) for each in moved}),
         "errors": errors
         + [
             f"{each.message} (the manual asks: {RULES[each.rule]})"
@@ -92,6 +96,15 @@ def _preview(preview: Preview, distrusted: Sequence[str]) -> dict[str, Any]:
         "warnings": [each.message for each in preview.findings if not each.is_error]
         + list(preview.doubts)
         + list(distrusted),
+    }
+
+
+def _moved(ref: CellRef, before: str, after: str) -> dict[str, str]:
+    return {
+        "sheet": ref.sheet,
+        "cell": cell_name(ref.row, ref.column),
+        "before": before,
+        "after": after,
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judge.annotate.edits import Formula, content_text
+from judge.annotate.web.looks import rule_lines
 from judge.compare.address import Window, cell_name
 from judge.compare.cell import Cell, CellRange, CellRef
 from judge.compare.reader import Workbook
@@ -85,7 +86,7 @@ def show_window(
         "merges": [str(each) for each in tail.merges if _inside(each, window)],
         "answer": [str(each) for each in _parts(answer, sheet, window)],
         "marked": [cell_name(each.row, each.column) for each in marked if each.sheet == sheet],
-        "conditional": bool(tail.rules),
+        "conditional": rule_lines(workbook, sheet),
     }
 
 

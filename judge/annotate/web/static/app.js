@@ -82,8 +82,8 @@ async function show() {
     if (windows[index]) grids[book].show(windows[index], book === "input" || $("by-hand").checked, widths);
     if (book === active && selected) fillBar(selected);
   });
-  const drawn = windows.some((each) => each?.conditional);
-  const notes = [...state.notes, ...(drawn ? ["conditional formats of this sheet are kept, but not drawn here"] : [])];
+  const rules = windows.flatMap((each, index) => (each?.conditional ?? []).map((line) => `${BOOKS[index]}: ${line}`));
+  const notes = [...state.notes, ...(rules.length ? ["conditional formats are kept, but not drawn here:", ...rules] : [])];
   list("notes", notes.map((text) => [text]), "none");
   showSaved();
 }

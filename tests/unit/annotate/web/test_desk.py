@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from openpyxl.formatting.rule import Rule
-from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles import PatternFill
+from openpyxl.styles.differential import DifferentialStyle
 
 from judge.annotate.casebook import ConflictError
 from judge.annotate.web.desk import Desk

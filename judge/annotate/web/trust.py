@@ -1,0 +1,54 @@
+"""Whether reference solutions are right where the answer is known: on the case as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.annotate.annotator import Annotator
+from judge.annotate.casebook import CaseData
+from judge.annotate.gold import FORMULAS
+from judge.compare.profiles import get_profile
+from judge.grader import GradingRules, judge_output
+from judge.recalc.policy import Origin
+from judge.submission import Submission
+from judge.task import Task
+from judge.verdict import Verdict
+
+
+def wrong_references(
+    annotator: Annotator, task: Task, base: CaseData, references: Sequence[Submission]
+) -> tuple[str, ...]:
+    """Runs each reference on a case whose gold is known.
+
+    Args:
+        annotator: runs and judges.
+        task: the task.
+        base: the case.
+        references: solutions that are said to be right.
+
+    Returns:
+        A line for each that gets the case wrong.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    if not references:
+        return ()
+    proposal = annotator.maker.propose(task, base, (), references=references)
+    wrong = []
+    for source in proposal.sources:
+        if source.name == FORMULAS or source.data is None:
+            continue
+        judgement = judge_output(
+            task,
+            base.gold,
+            source.data,
+            recalculator=annotator.recalculator,
+            rules=GradingRules(get_profile("standard")),
+            origin=Origin.SOLUTION,
+        )
+        if judgement.verdict is not Verdict.AC:
+            wrong.append(
+                f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"
+            )
+    return tuple(wrong)
