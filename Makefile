@@ -8,13 +8,18 @@ VENV := .venv
 JUDGE := $(VENV)/bin/judge
 PYTEST := $(VENV)/bin/python -m pytest
 
-.PHONY: demo test check setup format lock clean
+.PHONY: demo test check setup setup-dev format lock clean
 
 setup: $(VENV)/.ready
+setup-dev: $(VENV)/.ready-dev
 
 $(VENV)/.ready: requirements.lock pyproject.toml scripts/setup
-	PYTHON=$(PYTHON) scripts/setup $(VENV)
+	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements.lock
 	touch $@
+
+$(VENV)/.ready-dev: requirements-dev.lock pyproject.toml scripts/setup
+	PYTHON=$(PYTHON) scripts/setup $(VENV) requirements-dev.lock
+	touch $@ $(VENV)/.ready
 
 # Short limits, so that the samples that never end do not keep anybody waiting.
 demo: setup
@@ -22,24 +27,27 @@ demo: setup
 	$(JUDGE) score dataset/sample/submissions.jsonl --dataset sample --out results/sample \
 	    --cpu 4 --wall 8 --memory 512MiB
 
-test: setup
+test: setup-dev
 	scripts/with-test-machine $(PYTEST)
 
-check: setup
+check: setup-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PYTEST) tests/unit -q -m "not slow and not docker and not office"
 
-format: setup
+format: setup-dev
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
 lock: setup
 	$(VENV)/bin/pip install --quiet uv
-	$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	$(VENV)/bin/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --quiet --output-file requirements.lock
+	$(VENV)/bin/uv pip compile pyproject.toml --group dev --constraints requirements.lock \
+	    --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --quiet --output-file requirements-dev.lock
 	$(VENV)/bin/uv pip compile --group pyproject.toml:model --universal --python-version 3.11 \
 	    --no-deps --generate-hashes --no-emit-index-url --quiet \
 	    --output-file requirements-model.lock
