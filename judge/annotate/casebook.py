@@ -14,74 +14,28 @@ replaced only by somebody who saw its present state.
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
 
-from judge.annotate.edits import Edit, edit_from_json, edit_to_json
+from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, now, step_of
+from judge.annotate.edits import Edit
 from judge.annotate.journal import append_record, locked, read_records, write_file
 from judge.dataset.load import load_suite
 from judge.dataset.suite import Suite
 from judge.errors import StoreError, UsageError
 from judge.task import Task, TestCase
 
+__all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest", "now"]
+
 FOLDER = "annotations"
 
 
 class ConflictError(StoreError):
     """Somebody else saved first; nothing was overwritten, and nothing of ours is lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseData:
-    """The two workbooks of a case.
-
-    Attributes:
-        number: number of the case.
-        input: the input workbook.
-        gold: the gold workbook.
-    """
-
-    number: int
-    input: bytes
-    gold: bytes
-
-    @property
-    def revision(self) -> str:
-        """What tells one state of the case from another."""
-        return f"{digest(self.input)}-{digest(self.gold)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A case that somebody works on.
-
-    Attributes:
-        id: name of the draft within its task.
-        task_id: the task.
-        number: number of the case that it becomes.
-        author: who works on it.
-        replaces: revision of the case that it is to replace; None for a new case.
-        base: the case that it was begun from.
-        edits: what was changed in the input since, in order.
-        answers: what was changed in the gold by hand.
-    """
-
-    id: str
-    task_id: str
-    number: int
-    author: str
-    replaces: str | None
-    base: CaseData
-    edits: tuple[Edit, ...] = ()
-    answers: tuple[Edit, ...] = ()
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -130,6 +84,7 @@ class Casebook:
             )
         self.root = root.absolute()
         self._records = self.root / FOLDER / "records.jsonl"
+        self._drafts = DraftFiles(self.root / FOLDER / "drafts", self.version)
         self.suite: Suite = self.reload()
 
     def _locked(self) -> Any:
@@ -220,22 +175,7 @@ class Casebook:
                 replaces=data.revision if replace is not None else None,
                 base=data,
             )
-            append_record(
-                self._draft_path(task_id, draft.id),
-                {
-                    "draft": draft.id,
-                    "task": task_id,
-                    "case": number,
-                    "author": author,
-                    "begun": now(),
-                    "replaces": draft.replaces,
-                    "base": {
-                        "case": data.number,
-                        "input": digest(data.input),
-                        "gold": digest(data.gold),
-                    },
-                },
-            )
+            self._drafts.write_head(draft)
         return draft
 
     def extend(
@@ -252,20 +192,15 @@ class Casebook:
             StoreError: the draft is gone, or cannot be written.
         """
         if edits or answers:
-            self._append(draft, {"edits": _plain(edits), "answers": _plain(answers)})
+            with self._locked():
+                self._drafts.append(draft, step_of(edits, answers))
         return self.draft(draft.task_id, draft.id)
 
     def undo(self, draft: Draft) -> Draft:
         """Takes back what the last :meth:`extend` added."""
-        self._append(draft, {"undo": 1})
-        return self.draft(draft.task_id, draft.id)
-
-    def _append(self, draft: Draft, record: Mapping[str, Any]) -> None:
-        path = self._draft_path(draft.task_id, draft.id)
         with self._locked():
-            if not path.exists():
-                raise StoreError(f"draft {draft.id} of task {draft.task_id} is gone")
-            append_record(path, {"time": now(), **record})
+            self._drafts.append(draft, {"undo": 1})
+        return self.draft(draft.task_id, draft.id)
 
     def draft(self, task_id: str, draft_id: str) -> Draft:
         """A draft as it is on the disk.
@@ -273,62 +208,30 @@ class Casebook:
         Raises:
             UsageError: there is no such draft.
         """
-        path = self._draft_path(task_id, draft_id)
-        records = read_records(path)
-        if not records:
+        found = self._drafts.read(task_id, draft_id)
+        if found is None:
             raise UsageError(f"task {task_id} has no draft {draft_id}")
-        head, *steps = records
-        done: list[Mapping[str, Any]] = []
-        for step in steps:
-            if "undo" in step:
-                done = done[:-1]
-            else:
-                done.append(step)
-        base = head["base"]
-        return Draft(
-            id=draft_id,
-            task_id=task_id,
-            number=int(head["case"]),
-            author=str(head["author"]),
-            replaces=head["replaces"],
-            base=CaseData(
-                int(base["case"]), self.version(base["input"]), self.version(base["gold"])
-            ),
-            edits=tuple(edit_from_json(each) for step in done for each in step["edits"]),
-            answers=tuple(edit_from_json(each) for step in done for each in step["answers"]),
-        )
+        return found
 
     def drafts(self, task_id: str | None = None) -> list[Draft]:
         """What is being worked on, of one task or of all."""
         ids = [task_id] if task_id is not None else [task.id for task in self.suite.tasks]
-        found = []
-        for each in ids:
-            folder = self._draft_folder(each)
-            for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-                # A crash can leave a draft whose first line was not finished; it holds nothing.
-                found += [self.draft(each, path.stem)] if read_records(path) else []
-        return found
+        return [
+            draft
+            for each in ids
+            for draft_id in self._drafts.ids(each)
+            if (draft := self._drafts.read(each, draft_id)) is not None
+        ]
 
     def discard(self, draft: Draft) -> None:
         """Ends a draft without saving it."""
         with self._locked():
-            self._draft_path(draft.task_id, draft.id).unlink(missing_ok=True)
-
-    def _draft_folder(self, task_id: str) -> Path:
-        return self.root / FOLDER / "drafts" / quote(task_id, safe="")
-
-    def _draft_path(self, task_id: str, draft_id: str) -> Path:
-        if not re.fullmatch(r"\d+-[0-9a-f]+", draft_id):
-            raise UsageError(f"{draft_id!r} is no draft")
-        return self._draft_folder(task_id) / f"{draft_id}.jsonl"
+            self._drafts.path(draft.task_id, draft.id).unlink(missing_ok=True)
 
     def _next_number(self, task: Task) -> int:
         """The first number above all cases and all drafts."""
         numbers = [case.number for case in load_suite(self.root).task(task.id).cases]
-        folder = self._draft_folder(task.id)
-        if folder.is_dir():
-            numbers += [int(path.stem.partition("-")[0]) for path in folder.glob("*.jsonl")]
-        return max(numbers) + 1
+        return max(*numbers, *self._drafts.numbers(task.id)) + 1
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -376,7 +279,7 @@ class Casebook:
         return SavedCase(task.id, draft.number, case.input_path, case.gold_path, record)
 
     def _check_unchanged(self, task: Task, draft: Draft) -> None:
-        if not self._draft_path(task.id, draft.id).exists():
+        if not self._drafts.path(task.id, draft.id).exists():
             raise ConflictError(
                 f"draft {draft.id} of task {task.id} was saved or discarded already",
                 hint="Begin a new one from the case as it is now.",
@@ -417,7 +320,7 @@ class Casebook:
         """Puts both workbooks in their places, ends the draft, and says that all is done."""
         for role in ("gold", "input"):
             write_file(self.root / record["files"][role], self.version(record[role]))
-        self._draft_path(record["task"], record["draft"]).unlink(missing_ok=True)
+        self._drafts.path(record["task"], record["draft"]).unlink(missing_ok=True)
         append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _recover(self) -> None:
@@ -470,17 +373,3 @@ class Casebook:
 
     def _version_path(self, sha256: str) -> Path:
         return self.root / FOLDER / "versions" / f"{sha256}.xlsx"
-
-
-def _plain(edits: Sequence[Edit]) -> list[dict[str, Any]]:
-    return [edit_to_json(each) for each in edits]
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def now() -> str:
-    """The time for records, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
