@@ -1,8 +1,9 @@
 """What isolation costs: latency of a small job, and throughput over real solutions.
 
-    .venv/bin/python benchmarks/sandbox.py latency [--rounds 30]
-    .venv/bin/python benchmarks/sandbox.py throughput SOLUTIONS.jsonl SUITE [--jobs 2] [--limit N]
-    .venv/bin/python benchmarks/sandbox.py endurance --sandbox docker [--runs 10000]
+    .venv/bin/python -m benchmarks.sandbox latency [--rounds 30]
+    .venv/bin/python -m benchmarks.sandbox throughput SOLUTIONS.jsonl SUITE [--jobs 2] [--limit N]
+    .venv/bin/python -m benchmarks.sandbox both SOLUTIONS.jsonl SUITE
+    .venv/bin/python -m benchmarks.sandbox endurance --sandbox docker [--runs 10000]
 
 All contestants run interleaved, so that a machine that slows down slows them all. ``subprocess``
 is a plain ``python solution.py``, unisolated, with the same packages; its paths are replaced in the
@@ -12,6 +13,7 @@ text, since it has no ``/mnt/data`` of its own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -151,11 +153,11 @@ class Plain:
 CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
     "subprocess": lambda _: Plain(),
     "docker": lambda jobs: open_sandbox("docker", jobs=jobs),
-    "docker, nested": lambda jobs: DockerSandbox(
-        images.python_tag(), images.office_tag(), jobs=jobs, nested=True
+    "docker, used once": lambda jobs: DockerSandbox(
+        images.python_tag(), images.office_tag(), jobs=jobs, nested=False
     ),
-    "bubblewrap": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
-    "bubblewrap, reused": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=True),
+    "bubblewrap": lambda jobs: open_sandbox("bubblewrap", jobs=jobs),
+    "bubblewrap, used once": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
 }
 
 
@@ -234,7 +236,7 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
         ]
         work.append(requests)
     cases = sum(len(requests) for requests in work)
-    seconds = dict.fromkeys(arguments.contestants, 0.0)
+    seconds: dict[str, list[float]] = {name: [] for name in arguments.contestants}
     outcomes: dict[str, list[tuple[str, str]]] = {name: [] for name in arguments.contestants}
     inner = dict.fromkeys(arguments.contestants, 0.0)
     with contestants(arguments.contestants, arguments.jobs) as opened:
@@ -246,7 +248,7 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
             for name, contestant in opened.items():
                 started = time.perf_counter()
                 results = run_all(contestant, part, arguments.jobs)
-                seconds[name] += time.perf_counter() - started
+                seconds[name].append(time.perf_counter() - started)
                 outcomes[name] += [
                     (each.status.value, each.output_status.value) for each in results
                 ]
@@ -256,9 +258,10 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         name: {
             "cases": cases,
-            "seconds": round(seconds[name], 2),
-            "cases_per_s": round(cases / seconds[name], 2),
-            "times_subprocess": round(plain / seconds[name], 2) if plain else None,
+            "seconds": round(sum(seconds[name]), 2),
+            "cases_per_s": round(cases / sum(seconds[name]), 2),
+            "times_subprocess": round(sum(plain) / sum(seconds[name]), 2) if plain else None,
+            "median_of_batches": _median_ratio(plain, seconds[name]) if plain else None,
             "mean_wall_ms": round(1000 * inner[name] / cases, 1),
             "other_outcomes": sum(
                 a != b for a, b in zip(outcomes[name], next(iter(outcomes.values())), strict=True)
@@ -266,6 +269,16 @@ def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
         }
         for name in arguments.contestants
     }
+
+
+def _median_ratio(plain: list[float], own: list[float]) -> float:
+    """How many times faster, batch by batch, so that a busy minute counts for one batch alone."""
+    return round(statistics.median(a / b for a, b in zip(plain, own, strict=True)), 2)
+
+
+def both(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Latency and throughput in one run."""
+    return {"latency_ms": latency(arguments), "throughput": throughput(arguments)}
 
 
 def run_all(contestant: Contestant, work: list[list[RunRequest]], jobs: int) -> list[Any]:
@@ -346,28 +359,45 @@ def footprint() -> dict[str, Any]:
         "children": int(children.stdout or 0),
         "containers": len(containers.stdout.split()),
         "control_groups": groups,
+        **docker_disk(),
     }
+
+
+def docker_disk() -> dict[str, int]:
+    """Layers and containers' folders on the daemon's disk, where it is this machine's."""
+    asked = subprocess.run(
+        ["docker", "info", "--format", "{{.DockerRootDir}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    root = Path(asked.stdout.strip() or "/nowhere")
+    found = {}
+    for name, folder in (("docker_layers", "overlay2"), ("docker_folders", "containers")):
+        with contextlib.suppress(OSError):
+            found[name] = sum(1 for _ in (root / folder).iterdir())
+    return found
 
 
 def main() -> None:
     """Reads the command line and prints the figures as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for function in (latency, throughput, endurance):
+    for function in (latency, throughput, both, endurance):
         command = commands.add_parser(function.__name__, help=function.__doc__)
         command.set_defaults(function=function)
         command.add_argument(
             "--contestants", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS)
         )
         command.add_argument("--jobs", type=int, default=2)
-        if function is latency:
+        if function in (latency, both):
             command.add_argument("--rounds", type=int, default=30)
             command.add_argument("--pause", type=float, default=0.7)
-        if function is throughput:
+        if function in (throughput, both):
             command.add_argument("solutions", type=Path)
             command.add_argument("suite")
             command.add_argument("--limit", type=int)
-            command.add_argument("--batch", type=int, default=20)
+            command.add_argument("--batch", type=int, default=10)
         if function is endurance:
             command.add_argument("--sandbox", choices=list(CONTESTANTS)[1:], default="docker")
             command.add_argument("--runs", type=int, default=10_000)
