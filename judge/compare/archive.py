@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _LOCAL = struct.Struct("<4s5H3I2H")
 _LONGEST_COMMENT = 0xFFFF
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+_TEXT_SAMPLE_BYTES = 512
+_PLAIN_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]+")
 _IN_EXTRA_32 = 0xFFFFFFFF
 _ZIP64_EXTRA = 0x0001
 
@@ -38,6 +42,7 @@ class Entry:
         packed_bytes: its size in the archive.
         bytes: its declared size when inflated.
         offset: where its local header begins.
+        checksum: CRC-32 of what it inflates to.
     """
 
     name: str
@@ -45,6 +50,7 @@ class Entry:
     packed_bytes: int
     bytes: int
     offset: int
+    checksum: int
 
 
 def read_entries(data: bytes, *, most: int) -> list[Entry]:
@@ -60,11 +66,7 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
     """
     if not data:
         raise WorkbookError("the file is empty")
-    if data.startswith(_OLE2_SIGNATURE):
-        raise WorkbookError(
-            "the file is an old binary workbook (.xls) or an encrypted one, not an .xlsx package",
-            hint="Save it as an unencrypted .xlsx workbook.",
-        )
+    _refuse_other_formats(data)
     try:
         count, size, offset, shift = _directory(data)
         if count > most:
@@ -72,6 +74,26 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
         return _entries(data, count, offset + shift, size, shift)
     except struct.error as error:
         raise WorkbookError(f"the archive's directory is broken: {error}") from error
+
+
+def _refuse_other_formats(data: bytes) -> None:
+    """Says of a file that is no archive what it is instead, where that can be told."""
+    if data.startswith(_OLE2_SIGNATURE):
+        if _ENCRYPTED_STREAM in data:
+            raise WorkbookError(
+                "the workbook is encrypted with a password", hint="Save it without a password."
+            )
+        raise WorkbookError(
+            "the file is an old binary workbook (.xls), not an .xlsx package",
+            hint="Save it as .xlsx; giving it another name does not convert it.",
+        )
+    start = data[:_TEXT_SAMPLE_BYTES]
+    if not data.startswith(b"PK") and _PLAIN_TEXT.fullmatch(start) is not None:
+        kind = "HTML or XML" if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<") else "text"
+        raise WorkbookError(
+            f"the file is {kind}, not an .xlsx package",
+            hint="Save it as .xlsx; giving it another name does not convert it.",
+        )
 
 
 def _directory(data: bytes) -> tuple[int, int, int, int]:
@@ -102,7 +124,7 @@ def _entries(data: bytes, count: int, start: int, size: int, shift: int) -> list
     position, stop = start, start + size
     for _ in range(count):
         fields = _CENTRAL.unpack_from(data, position)
-        signature, _, _, flags, method, _, _, _, packed_bytes, plain_bytes = fields[:10]
+        signature, _, _, flags, method, _, _, checksum, packed_bytes, plain_bytes = fields[:10]
         name_length, extra_length, comment_length, _, _, _, offset = fields[10:]
         position += _CENTRAL.size
         following = position + name_length + extra_length + comment_length
@@ -122,7 +144,7 @@ def _entries(data: bytes, count: int, start: int, size: int, shift: int) -> list
                 f"the archive's entry {_cut(name)} is packed with method {method}; "
                 "workbooks use deflate"
             )
-        entries.append(Entry(name, method, packed_bytes, plain_bytes, offset + shift))
+        entries.append(Entry(name, method, packed_bytes, plain_bytes, offset + shift, checksum))
         position = following
     return entries
 

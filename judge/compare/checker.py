@@ -160,6 +160,7 @@ def check(
             )
         )
     notes = [*plan.notes, *_computed_notes(gold_computed, output_computed)]
+    notes += [f"output: {remark}" for remark in output.remarks]
     touched: int | None = None
     groups: tuple[CellGroup, ...] = ()
     if before is not None:

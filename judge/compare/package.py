@@ -192,13 +192,17 @@ class Package:
     def _stored(self, entry: Entry, body: memoryview) -> Iterator[bytes]:
         if entry.bytes != entry.packed_bytes:
             raise WorkbookError(f"the archive is broken: sizes of {entry.name} disagree")
+        checksum = 0
         for start in range(0, len(body), _CHUNK_BYTES):
-            yield bytes(body[start : start + _CHUNK_BYTES])
+            chunk = bytes(body[start : start + _CHUNK_BYTES])
+            checksum = zlib.crc32(chunk, checksum)
+            yield chunk
+        _check_checksum(entry, checksum)
 
     def _inflated(self, entry: Entry, body: memoryview) -> Iterator[bytes]:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         left = entry.bytes
-        position = 0
+        position = checksum = 0
         pending: bytes | memoryview = b""
         while not inflater.eof:
             if not pending:
@@ -215,7 +219,20 @@ class Package:
             if left < 0:
                 raise WorkbookError(f"{entry.name} inflates to more bytes than it declares")
             if chunk:
+                checksum = zlib.crc32(chunk, checksum)
                 yield chunk
+        if left:
+            raise WorkbookError(f"{entry.name} inflates to fewer bytes than it declares")
+        _check_checksum(entry, checksum)
+
+
+def _check_checksum(entry: Entry, checksum: int) -> None:
+    """Called where a part was read to its end: what was changed on the way is no answer."""
+    if checksum != entry.checksum:
+        raise WorkbookError(
+            f"{entry.name} is damaged: its checksum is not that of the archive",
+            hint="Write or copy the file again.",
+        )
 
 
 def _check_size(entry: Entry, limits: ReadLimits) -> None:

@@ -109,6 +109,17 @@ class Workbook:
             sheet_names=self.sheet_names,
         )
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the file holds that reading it leaves alone, a line each."""
+        names = self._package.names
+        remarks = []
+        if any(name.endswith("vbaProject.bin") for name in names):
+            remarks.append("the workbook holds macros, which are never run")
+        if any(name.startswith("xl/externalLinks/") for name in names):
+            remarks.append("the workbook points to other workbooks, which are never opened")
+        return tuple(remarks)
+
     # -- cells -----------------------------------------------------------------------------------
 
     def preload(self, ranges: Iterable[CellRange]) -> None:

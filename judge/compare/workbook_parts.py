@@ -111,7 +111,14 @@ def _main_part(package: Package) -> str:
         raise WorkbookError(
             "the file is a binary workbook (.xlsb)", hint="Save it as an .xlsx workbook."
         )
-    raise WorkbookError("the file is a zip archive, but not a workbook: it has no workbook part")
+    if "content.xml" in package:
+        raise WorkbookError(
+            "the file is an OpenDocument spreadsheet (.ods)", hint="Save it as an .xlsx workbook."
+        )
+    raise WorkbookError(
+        "the file is a zip archive, but not a workbook: it has no workbook part",
+        hint="Save it as an .xlsx workbook.",
+    )
 
 
 def _tab(

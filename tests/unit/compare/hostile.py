@@ -49,8 +49,9 @@ def raw_archive(entries: list[tuple[str, bytes, int, int, int]]) -> bytes:
     body, directory = b"", b""
     for name, packed, method, flags, size in entries:
         encoded = name.encode()
+        checksum = _checksum(packed, method, size)
         fields = struct.pack(
-            "<5H3I2H", 20, flags, method, 0, 0, 0, len(packed), size, len(encoded), 0
+            "<5H3I2H", 20, flags, method, 0, 0, checksum, len(packed), size, len(encoded), 0
         )
         offset = len(body)
         body += b"PK\x03\x04" + fields + encoded + packed
@@ -58,6 +59,16 @@ def raw_archive(entries: list[tuple[str, bytes, int, int, int]]) -> bytes:
         directory += struct.pack("<3H2I", 0, 0, 0, 0, offset) + encoded
     end = struct.pack("<4H2IH", 0, 0, len(entries), len(entries), len(directory), len(body), 0)
     return body + directory + b"PK\x05\x06" + end
+
+
+def _checksum(body: bytes, method: int, size: int) -> int:
+    """The right checksum of an entry; any where there is none, or none that is cheaply had."""
+    if method != zipfile.ZIP_DEFLATED or size > 4 * MEGABYTE:
+        return zlib.crc32(body)
+    try:
+        return zlib.crc32(zlib.decompressobj(-15).decompress(body, size))
+    except zlib.error:
+        return 0
 
 
 def packed(data: bytes) -> bytes:
@@ -140,6 +151,11 @@ def _duplicates() -> bytes:
     return raw_archive([*parts, (SHEET, packed(other), 8, 0, len(other))])
 
 
+def _wrong_checksum() -> bytes:
+    """A workbook of which one byte of a stored sheet was changed afterwards."""
+    return _good().to_bytes(zipfile.ZIP_STORED).replace(b"<v>1</v>", b"<v>7</v>")
+
+
 # -- XML ------------------------------------------------------------------------------------------
 
 _LAUGHS = (
@@ -216,7 +232,13 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "random bytes": lambda: _random_bytes(100_000),
     "random bytes after a zip signature": lambda: b"PK\x03\x04" + _random_bytes(100_000),
     "old binary workbook": lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096),
+    "an encrypted workbook": lambda: (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le") + bytes(4096)
+    ),
     "plain text": lambda: b"A,B\n1,2\n",
+    "an XML workbook of 2003": lambda: (
+        b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?><Workbook/>'
+    ),
     "html": lambda: b"<html><table><tr><td>1</td></tr></table></html>",
     # the archive
     "cut in half": lambda: simple(GOOD)[: len(simple(GOOD)) // 2],
@@ -227,6 +249,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "an archive of other things": lambda: zipped({"readme.txt": b"hello"}),
     "a Word document": lambda: zipped(
         {"word/document.xml": b"<w/>", "[Content_Types].xml": b"<T/>"}
+    ),
+    "an OpenDocument spreadsheet": lambda: zipped(
+        {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet", "content.xml": b"<x/>"}
     ),
     "a binary workbook": lambda: zipped({"xl/workbook.bin": bytes(100)}),
     "names that climb out": _zip_slip,
@@ -240,6 +265,8 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "10,000 entries that share a body": _overlapping_entries,
     "a stored part of another size": lambda: _entries({SHEET: (b"<worksheet/>", 0, 0, 99)}),
     "a part that is no deflate": lambda: _entries({SHEET: (_random_bytes(900), 8, 0, 4000)}),
+    "a wrong checksum": _wrong_checksum,
+    "fewer bytes than declared": lambda: _entries({SHEET: (packed(b"<worksheet/>"), 8, 0, 99)}),
     "a part cut short": lambda: _entries({SHEET: (packed(b"<worksheet>" * 900)[:-9], 8, 0, 9900)}),
     # relations
     "no relations at all": lambda: zipped(

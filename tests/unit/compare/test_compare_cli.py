@@ -114,8 +114,8 @@ def test_a_position_that_cannot_be_read(books: Path) -> None:
 @pytest.mark.parametrize(
     ("gold", "output", "message"),
     [
-        ("broken", "same", r"^the gold, .*broken\.xlsx: not a zip archive"),
-        ("gold", "broken", r"^the output, .*broken\.xlsx: not a zip archive"),
+        ("broken", "same", r"^the gold, .*broken\.xlsx: the file is text, not"),
+        ("gold", "broken", r"^the output, .*broken\.xlsx: the file is text, not"),
         ("rows", "same", r"^the gold, .*rows\.xlsx: xl/worksheets/sheet1\.xml ends among its rows"),
         ("gold", "rows", r"^the output, .*rows\.xlsx: xl/worksheets/sheet1\.xml ends among its"),
         ("looks", "same", r"^the gold, .*looks\.xlsx: xl/styles\.xml is not well-formed"),
@@ -135,7 +135,7 @@ def test_a_broken_file_is_named_with_what_to_do(
     with pytest.raises(WorkbookError, match=message) as raised:
         CliRunner().invoke(compare, [*arguments, "--style", "bold"], catch_exceptions=False)
     assert raised.value.hint is not None
-    assert "save it as .xlsx" in raised.value.hint
+    assert "ave it as .xlsx" in raised.value.hint
 
 
 def test_a_missing_file_is_wrong_use(books: Path) -> None:

@@ -104,6 +104,44 @@ def test_a_hostile_workbook_gives_a_verdict_or_a_clear_error(kind: str, tmp_path
         assert len(said) < 1000
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("old binary workbook", "is an old binary workbook (.xls), not an .xlsx package"),
+        ("an encrypted workbook", "the workbook is encrypted with a password"),
+        ("encrypted entries", "entry xl/worksheets/sheet1.xml is encrypted"),
+        ("plain text", "the file is text, not an .xlsx package"),
+        ("html", "the file is HTML or XML, not an .xlsx package"),
+        ("an XML workbook of 2003", "the file is HTML or XML, not an .xlsx package"),
+        ("a binary workbook", "the file is a binary workbook (.xlsb)"),
+        ("an OpenDocument spreadsheet", "the file is an OpenDocument spreadsheet (.ods)"),
+        ("a Word document", "a zip archive, but not a workbook"),
+    ],
+)
+def test_a_file_of_another_format_is_told_what_it_is(kind: str, message: str) -> None:
+    with pytest.raises(WorkbookError) as raised:
+        compare_workbooks(simple({"A1": 1}), HOSTILE[kind](), "A1")
+    assert message in raised.value.message
+    assert raised.value.hint is None or "ave it" in raised.value.hint
+    assert (raised.value.hint is None) == (kind == "encrypted entries")
+
+
+@pytest.mark.parametrize(
+    ("kind", "note"),
+    [
+        ("macros", "output: the workbook holds macros, which are never run"),
+        (
+            "external links",
+            "output: the workbook points to other workbooks, which are never opened",
+        ),
+    ],
+)
+def test_what_is_left_alone_is_noted(kind: str, note: str) -> None:
+    comparison = compare_workbooks(simple({"A1": 1}), HOSTILE[kind](), "A1")
+    assert comparison.equal
+    assert comparison.notes == (note,)
+
+
 def test_there_are_many_kinds() -> None:
     assert len(HOSTILE) >= 80
     assert HOSTILE.keys() >= READABLE
@@ -163,7 +201,7 @@ def survives(data: bytes) -> None:
             compare_workbooks(GOLD, data, "A1:C4,B:B", style=style, limits=SMALL)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_any_bytes_changed(data: st.DataObject) -> None:
     changed = bytearray(GOLD)
@@ -172,14 +210,14 @@ def test_any_bytes_changed(data: st.DataObject) -> None:
     survives(bytes(changed))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(GOLD)), st.integers(0, len(GOLD)))
 def test_any_piece_cut_out(first: int, second: int) -> None:
     start, end = sorted((first, second))
     survives(GOLD[:start] + GOLD[end:])
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_any_part_changed(data: st.DataObject) -> None:
     parts = TYPICAL.all_parts()
@@ -192,7 +230,7 @@ def test_any_part_changed(data: st.DataObject) -> None:
     survives(zipped(parts | {name: text.encode("utf-8", "surrogatepass")}))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(sorted(TYPICAL.all_parts())))
 def test_any_part_replaced(content: bytes, name: str) -> None:
     survives(zipped(TYPICAL.all_parts() | {name: content}))

@@ -78,7 +78,7 @@ def test_an_input_that_cannot_be_read_is_the_fault_of_the_suite(tmp_path: Path) 
     (suite / "spreadsheet/1/1_1_input.xlsx").write_bytes(b"no workbook")
     judgement = judged(suite, simple(GOLD))
     assert judgement.verdict is Verdict.BT
-    assert "1_1_input.xlsx: not a zip archive" in judgement.cause
+    assert "1_1_input.xlsx: the file is text, not an .xlsx package" in judgement.cause
 
 
 def test_ssb2_counts_cells_to_change_and_cells_to_keep_apart(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -491,3 +492,36 @@ def test_custom_formats_win_over_built_in_ones() -> None:
         styles=styles.replace('<xf numFmtId="164"/>', '<xf numFmtId="14"/>'),
     )
     assert (read(data)["A1"].value, read(data)["A1"].number_format) == (5, "0.0")
+
+
+# -- what is broken where nobody looks ------------------------------------------------------------
+
+BROKEN_ROWS = {
+    "above": '<row r="1"><c r="A1"><v>1</v></d></row><row r="5"><c r="A5"><v>7</v></c></row>',
+    "below": '<row r="5"><c r="A5"><v>7</v></c></row><row r="9"><c r="A9"><v>1</w></c></row>',
+}
+
+
+@pytest.mark.parametrize("where", BROKEN_ROWS)
+def test_malformed_rows_outside_of_the_range_are_passed_over(where: str) -> None:
+    """They cost as much as the range to find, and say nothing of the answer."""
+    data = Book({"S": f"<sheetData>{BROKEN_ROWS[where]}</sheetData>"}).to_bytes()
+    cells = open_workbook(data).cells(CellRange("S", 5, 1, 5, 1))
+    assert [cell.value for cell in cells.values()] == [7]
+
+
+@pytest.mark.parametrize("where", BROKEN_ROWS)
+def test_malformed_rows_within_the_range_are_an_error(where: str) -> None:
+    data = Book({"S": f"<sheetData>{BROKEN_ROWS[where]}</sheetData>"}).to_bytes()
+    with pytest.raises(WorkbookError, match="is not well-formed XML"):
+        open_workbook(data).cells(CellRange("S", 1, 1, 9, 1))
+
+
+def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
+    """A checksum speaks for the whole part, and is known once the part was read."""
+    rows = '<row r="1"><c r="A1"><v>7</v></c></row><row r="900"><c r="A900"><v>1</v></c></row>'
+    data = Book({"S": f"<sheetData>{rows}</sheetData>"}).to_bytes(zipfile.ZIP_STORED)
+    assert open_workbook(data).cells(CellRange("S", 1, 1, 1, 1))
+    damaged = data.replace(b'"A900"><v>1</v>', b'"A900"><v>2</v>')
+    with pytest.raises(WorkbookError, match=r"sheet1\.xml is damaged: its checksum"):
+        open_workbook(damaged).cells(CellRange("S", 1, 1, 1, 1))
