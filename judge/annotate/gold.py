@@ -11,24 +11,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from judge.annotate.casebook import CaseData
+from judge.annotate.answers import (
+    Moved,
+    formulas_problem,
+    gold_ranges,
+    moved_cells,
+    same_content,
+    value_of,
+)
+from judge.annotate.drafts import CaseData
 from judge.annotate.edit import apply_edits, set_cells
 from judge.annotate.edits import Edit, SetCell, address
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
+from judge.compare.cell import CellRange, CellRef, CellValue
 from judge.compare.checker import prepare
 from judge.compare.profiles import get_profile
 from judge.compare.reader import Workbook, open_workbook
-from judge.compare.value import comparator
 from judge.errors import PositionError, WorkbookError
 from judge.grader import GradingRules, judge_output, run_case
 from judge.limits import Limits
-from judge.recalc.formula import references
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
 from judge.submission import Submission
 from judge.task import Task
 from judge.verdict import Verdict
+
+__all__ = [
+    "BY_HAND",
+    "FORMULAS",
+    "LEAST_AGREEING",
+    "GoldMaker",
+    "Moved",
+    "Proposal",
+    "Source",
+    "reference_name",
+]
 
 FORMULAS = "formulas of the gold"
 BY_HAND = "by hand"
@@ -58,15 +75,6 @@ class Source:
     data: bytes | None = None
     agrees: bool | None = None
     comparison: Mapping[str, object] = field(default_factory=_nothing)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A cell of the answer whose value is another one than in the base case's gold."""
-
-    ref: CellRef
-    before: CellValue
-    after: CellValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +189,7 @@ class GoldMaker:
         kept: list[Edit] = []
         left: list[CellRef] = []
         for edit in edits:
-            if isinstance(edit, SetCell) and not _same_content(before, gold, edit.ref):
+            if isinstance(edit, SetCell) and not same_content(before, gold, edit.ref):
                 left.append(edit.ref)
             else:
                 kept.append(edit)
@@ -208,7 +216,7 @@ class GoldMaker:
             if problem:
                 return Source(FORMULAS, problem)
             workbook = open_workbook(carried)
-            ranges = _gold_ranges(task, workbook)
+            ranges = gold_ranges(task, workbook)
             # What rests on the edits was computed with them; the rest has the published values.
             computed = self._recalculator.fill(workbook, ranges, origin=Origin.GOLD)
         except (WorkbookError, PositionError) as error:
@@ -297,73 +305,6 @@ def reference_name(reference: Submission) -> str:
     return reference.label or f"{reference.model or 'solution'} #{reference.sample}"
 
 
-def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
-    """Why the formulas of a case's gold cannot say what the answer is; empty where they can.
-
-    They can where every cell of the answer that the gold has otherwise than the input holds a
-    formula, and where the formulas name every cell that the edits fill beyond the data.
-
-    Raises:
-        WorkbookError, PositionError: the workbooks cannot be read.
-    """
-    gold, before = open_workbook(base.gold), open_workbook(base.input)
-    ranges = _gold_ranges(task, gold)
-    found: list[str] = []
-    for area in ranges:
-        cells = gold.cells(area)
-        stored = before.cells(area) if area.sheet in before.sheet_names else {}
-        for place, cell in cells.items():
-            if cell.formula is not None:
-                found.append(cell.formula)
-            elif cell.value is not None and not _same_cell(stored.get(place), cell):
-                where = address(CellRef(area.sheet, *place))
-                return f"{where} of the gold is an answer without a formula"
-    if not found:
-        return "the gold's answer holds no formulas"
-    reached = {each for formula in set(found) for each in references(formula)}
-    for edit in edits:
-        if isinstance(edit, SetCell) and edit.content is not None:
-            used = before.used_range(edit.ref.sheet)
-            inside = used is not None and (
-                edit.ref.row <= used.max_row and edit.ref.column <= used.max_column
-            )
-            if not inside and not any(
-                each.min_row <= edit.ref.row <= each.max_row
-                and each.min_column <= edit.ref.column <= each.max_column
-                for each in reached
-            ):
-                return f"no formula of the gold reaches {address(edit.ref)}"
-    return ""
-
-
-def moved_cells(task: Task, before: bytes, after: bytes) -> tuple[Moved, ...]:
-    """Cells of the answer in which two golds of a task differ, by the default rules.
-
-    Raises:
-        WorkbookError, PositionError: a gold cannot be read.
-    """
-    old, new = open_workbook(before), open_workbook(after)
-    agree = comparator(get_profile("standard"))
-    moved = []
-    for old_range, new_range in zip(_gold_ranges(task, old), _gold_ranges(task, new), strict=True):
-        first, second = old.cells(old_range), new.cells(new_range)
-        for place in sorted(first.keys() | second.keys()):
-            was, now = _value(first.get(place)), _value(second.get(place))
-            if not agree(was, now):
-                moved.append(Moved(CellRef(new_range.sheet, *place), was, now))
-    return tuple(moved)
-
-
-def _gold_ranges(task: Task, gold: Workbook) -> tuple[CellRange, ...]:
-    return prepare(
-        task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
-        gold=gold,
-        output=None,
-    ).gold_ranges
-
-
 def _answer_changes(
     gold: Workbook,
     gold_range: CellRange,
@@ -384,25 +325,6 @@ def _answer_changes(
     }
     for place in sorted(held.keys() | said.keys()):
         old, value = held.get(place), said.get(place)
-        same = type(_value(old)) is type(value) and _value(old) == value
+        same = type(value_of(old)) is type(value) and value_of(old) == value
         if not same or (old is not None and old.formula is not None):
             yield SetCell(CellRef(gold_range.sheet, *place), value)
-
-
-def _value(cell: Cell | None) -> CellValue:
-    return None if cell is None else cell.value
-
-
-def _same_content(first: Workbook, second: Workbook, ref: CellRef) -> bool:
-    if ref.sheet not in second.sheet_names or ref.sheet not in first.sheet_names:
-        return False
-    area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
-    place = (ref.row, ref.column)
-    return _same_cell(first.cells(area).get(place), second.cells(area).get(place))
-
-
-def _same_cell(first: Cell | None, second: Cell | None) -> bool:
-    if (first.formula if first else None) != (second.formula if second else None):
-        return False
-    agree = comparator(get_profile("strict"))
-    return (first is not None and first.formula is not None) or agree(_value(first), _value(second))

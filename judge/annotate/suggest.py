@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from judge.annotate.answers import formulas_problem
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
-from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal, formulas_problem
+from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal
 from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import CONTESTED, ideas
 from judge.annotate.rules import answers_apart
