@@ -55,9 +55,9 @@ def battery(report: Mapping[str, Any]) -> list[str]:
         "# Function battery",
         "",
         (
-            f"{known['probes']} formulas, each alone in a workbook, with the result that Microsoft's "
-            "function reference gives on the page named. A column is empty where the result is that; "
-            "otherwise it says what was computed (None: nothing)."
+            f"{known['probes']} formulas, each alone in a workbook, with the result that "
+            "Microsoft's function reference gives on the page named. A column is empty where that "
+            "is the result; otherwise it says what was computed (None: nothing)."
         ),
         "",
         "```",

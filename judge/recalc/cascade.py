@@ -150,6 +150,8 @@ class _Inquiry:
         self._silent: dict[str, str] = {}
         self._fell_over: dict[str, float] = {}
         """Engines without an answer -> the seconds that they were given."""
+        self._out_of_time = False
+        """Whether an engine took all the time that there is."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
         self._disagreements = 0
         footing = question.footing
@@ -178,7 +180,8 @@ class _Inquiry:
             silent = LIBREOFFICE not in self._answers
             self._ask_pair(question.timeout_s if silent else SECOND_OPINION_S)
         left = {cell for cell in sorted(left) if not self._decide(cell)}
-        if left and FORMULAS in self._engines:
+        if left and FORMULAS in self._engines and not self._out_of_time:
+            # It takes a hundred times as long as the others: where they cannot, it cannot.
             self._ask(FORMULAS, question.timeout_s)
             left = {cell for cell in sorted(left) if not self._decide_without_office(cell)}
         for cell in sorted(left):
@@ -211,6 +214,7 @@ class _Inquiry:
     def _ask(self, name: str, timeout_s: float) -> None:
         question = self._question
         timeout_s = min(timeout_s, question.timeout_s)
+        started = time.perf_counter()
         try:
             self._answers[name] = self._engines[name].compute(
                 question.workbook, self._ranges, timeout_s=timeout_s, dialect=question.dialect
@@ -219,6 +223,8 @@ class _Inquiry:
             raise
         except RecalcError as error:
             self._fell_over[name] = timeout_s
+            taken_s = time.perf_counter() - started
+            self._out_of_time |= question.timeout_s <= min(taken_s, timeout_s)
             self._silent[name] = error.message
 
     def _needs_second_opinion(self, cell: CellRef) -> bool:

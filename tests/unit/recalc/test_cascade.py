@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from judge.compare.cell import Cell, CellRef, CellValue, ErrorValue
+from judge.compare.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError
 from judge.recalc.cascade import Cascade, Outcome, Question, same_value
-from judge.recalc.contract import PLAIN, EngineUnavailableError
+from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import FormulaIndex, footing
 from judge.recalc.trust import TrustTable, read_table
 from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
@@ -255,3 +256,29 @@ def test_values_that_differ_in_the_last_digits_are_the_same() -> None:
     assert not same_value(1, True)
     assert not same_value(1, "1")
     assert not same_value(NA, "#N/A")
+
+
+class SlowEngine(ScriptedEngine):
+    """Takes all the time that it is given, and has no answer then."""
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        dialect: Dialect = PLAIN,
+    ) -> EngineResult:
+        time.sleep(timeout_s)
+        return super().compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect)
+
+
+def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() -> None:
+    slow = SlowEngine("libreoffice", RecalcError("took longer"))
+    last = ScriptedEngine("formulas", {ref(1): 1})
+    cell = Cell(1, 1, None, formula="=CELL(A2)")
+    rests_on = footing([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    question = Question(b"", {ref(1): "=CELL(A2)"}, rests_on, PLAIN, timeout_s=0.01)
+    outcome = Cascade([slow, last], TRUST).compute(question)
+    assert last.asked == []
+    assert "took longer" in outcome.failed[ref(1)]
