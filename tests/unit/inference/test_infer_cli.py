@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +113,33 @@ def test_keys_come_from_the_environment_and_go_nowhere(
         assert not path.is_file() or key.encode() not in path.read_bytes()
     header = run(*options, "--param", 'extra_headers={"Authorization": "x"}')
     assert "headers may hold keys" in error_of(header).message
+
+
+def test_a_key_is_nowhere_after_a_run_that_went_well(tmp_path: Path) -> None:
+    """The whole program, with everything that it prints, writes and caches."""
+    key = "sk-secret-that-nobody-may-keep"
+
+    def script(seen: Seen) -> Reply:
+        if seen.number == 0:
+            return fault(500, f"{seen.request.headers['Authorization']} is broken")
+        return program(seen.task)
+
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "MY_KEY": key, "JUDGE_CACHE": str(cache)}
+    with ScriptedServer(script) as server:
+        ran = subprocess.run(
+            [sys.executable, "-c", "from judge.cli.main import main; main()", "infer",
+             "-m", "x", "--base-url", server.url, "--api-key-env", "MY_KEY", "--seed", "1",
+             "--limit", "2", "--out", "run", "-c", "1"],
+            cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=True,
+        )  # fmt: skip
+        assert server.seen[0].request.headers["Authorization"] == f"Bearer {key}"
+    assert key.encode() not in ran.stdout + ran.stderr
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.is_relative_to(cache) for path in written)
+    assert b"[key] is broken" in (tmp_path / "run" / "calls.jsonl").read_bytes()
+    for path in written:
+        assert key.encode() not in path.read_bytes()
 
 
 def test_an_address_with_a_password_is_not_remembered(tmp_path: Path) -> None:
