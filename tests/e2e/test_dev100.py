@@ -110,6 +110,32 @@ def test_grading_again_with_another_profile_runs_no_code(
 
 @pytest.mark.bubblewrap
 @pytest.mark.office
+@pytest.mark.docker
+def test_what_recalculation_is_worth_and_how_sure_that_is(
+    cli: Cli, graded: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "never"
+    subprocess.run(["cp", "-r", graded["bubblewrap"], run], check=True)
+    preview = cli("rejudge", run, "--recalc", "never", "--json")
+    assert preview.returncode == 0, preview.stderr
+    assert read_report(run) == read_report(graded["bubblewrap"])
+    done = cli("rejudge", run, "--recalc", "never", "--apply", "--json")
+    assert json.loads(done.stdout)["after"] == json.loads(preview.stdout)["after"]
+    shown = cli("compare-runs", run, graded["bubblewrap"], "--json")
+    assert shown.returncode == 0, shown.stderr
+    (pair,) = json.loads(shown.stdout)["pairs"]
+    assert pair["tasks"] == 100
+    assert pair["lost"] == []
+    assert pair["p_hard"] < 1e-9
+    assert pair["soft_difference"]["low"] > 0.3
+    assert pair["hard_difference"]["difference"] == pytest.approx(
+        read_report(graded["bubblewrap"])["overall"]["hard_restriction"]
+        - read_report(run)["overall"]["hard_restriction"]
+    )
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
 def test_a_run_that_was_killed_ends_like_one_that_was_left_alone(
     cli: Cli, solutions: Path, suite: Path, tmp_path: Path
 ) -> None:
