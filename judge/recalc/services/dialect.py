@@ -14,7 +14,7 @@ from collections.abc import Callable
 Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
-    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|MROUND|DOLLAR|ATAN2"
+    rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
     rb"|NUMBERVALUE|AGGREGATE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
@@ -123,6 +123,19 @@ _TEXT = re.compile(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'')
 _MAY_HOLD_ERRORS = re.compile(r"/|\bIF\s*\(", re.IGNORECASE)
 
 
+def by_rows(arguments: list[str]) -> str | None:
+    """Limits in several columns are taken row by row, which LibreOffice takes column by column."""
+    if len(arguments) != 2 or _PLAIN_REFERENCE.fullmatch(arguments[1]):
+        return None
+    return f"FREQUENCY({arguments[0]},_xlfn.TOCOL({arguments[1]},1))"
+
+
+_PLAIN_REFERENCE = re.compile(
+    r"""\s*(?:'(?:[^']|'')*'!|[^\W\d][\w.]*!)?\$?[A-Z]{1,3}\$?\d+(?::\$?[A-Z]{1,3}\$?\d+)?\s*""",
+    re.IGNORECASE,
+)
+
+
 def present_value(arguments: list[str]) -> str | None:
     """Excel passes over texts in an array, to LibreOffice they are an error."""
     if len(arguments) != 2 or not _COMPUTED.search(_TEXT.sub("", arguments[1])):
@@ -204,6 +217,7 @@ REWRITINGS: dict[str, Rewriting] = {
     "LARGE": ranked("LARGE"),
     "MATCH": nearest,
     "NPV": present_value,
+    "FREQUENCY": by_rows,
     "MROUND": same_sign,
     "DOLLAR": in_brackets,
     "ATAN2": no_direction,

@@ -36,6 +36,8 @@ from judge.recalc.services.package import Step, edit_formulas, prepare, renaming
         ('MATCH(A1,"a/b"&B1:B9)', 'MATCH(A1,"a/b"&B1:B9)'),
         ("MATCH(2,1/B1:B9)", "LOOKUP(2,1/B1:B9,_xlfn.SEQUENCE(ROWS(1/B1:B9),COLUMNS(1/B1:B9)))"),
         ("NPV(0.1,B1:B9)", "NPV(0.1,B1:B9)"),
+        ("FREQUENCY(A1:A9,'x y'!$B$1:C9)", "FREQUENCY(A1:A9,'x y'!$B$1:C9)"),
+        ("FREQUENCY(A1:A9,Days)", "FREQUENCY(A1:A9,_xlfn.TOCOL(Days,1))"),
         ("NPV(0.1,B1,C1)", "NPV(0.1,B1,C1)"),
         ("MROUND(5,A1)", "IF((5)*(A1)<0,SQRT(-1),MROUND(5,A1))"),
         ("DOLLAR(A1,2)", 'IF((A1)<0,"("&DOLLAR(-(A1),2)&")",DOLLAR((A1),2))'),

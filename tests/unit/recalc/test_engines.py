@@ -129,6 +129,7 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
             "A11": "=DATE(108,1,2)",
             "A12": '=YEAR("2020-05-06")',
             "A13": "=VLOOKUP(1,D1:D3,0,FALSE)",
+            "B13": "=MATCH(1,FREQUENCY(6,{1,2,3;4,5,6;7,8,9}),0)",
             "A14": "=EDATE(1,-5)",
             "A15": "=DATE(1900,1,1)",
             "A16": ("A16", '=MATCH(2,1/(E1:E9="x"))'),
@@ -164,6 +165,7 @@ def test_libreoffice_takes_the_words_of_excel(engine: Any) -> None:
         ErrorValue("#DIV/0!"),
         ErrorValue("#NUM!"),
     ]
+    assert found[13, 2] == 6
 
 
 @pytest.mark.office
