@@ -1,12 +1,13 @@
 """What the cases of a suite are worth, and whether suggested cases kill what they let pass.
 
-    .venv/bin/python benchmarks/strength.py SOLUTIONS.jsonl SUITE --out FOLDER [--limit N]
+    .venv/bin/python benchmarks/strength.py SOLUTIONS.jsonl SUITE --out FOLDER
 
 Judges the solutions on all cases, makes wrong solutions of every one that all cases accept, judges
 these too, and prints the kill matrix. Then, for every task with a wrong solution that all cases
 accept, it asks for suggested cases until one kills such a solution. The gold of a suggestion is
 what the accepted solution says; where the published gold holds formulas, these must agree.
 
+`--limit N` searches so many tasks only; `--all-mutators` asks those as well that seldom kill.
 Continues what FOLDER holds. Details go to FOLDER/kills.jsonl, one line for each task: `killed`
 names what is wrong with the solution, and `sources` who agrees on the gold.
 """
@@ -53,8 +54,15 @@ from judge.task import Task
 from judge.verdict import Verdict
 
 JOBS = 2
-VICTIMS = 6
-SEEDS = 1
+LIMITS = Limits(cpu_s=20, wall_s=30)
+VICTIMS = 5
+SEED = 0
+MUTATORS = (
+    *("edge-rows", "lookup-edges", "limits", "repeated-keys", "zeros-and-blanks", "one-more-row"),
+    *("ten-times-the-rows", "equal-columns", "duplicate-keys", "shuffled-rows", "categories"),
+    *("blank-columns", "ties", "one-row", "fractions", "case"),
+)
+"""The mutators that are asked, the most promising of them; --all-mutators asks all."""
 
 
 def main() -> None:
@@ -62,13 +70,14 @@ def main() -> None:
     parser.add_argument("solutions", type=Path)
     parser.add_argument("suite", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--all-mutators", action="store_true")
     parser.add_argument("--limit", type=int, help="only so many tasks with survivors")
     options = parser.parse_args()
     suite = load_suite(options.suite)
     given = load_submissions(options.solutions, suite)
     with Annotator.engines(jobs=JOBS) as (sandbox, recalculator):
         rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
-        settings = Settings(sandbox, recalculator, rules, Limits(cpu_s=20, wall_s=30), jobs=JOBS)
+        settings = Settings(sandbox, recalculator, rules, LIMITS, jobs=JOBS)
         pairs = [(suite.task(each.task_id), each) for each in given]
         matrix(pairs, settings, options.out / "solutions", "the given solutions")
         accepted = accepted_of(pairs, settings, options.out / "solutions")
@@ -80,7 +89,13 @@ def main() -> None:
         )
         by_kind(mutants, strengths)
         search(
-            Search(sandbox, recalculator, rules, options.out / "kills.jsonl"),
+            Search(
+                sandbox,
+                recalculator,
+                rules,
+                options.out / "kills.jsonl",
+                all_mutators=options.all_mutators,
+            ),
             accepted,
             mutants,
             strengths,
@@ -152,12 +167,19 @@ class Search:
     """What the search for killing cases needs."""
 
     def __init__(
-        self, sandbox: Sandbox, recalculator: Recalculator, rules: GradingRules, out: Path
+        self,
+        sandbox: Sandbox,
+        recalculator: Recalculator,
+        rules: GradingRules,
+        out: Path,
+        *,
+        all_mutators: bool = False,
     ) -> None:
         self.sandbox = sandbox
         self.recalculator = recalculator
         self.rules = rules
         self.out = out
+        self.all_mutators = all_mutators
         self.lock = threading.Lock()
         self.known = {record["task"] for record in read_records(out)}
 
@@ -182,8 +204,9 @@ def search(
         }
         if survivors and task.id not in tools.known:
             work.append((task, right, survivors))
-    # Tasks whose gold holds formulas first: there a second source says what is right.
-    work.sort(key=lambda item: bool(formulas_problem(item[0], _first_case(item[0]), ())))
+    # Tasks whose gold holds formulas first: there a second source says what is right. Of these the
+    # small ones first.
+    work.sort(key=lambda item: _expense(item[0]))
     work = work[:limit]
     print(f"\nlooking for cases that kill: {len(work)} tasks to go", flush=True)
 
@@ -201,6 +224,11 @@ def search(
 def _first_case(task: Task) -> CaseData:
     case = task.cases[0]
     return CaseData(case.number, case.input_path.read_bytes(), case.gold_path.read_bytes())
+
+
+def _expense(task: Task) -> tuple[bool, int]:
+    case = _first_case(task)
+    return bool(formulas_problem(task, case, ())), len(case.input)
 
 
 def search_task(
@@ -221,43 +249,50 @@ def search_task(
         "disagreements": [],
         "kills": [],
     }
-    for seed in range(SEEDS):
-        for each in suggest(task, cases[0], maker, references=[right], others=cases[1:], seed=seed):
-            record["tried"] += 1
-            if each.rejected:
-                record["rejected"][each.rejected.partition(":")[0][:60]] += 1
-                note_disagreement(record, each, seed)
-                continue
-            record["sound"] += 1
-            assert each.proposal is not None
-            assert each.proposal.gold is not None
-            new = CaseData(0, each.proposal.input, each.proposal.gold)
-            trials = try_case(task, new, victims, tools.sandbox, tools.recalculator, tools.rules)
-            for trial in killed(trials):
-                record["kills"].append(kill_record(each, seed, trial))
-                victims.pop(trial.name)
-            if record["kills"]:
+    only = () if tools.all_mutators else MUTATORS
+    for each in suggest(
+        task, cases[0], maker, references=[right], others=cases[1:], seed=SEED, only=only
+    ):
+        record["tried"] += 1
+        if each.rejected:
+            record["rejected"][each.rejected.partition(":")[0][:60]] += 1
+            note_disagreement(record, each)
+            continue
+        record["sound"] += 1
+        assert each.proposal is not None
+        assert each.proposal.gold is not None
+        new = CaseData(0, each.proposal.input, each.proposal.gold)
+        for name, victim in victims.items():
+            trials = try_case(
+                task, new, {name: victim}, tools.sandbox, tools.recalculator, tools.rules, LIMITS
+            )
+            if killed(trials):
+                record["kills"].append(kill_record(each, trials[0]))
                 return record
     return record
 
 
 def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]:
-    """Some of the survivors, of as many kinds of mistakes as there are."""
+    """Some of the survivors, of as many kinds of mistakes as there are, blanks last.
+
+    Most programs that do not look for blanks are right all the same.
+    """
     kinds: dict[str, list[str]] = {}
     for name, each in survivors.items():
         kinds.setdefault((each.label or "").partition(",")[0], []).append(name)
+    ordered = sorted(kinds, key=lambda kind: ("blank" in kind, "hard-coded" in kind))
     chosen: list[str] = []
     while len(chosen) < most and any(kinds.values()):
-        for names in kinds.values():
-            if names and len(chosen) < most:
-                chosen.append(names.pop(0))
+        for kind in ordered:
+            if kinds[kind] and len(chosen) < most:
+                chosen.append(kinds[kind].pop(0))
     return {name: survivors[name] for name in chosen}
 
 
-def kill_record(each: Suggestion, seed: int, trial: Trial) -> dict[str, Any]:
+def kill_record(each: Suggestion, trial: Trial) -> dict[str, Any]:
     assert each.proposal is not None
     return {
-        "seed": seed,
+        "seed": SEED,
         "suggestion": each.number,
         "mutator": each.idea.mutator,
         "title": each.idea.title,
@@ -270,11 +305,11 @@ def kill_record(each: Suggestion, seed: int, trial: Trial) -> dict[str, Any]:
     }
 
 
-def note_disagreement(record: dict[str, Any], each: Suggestion, seed: int) -> None:
+def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
     if each.proposal is not None and each.proposal.disagreeing:
         record["disagreements"].append(
             {
-                "seed": seed,
+                "seed": SEED,
                 "suggestion": each.number,
                 "mutator": each.idea.mutator,
                 "edits": [describe(edit) for edit in each.idea.edits[:12]],

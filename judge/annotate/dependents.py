@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from judge.annotate.edits import address
@@ -72,7 +72,7 @@ def refresh(
         computed = recalculator.fill(workbook, areas, origin=Origin.SOLUTION).values
         values |= {ref: value for ref, value in computed.items() if ref in stale}
         if before is not None:
-            for ref in _unmoved(open_workbook(before), areas, computed, recalculator) & stale:
+            for ref in _unmoved(open_workbook(before), computed, recalculator) & stale:
                 del values[ref]
     empty = tuple(sorted(ref for ref, value in values.items() if value is None))
     notes: tuple[str, ...] = ()
@@ -91,17 +91,22 @@ def refresh(
 
 
 def _unmoved(
-    before: Workbook,
-    areas: Sequence[CellRange],
-    now: Mapping[CellRef, CellValue],
-    recalculator: Recalculator,
+    before: Workbook, now: Mapping[CellRef, CellValue], recalculator: Recalculator
 ) -> frozenset[CellRef]:
     """Formula cells that the engine gives the same value as before, and that have one stored."""
-    there = [each for each in areas if each.sheet in before.sheet_names]
-    was = recalculator.fill(before, there, origin=Origin.SOLUTION).values
+    # All formulas are asked for, whatever is stale: the next edit of the same workbook asks again,
+    # and finds the answer remembered.
+    formulas = {
+        CellRef(sheet, cell.row, cell.column): cell
+        for sheet in before.sheet_names
+        for cell in sheet_formulas(before, sheet)
+    }
+    filled = {each for ref, cell in formulas.items() for each in _filled(ref, cell.array_range)}
+    areas = _areas(formulas.keys() | filled)
+    was = recalculator.fill(before, areas, origin=Origin.SOLUTION).values
     stored = {
         CellRef(area.sheet, row, column)
-        for area in there
+        for area in areas
         for (row, column), cell in before.cells(area).items()
         if cell.has_cached_value
     }
