@@ -167,16 +167,22 @@ def checker_options(command: _Command) -> _Command:
             "--relative-tolerance", type=click.FloatRange(min=0), help="The same as a share."
         ),
         click.option(
-            "--ignore-case/--heed-case", default=None, help="Upper and lower case are the same."
+            "--ignore-case/--no-ignore-case",
+            default=None,
+            help="Upper and lower case are the same.",
         ),
         click.option(
-            "--ignore-whitespace/--heed-whitespace", default=None, help="White space is the same."
+            "--ignore-whitespace/--no-ignore-whitespace",
+            default=None,
+            help="White space is the same.",
         ),
         click.option(
-            "--unordered-rows/--ordered-rows", default=None, help="Rows may stand in any order."
+            "--unordered-rows/--no-unordered-rows",
+            default=None,
+            help="Rows may stand in any order.",
         ),
         click.option(
-            "--ignore-extra/--heed-extra",
+            "--ignore-extra/--no-ignore-extra",
             default=None,
             help="Let values pass where the gold is blank.",
         ),
@@ -184,7 +190,7 @@ def checker_options(command: _Command) -> _Command:
             "--ignore", multiple=True, metavar="RANGE", help="Cells that do not count; repeatable."
         ),
         click.option(
-            "--untouched/--touched",
+            "--untouched/--no-untouched",
             default=None,
             help="Cells outside the answer range must be as in the input workbook.",
         ),
