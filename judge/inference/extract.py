@@ -79,6 +79,10 @@ _HARMONY_CALL = re.compile(
     r"(?P<body>.*?)(?:<\|call\|>|\Z)",
     re.DOTALL,
 )
+_HANGING_END = re.compile(
+    r"(?:[-=+*/%,:.(\[{\\|&<>@~^]|\b(?:in|and|or|not|is|import|from|as|if|elif|while|for|def|class|with|return))\s*\Z"
+)
+_CALL = re.compile(r"\w\s*\(")
 _PROMPT_LINE = re.compile(r"^(?:>>>|\.\.\.)(?: |$)")
 _NUMBERED_IN = re.compile(r"^In ?\[\d*\]: ?")
 
@@ -208,7 +212,8 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
     cut_off = not pieces[-1].closed
     if cut_off:
         last_whole = whole[-1]
-        if scan(codes[-1]).closed and _stands_alone(codes[-1], codes[:-1]):
+        ends_whole = scan(codes[-1]).closed and not _HANGING_END.search(codes[-1])
+        if ends_whole and _stands_alone(codes[-1], codes[:-1]):
             # No closing fence, yet a whole program: many models just stop.
             return Extraction(codes[-1], "unclosed", truncated=False, blocks=len(pieces))
         if not _makes_something(codes[last_whole]):
@@ -299,7 +304,8 @@ def _from_bare_text(text: str) -> Extraction:
         first -= 1
     lines = _without_prose(lines[first:])
     code = _tidy("\n".join(lines))
-    if not _reads_like_code(code):
+    # Without a call nothing is read or written: "Profit = Revenue - Cost" is no program.
+    if not _reads_like_code(code) or not _CALL.search(scan(code).bare):
         return Extraction(None, "none")
     return Extraction(code, "bare", truncated=not scan(code).closed, blocks=1)
 

@@ -416,6 +416,14 @@ AS_MODELS_TALK = [
         SOLVE,
         "fence",
     ),
+    Reply(
+        "second_cut_off_behind_an_equals_sign",
+        f"```python\n{SOLVE}```\nor\n```python\nimport pandas\ndf =",
+        SOLVE,
+        "fence",
+        truncated=True,
+    ),
+    Reply("equation_in_prose", "We know:\n\nProfit = Revenue - Cost\n\nSo it is.", None, "none"),
     Reply("example_in_a_docstring", f"```python\n{_WITH_EXAMPLE}```", _WITH_EXAMPLE, "fence"),
     Reply(
         "fence_named_in_a_string",
