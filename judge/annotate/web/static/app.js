@@ -4,6 +4,7 @@ import { Grid, columnWidths, letters } from "./grid.js";
 const TOKEN = document.querySelector('meta[name="judge-token"]').content;
 const $ = (id) => document.getElementById(id);
 const BOOKS = ["input", "gold"];
+const PAUSE_MS = 300;
 
 let state = null;
 let sheet = null; // shown in both grids, where both have it
@@ -13,7 +14,8 @@ let selected = null;
 let waiting = 0;
 let failed = false; // the server did not take the last change
 let queue = Promise.resolve();
-let computing = null;
+let computing = null; // since when
+let timer = null;
 
 async function ask(method, path, body) {
   let answer;
@@ -53,20 +55,30 @@ function change(path, body) {
   return queue;
 }
 
-// The gold follows as soon as nothing else is waiting; a later change makes it follow again.
+// The gold follows once nothing was changed for a moment; a later change makes it follow again.
 function compute() {
+  clearTimeout(timer);
+  timer = null;
   if (!state.edits.length || state.preview || computing) return;
-  computing = state.revision;
+  timer = setTimeout(() => {
+    timer = null;
+    if (waiting) return; // the change that is on its way asks again
+    computing = Date.now();
+    const asked = state.revision;
+    const clock = setInterval(showSaved, 1000);
+    showSaved();
+    ask("POST", "/api/compute", {}).then(
+      // An answer about what was there before the latest change is of no use.
+      (answer) => { if (answer.revision === state.revision) state = answer; },
+      alarm,
+    ).then(async () => {
+      clearInterval(clock);
+      computing = null;
+      await show();
+      if (!waiting && state.revision !== asked) compute();
+    });
+  }, PAUSE_MS);
   showSaved();
-  const asked = computing;
-  ask("POST", "/api/compute", {}).then(
-    (answer) => { if (!waiting) state = answer; },
-    (error) => alarm(error),
-  ).then(async () => {
-    computing = null;
-    await show();
-    if (!waiting && state.revision !== asked) compute();
-  });
 }
 
 // -- showing ----------------------------------------------------------------------------------
@@ -142,7 +154,7 @@ function showPreview(preview) {
   const stale = state.edits.length > 0 && !preview;
   $("gold-grid").classList.toggle("stale", stale || (preview && !preview.has_gold));
   const agreeing = (preview?.sources ?? []).filter((each) => each.agrees).map((each) => each.name);
-  $("gold-how").textContent = stale ? "computing …"
+  $("gold-how").textContent = stale ? ""
     : !preview ? `of case ${state.base}`
       : !preview.has_gold ? `unknown: this is the gold of case ${state.base}`
         : agreeing.length ? `by ${agreeing.join(", ")}` : "by hand";
@@ -166,7 +178,7 @@ function showPreview(preview) {
       ? each.differences.map((line) => [`${each.name}: ${line}`, "warning"]) : []),
   ];
   if (preview && !preview.errors.length) rules.push(["the rules of the manual hold", "fine"]);
-  list("rules", rules, stale ? "being checked …" : "checked once something was changed");
+  list("rules", rules, stale ? "not checked yet" : "checked once something was changed");
 }
 
 function list(id, items, empty, fill) {
@@ -189,12 +201,18 @@ function showSaved() {
   const says = (text, kind) => { $("saved").textContent = text; $("saved").className = kind; };
   if (failed) says("not kept: the server is gone", "bad");
   else if (waiting) says("keeping …", "busy");
-  else if (computing) says("draft kept; computing the gold …", "busy");
+  else if (computing || timer) {
+    const seconds = computing ? Math.floor((Date.now() - computing) / 1000) : 0;
+    says(`draft kept; computing the gold …${seconds > 2 ? ` ${seconds} s` : ""}`, "busy");
+  }
   else if (state.saved) says(`saved as case ${state.saved.number}`, "good");
   else if (state.edits.length) says(`draft of case ${state.number} kept, not saved as a case yet`, "");
   else says("nothing changed", "");
   const { preview } = state;
-  $("save").disabled = Boolean(failed || waiting || computing || !preview || !preview.has_gold || preview.errors.length);
+  const busy = Boolean(waiting || computing || timer);
+  if (state.edits.length && !preview) $("gold-how").textContent = busy ? "computing …" : "not computed";
+  $("again").hidden = busy || Boolean(preview || !state.edits.length);
+  $("save").disabled = Boolean(busy || failed || !preview || !preview.has_gold || preview.errors.length);
 }
 
 function alarm(error) {
@@ -254,6 +272,7 @@ $("apply-fill").onclick = () => onSelection(([top, left, bottom, right], name) =
 });
 $("base").onchange = () => change("/api/base", { case: Number($("base").value) });
 $("by-hand").onchange = () => show();
+$("again").onclick = () => { alarm(null); compute(); };
 $("save").onclick = () => {
   $("saving-title").textContent = `Save as case ${state.number}`;
   list("doubts", state.preview.warnings.map((text) => [text]), "");

@@ -39,7 +39,7 @@ def make_desk(suite: Path) -> MakeDesk:
     def make(
         author: str = "Ann",
         *,
-        results: Sequence[RunResult] = (),
+        results: Sequence[RunResult | Exception] = (),
         references: Sequence[Submission] = (),
         base: int | None = None,
     ) -> Desk:

@@ -15,7 +15,7 @@ from judge.annotate.web.state import show_state
 from judge.compare.cell import CellRange
 from judge.compare.reader import open_workbook
 from judge.dataset import load_suite
-from judge.errors import UsageError, WorkbookError
+from judge.errors import SandboxError, UsageError, WorkbookError
 from tests.unit.annotate.books import make_book, values
 from tests.unit.annotate.web.conftest import MakeDesk, gold, program
 
@@ -301,3 +301,16 @@ def test_conditional_formats_are_told() -> None:
     (line,) = rule_lines(open_workbook(make_book(fill)), "Sheet")
     assert line.startswith("B1:B19: cellIs lessThan 1 paints ")
     assert "#FF0000" in line
+
+
+def test_a_computation_that_fails_leaves_the_draft_and_can_be_tried_again(
+    make_desk: MakeDesk,
+) -> None:
+    right = results(1, 50, 3, 4)
+    desk = make_desk(results=[SandboxError("the daemon is gone"), *right], **AGREEING)
+    typed(desk, A3="50")
+    with pytest.raises(SandboxError):
+        desk.compute()
+    assert (desk.preview, state(desk)["edits"]) == (None, ["'Sheet'!A3 = 50"])
+    assert desk.compute() is not None
+    assert desk.save(desk.revision)["number"] == 4
