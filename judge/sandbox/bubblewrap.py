@@ -313,6 +313,7 @@ class BubblewrapSandbox:
             "user": _USER if self._maps else None,
             "nested": None,
             "groups": folders or None,
+            "bound_bytes": None,
             "spare_processes": spare,
             "warm": [*layout.WARM_MODULES],
             "open_folders": [],

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -187,7 +188,7 @@ class Daemon:
             memswap_limit=spec.memory_bytes,
             pids_limit=spec.processes,
             nano_cpus=_NANO_CPUS,
-            tmpfs=dict(spec.mounts),
+            tmpfs={folder: self._mount_options(text) for folder, text in spec.mounts.items()},
             log_config={"type": "none"},
             ulimits=[
                 ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS),
@@ -201,6 +202,18 @@ class Daemon:
             # a /proc with masks on it forbids a nested one; the nested one shows no more
             config["MaskedPaths"] = config["ReadonlyPaths"] = []
         return config
+
+    def _mount_options(self, options: str) -> str:
+        """Options of a tmpfs as this engine takes them: Podman knows no bound on inodes."""
+        if not self._is_podman:
+            return options
+        return ",".join(each for each in options.split(",") if not each.startswith("nr_inodes="))
+
+    @cached_property
+    def _is_podman(self) -> bool:
+        with _translated("the Docker daemon does not tell its version"):
+            parts = self._api.version().get("Components") or []
+        return any("podman" in str(each.get("Name", "")).lower() for each in parts)
 
     def remove(self, identity: str) -> None:
         """Removes a container now, if it is still there."""

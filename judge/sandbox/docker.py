@@ -354,6 +354,7 @@ class DockerSandbox:
             "user": None if nested else _FIRST_USER + next(self._blocks) % _BLOCKS * _USERS,
             "nested": _NESTED_USER if nested else None,
             "groups": None,
+            "bound_bytes": spec.memory_bytes,
             "spare_processes": _NESTED_WARDENS if nested else 0,
             "warm": [*layout.WARM_MODULES],
             "open_folders": [] if nested else sorted(mounts),

@@ -59,17 +59,26 @@ def remove(folders: dict[str, str]) -> None:
             (Path(folder) / _NAME).rmdir()
 
 
-def find_container_group() -> meters.GroupFiles | None:
+def find_container_group(bound_bytes: int | None) -> meters.GroupFiles | None:
     """The counters of the container that this process lives in, where they can be seen.
 
     Its folders are kept open, since the case's world does not show them.
+
+    Args:
+        bound_bytes: memory bound of the container's group; a group with another one is not the
+            container's (rootless engines may make none, and show that of half the machine).
     """
+    if bound_bytes is None:
+        return None
     root = Path("/sys/fs/cgroup")
     choices = ((root / "memory", root / "cpuacct"), (root, root))
     for choice in choices:
         with contextlib.suppress(OSError, ValueError):
             memory, cpu = (_keep_open(folder) for folder in choice)
             files = meters.GroupFiles(memory, cpu)
+            found = files.bound_bytes()
+            if found is None or abs(found - bound_bytes) >= meters.PAGE_BYTES:  # in whole pages
+                continue
             files.usage_bytes()
             files.cpu_s()
             files.kills()

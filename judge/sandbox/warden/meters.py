@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _NANOSECONDS = 1_000_000_000
 _MICROSECONDS = 1_000_000
@@ -67,6 +67,12 @@ class GroupFiles:
             return max(0, _number(self._memory / "memory.current") - idle)
         idle = _field(self._memory / "memory.stat", "total_inactive_file") or 0
         return max(0, _number(self._memory / "memory.usage_in_bytes") - idle)
+
+    def bound_bytes(self) -> int | None:
+        """The bound on memory, None where there is none."""
+        name = "memory.max" if self._unified else "memory.limit_in_bytes"
+        text = (self._memory / name).read_text().strip()
+        return int(text) if text.isdigit() else None
 
     def highest_bytes(self) -> int | None:
         """The kernel's own high-water mark, where it keeps one."""
@@ -156,7 +162,7 @@ class ProcessMeter:
                 fields = _stat(pid)
                 used = (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
                 self._cpu_s[pid, fields[19]] = used
-                resident += int(fields[21]) * _PAGE_BYTES
+                resident += int(fields[21]) * PAGE_BYTES
                 alive.append(pid)
         # forked processes share pages; only where the plain sum says too much is it worth asking
         used_bytes = resident
@@ -199,6 +205,6 @@ def _proportional_bytes(pid: int) -> int:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
-        return int(_stat(pid)[21]) * _PAGE_BYTES
+        return int(_stat(pid)[21]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):
         return 0

@@ -30,7 +30,8 @@ def main(config: dict[str, Any]) -> None:
             case), ``user`` (first id for solutions, or None to keep this one), ``nested`` (id to
             have in namespaces made here first, None where the place is such already), ``groups``
             (controller -> folder, or None), ``spare_processes`` (of the warden's, that count with
-            the solution's; None: they cannot be counted), ``warm`` (modules), ``open_folders``
+            the solution's; None: they cannot be counted), ``bound_bytes`` (memory bound of the
+            container, None where there is no container), ``warm`` (modules), ``open_folders``
             (mounted folders that every user may write to).
     """
     requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
@@ -128,7 +129,7 @@ def _run_case(
     group: groups.CaseGroup | None = None
     if config["groups"]:
         group = groups.CaseGroup(config["groups"], limits["memory_bytes"], limits["processes"])
-    container = groups.find_container_group() if group is None else None
+    container = groups.find_container_group(config["bound_bytes"]) if group is None else None
     own = _settle(config, request)
     with _As(user):
         _place_all(request, blobs)

@@ -169,3 +169,15 @@ def test_counters_of_version_2(tmp_path: Path) -> None:
     assert files.highest_bytes() == 9000
     assert files.kills() == 3
     assert files.cpu_s() == 1.5
+
+
+@pytest.mark.parametrize("unified", [True, False])
+def test_the_bound_of_a_group(tmp_path: Path, unified: bool) -> None:
+    name = "memory.max" if unified else "memory.limit_in_bytes"
+    if unified:
+        (tmp_path / "memory.current").write_text("4096\n")
+    files = GroupFiles(tmp_path, tmp_path)
+    (tmp_path / name).write_text("268435456\n")
+    assert files.bound_bytes() == 268435456
+    (tmp_path / name).write_text("max\n")
+    assert files.bound_bytes() is None
