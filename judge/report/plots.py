@@ -242,8 +242,11 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
                 )
             )
     parts += [
-        Markup('<text class="axis mid" x="{}" y="{}">{}</text>').format(
-            _short(_LEFT + width * (number + 0.5)), _HEIGHT - _BOTTOM + 16, each["label"]
+        Markup('<text class="axis mid{}" x="{}" y="{}">{}</text>').format(
+            " lower" if number % 2 else "",
+            _short(_LEFT + width * (number + 0.5)),
+            _HEIGHT - _BOTTOM + 18,
+            each["label"],
         )
         for number, each in enumerate(known)
     ]

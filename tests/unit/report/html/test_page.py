@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from judge.api import ScoreOptions, score
 from judge.report.grid import MARKS
 from judge.report.grid_window import GridBounds
 from judge.report.html import render_run
@@ -175,3 +176,25 @@ def test_an_output_that_is_gone_is_named(tmp_path: Path) -> None:
     grid = TaskPages(load_run(run), {"tasks": [entry]}).page(0)["cases"][0]["grid"]
     assert grid["notes"] == ["the output workbook is no longer where it was"]
     assert grid["blocks"][0]["sheet"] == "Data"
+
+
+def test_outputs_that_were_made_elsewhere_are_shown_from_where_they_lie(tmp_path: Path) -> None:
+    task = MadeTask("1", [case({"B2": 2, "B3": 5, "B4": 6})])
+    make_suite(tmp_path / "suite", [task])
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    output = task.cases[0].output
+    assert output is not None
+    (outputs / "1_1_output.xlsx").write_bytes(output)
+    options = ScoreOptions(dataset=str(tmp_path / "suite"), out=tmp_path / "run", recalc="never")
+    score(outputs, options)
+    entry = {"task_id": "1", "sample": 0, "cases": [{"case": 1}]}
+    pages = TaskPages(load_run(tmp_path / "run"), {"tasks": [entry]})
+    grid = pages.page(0)["cases"][0]["grid"]
+    assert grid["notes"] == []
+    assert [1, (MARKS.index("wrong_value") << 4) | 0b1001, 4, 5] in grid["blocks"][0]["cells"][2]
+    assert pages.page(0)["code"] is None
+    # Another file in its place is not what was judged.
+    (outputs / "1_1_output.xlsx").write_bytes(workbook({"B2": 0}))
+    grid = pages.page(0)["cases"][0]["grid"]
+    assert grid["notes"] == ["the output workbook is no longer where it was"]
