@@ -185,7 +185,6 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
     if isinstance(value, Path):
         cell.value = name
         cell.hyperlink = value.absolute().as_uri()
-        cell.style = "Hyperlink"
     elif isinstance(value, int):
         cell.value = value
     else:
@@ -198,6 +197,9 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
 def _dress(sheet: Worksheet) -> None:
     from openpyxl.styles import Alignment, Font, PatternFill  # noqa: PLC0415
 
+    link = Font(color="0563C1", underline="single")
+    to_fill_in = PatternFill("solid", fgColor="FFF2CC")
+    whole = _HEADINGS.index("instruction verdict") + 1
     sheet.freeze_panes = "E2"
     for column, (name, width) in enumerate(COLUMNS, start=1):
         sheet.column_dimensions[column_letters(column)].width = width
@@ -207,8 +209,10 @@ def _dress(sheet: Worksheet) -> None:
         for row in range(2, sheet.max_row + 1):
             cell = sheet.cell(row, column)
             cell.alignment = Alignment(wrap_text=name not in _LINKS, vertical="top")
-            if name in _MARKS:
-                cell.fill = PatternFill("solid", fgColor="FFF2CC")
+            if name in _LINKS:
+                cell.font = link
+            elif name == CASE_MARK or (name == INSTRUCTION_MARK and sheet.cell(row, whole).value):
+                cell.fill = to_fill_in
 
 
 # -- reading back ---------------------------------------------------------------------------------
