@@ -13,7 +13,7 @@ from judge.compare.reader import Workbook
 
 
 class Kind(enum.StrEnum):
-    """What most cells of a column hold."""
+    """What most constants of a column are."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -28,7 +28,7 @@ class Column:
 
     Attributes:
         number: 1-based number on the sheet.
-        kind: what most of its cells hold.
+        kind: what most of its constants are.
         cells: the stored cells of its data rows, by row.
         is_answer: whether it lies in the answer.
     """
@@ -147,7 +147,7 @@ def _table_of(
     head = _head_row(rows)
     start = head + 1 if head is not None else min(rows)
     end = start - 1
-    while end + 1 in rows:
+    while any(end + step in rows for step in range(1, MOST_GAP + 2)):
         end += 1
     if end - start + 1 < LEAST_ROWS:
         return None
@@ -180,20 +180,22 @@ def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
 
 MOST_HEAD_ROWS = 12
 
+MOST_GAP = 3
+"""Blank rows that may stand within a table."""
+
 
 def _is_text(cell: Cell) -> bool:
     return isinstance(cell.value, str) and cell.formula is None
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    counts = Counter(_kind_of(each) for each in cells.values())
-    return counts.most_common(1)[0][0] if counts else Kind.BLANK
-
-
-def _kind_of(cell: Cell) -> Kind:
-    if cell.formula is not None:
-        return Kind.FORMULA
-    return kind_of_value(cell.value)
+    """What most constants are; a column of formulas where there are none."""
+    constants = Counter(
+        kind_of_value(each.value) for each in cells.values() if each.formula is None
+    )
+    if constants:
+        return constants.most_common(1)[0][0]
+    return Kind.FORMULA if cells else Kind.BLANK
 
 
 def kind_of_value(value: CellValue) -> Kind:
