@@ -146,7 +146,7 @@ def _compute(
     if not needed:
         return NOTHING_COMPUTED, NOTHING_COMPUTED
     from judge.recalc.policy import Origin  # noqa: PLC0415
-    from judge.recalc.select import open_recalculator  # noqa: PLC0415
+    from judge.recalc.select import open_recalculator, recalc_cache_folder  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
 
     with contextlib.ExitStack() as stack:
@@ -158,6 +158,7 @@ def _compute(
                     mode=options["recalc"],
                     engine=options["engine"],
                     lenient_names=options["lenient_names"],
+                    cache_dir=recalc_cache_folder(),
                 )
             )
         )

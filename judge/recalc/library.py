@@ -16,7 +16,7 @@ from judge.compare.resolve import SheetIndex, resolve_position
 from judge.errors import WorkbookError
 from judge.recalc.policy import Origin
 from judge.recalc.rewrite import with_values
-from judge.recalc.select import open_recalculator
+from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
 
 
@@ -53,7 +53,11 @@ def recalculate(
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(sandbox_kind)))
         recalculator = open_recalculator(
-            sandbox, engine=engine, timeout_s=timeout_s, lenient_names=lenient_names
+            sandbox,
+            engine=engine,
+            timeout_s=timeout_s,
+            lenient_names=lenient_names,
+            cache_dir=recalc_cache_folder(),
         )
         stack.enter_context(contextlib.closing(recalculator))
         computed = recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)

@@ -43,6 +43,14 @@ def answers(values: dict[tuple[int, int], object]) -> Iterator[object]:
         yield answer
 
 
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where results are kept: what a script says must not be found by anyone else."""
+    folder = tmp_path / "kept"
+    monkeypatch.setattr(judge.recalc.library, "recalc_cache_folder", lambda: folder)
+    return folder
+
+
 @pytest.fixture
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
     known = {(1, 1): 3.0, (2, 1): {"e": "#N/A"}, (3, 1): 44348.0, (4, 1): "text"}
@@ -130,3 +138,10 @@ def test_engines_are_listed_with_versions() -> None:
     said = json.loads(CliRunner().invoke(engines, ["--json"]).stdout)
     assert [entry["name"] for entry in said] == list(VERSIONS)
     assert said[0]["coverage"]["trusted"] > 50
+
+
+def test_what_was_computed_is_not_computed_again(sandbox: ScriptedSandbox, book: Path) -> None:
+    first = recalculate(book)
+    asked = len(sandbox.calls)
+    assert recalculate(book).computed.values == first.computed.values
+    assert len(sandbox.calls) == asked > 0
