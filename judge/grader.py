@@ -33,6 +33,9 @@ from judge.submission import Submission
 from judge.task import Task, TestCase
 from judge.verdict import CaseResult, Verdict, visible
 
+LEFT_OUT = "the task is left out"
+"""How the cause begins where a task was left out on request, and is nobody's fault then."""
+
 GRADER_VERSION = "1"
 """Part of every reuse key: raised whenever the same files could get another verdict."""
 
@@ -377,7 +380,7 @@ def verdict_of_comparison(comparison: Comparison) -> tuple[Verdict, str]:
 def known_fault(task: Task) -> str | None:
     """Why a task is known to be a bad test, or None where nothing is held against it."""
     reason = task.checker.options.get("left_out")
-    return f"the task is left out: {reason}" if isinstance(reason, str) else None
+    return f"{LEFT_OUT}: {reason}" if isinstance(reason, str) else None
 
 
 def problem_of_input(case: TestCase) -> str | None:

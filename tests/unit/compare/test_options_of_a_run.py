@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from judge import api
+from judge.api.checks import check_complete
 from judge.compare.profiles import get_profile
 from judge.dataset import load_suite
 from judge.errors import UsageError
@@ -118,6 +119,7 @@ def score(
     for name, value in options.items():
         object.__setattr__(chosen, name, value)
     (run,) = api.score(outputs, chosen)
+    check_complete([run])
     return dict(run.report)
 
 
