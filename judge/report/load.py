@@ -122,6 +122,7 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
         overrides = read_overrides(store)
     if report is not None:
         entries = list(_reported(report, suite, results))
+        notes = (*notes, *_differs_from_records(report, entries, results, overrides))
     else:
         entries = list(_on_record(suite, records, results))
         notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
@@ -183,6 +184,29 @@ def _reported(
             for number, code in zip(numbers, codes, strict=False)
         }
         yield task_id, sample, str(entry["instruction_type"]), found
+
+
+def _differs_from_records(
+    report: Mapping[str, Any], entries: Sequence[_Entry], results: _Results, overrides: Overrides
+) -> Iterator[str]:
+    """Notes on what is on record and not, or not so, in report.json."""
+    changed = 0
+    for entry, (task_id, sample, _, found) in zip(report["tasks"], entries, strict=True):
+        for code, (case, result) in zip(entry["test_case_results"], found.items(), strict=False):
+            manual = overrides.applied.get((task_id, sample, case))
+            shown = None if result is None else result.verdict.value
+            changed += code not in {shown, None if manual is None else manual.verdict}
+    if changed:
+        yield (
+            f"{changed} verdicts on record are later than report.json, and are shown: the run is "
+            "still going or was broken off (`judge score` makes the report again)"
+        )
+    left_out = results.keys() - {(task_id, sample) for task_id, sample, _, _ in entries}
+    if left_out:
+        yield (
+            f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
+            "they were judged by other rules, or since"
+        )
 
 
 def _on_record(

@@ -36,6 +36,21 @@ def test_only_what_the_report_counts(tmp_path: Path, suite: Suite) -> None:
     assert run.tasks_without_submission == 0
 
 
+def test_records_that_are_later_than_the_report_are_noted(tmp_path: Path, suite: Suite) -> None:
+    path = make_run(tmp_path / "run", suite, [Solution("1", ("AC", "AC"))])
+    assert load_run(path).notes == ()
+    later = make_run(
+        tmp_path / "x", suite, [Solution("1", ("WA", "AC")), Solution("2", ("AC",) * 2)]
+    )
+    with (path / "cases.jsonl").open("a") as file:
+        file.write((later / "cases.jsonl").read_text())
+    run = load_run(path)
+    assert run.submission("1").results[1].verdict is Verdict.WA
+    first, second = run.notes
+    assert first.startswith("1 verdicts on record are later than report.json")
+    assert second.startswith("1 solutions with verdicts on record are left out")
+
+
 def test_without_a_report_everything_on_record_counts(tmp_path: Path, suite: Suite) -> None:
     path = make_run(tmp_path / "run", suite, [Solution("2", ("AC", "WA"))], report=False)
     run = load_run(path)
