@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +22,7 @@ class AttackedBackend:
         backend: ``docker`` or ``bubblewrap``.
         runtime: what it runs on, for people.
         outcomes: one for each attack; those that were not tried any more are left out.
+        isolation: what seals a run off there: ``user`` -> ``without capabilities, …`` and so on.
         problem: why the self-test could not be ended, empty where it was.
     """
 
@@ -29,6 +30,7 @@ class AttackedBackend:
     runtime: str
     outcomes: tuple[Outcome, ...]
     problem: str = ""
+    isolation: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def held(self) -> bool:
@@ -42,6 +44,7 @@ class AttackedBackend:
             "runtime": self.runtime,
             "held": self.held,
             "problem": self.problem,
+            "isolation": dict(self.isolation),
             "attacks": [asdict(outcome) for outcome in self.outcomes],
         }
 
@@ -69,9 +72,10 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
             outcomes.extend(selftest.attack(opened))
         except SandboxError as error:
             problem = error.message
+        isolation = opened.info.isolation  # what it really was shows after the first run
     finally:
         opened.close()
-    return AttackedBackend(info.backend, info.runtime, tuple(outcomes), problem)
+    return AttackedBackend(info.backend, info.runtime, tuple(outcomes), problem, isolation)
 
 
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
@@ -93,6 +97,8 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     for each in attacked:
         count = sum(outcome.held for outcome in each.outcomes)
         console.print(f"{each.backend}: held against {count} of {len(each.outcomes)} attacks")
+        for name, value in each.isolation.items():
+            console.print(f"  [dim]{escape(name)}: {escape(value)}[/]")
         if each.problem:
             console.print(f"  [red]stopped before the end:[/] {escape(each.problem)}")
         for outcome in each.outcomes:
