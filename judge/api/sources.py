@@ -27,6 +27,9 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     if not results.is_dir() or RunDirectory.is_run(results):
         return [results]
     runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
+    # A run of `judge infer` that ended before the first answer has nothing to score, and must not
+    # keep `judge score results/` from being done; named by itself, it is an error that says so.
+    runs = [path for path in runs if not _waits_for_answers(path)] or runs
     if runs and options.out is not None:
         raise UsageError(
             f"{results} holds {len(runs)} runs; --out can take only one",
@@ -64,11 +67,22 @@ def _run_source(path: Path) -> Source:
     solutions = path / SUBMISSIONS_FILE
     if solutions.is_file():
         return Source(path, solutions=solutions, outputs=None, fresh=False)
+    if _waits_for_answers(path):
+        raise StoreError(
+            f"{path}: holds no submission yet: the chat model has not answered",
+            hint=f"judge infer --out {path}",
+        )
     run = RunDirectory(path).read_run() or {}
     outputs = run.get("outputs")
     if not isinstance(outputs, str):
         raise StoreError(f"{path}: has a run.json, but neither submissions nor outputs")
     return Source(path, solutions=None, outputs=Path(outputs), fresh=False)
+
+
+def _waits_for_answers(path: Path) -> bool:
+    """Whether inference began the run, and no submission has come of it yet."""
+    run = RunDirectory(path).read_run() or {}
+    return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
 
 
 def check_same_suite(store: RunDirectory, run: Mapping[str, object], suite: Suite) -> None:

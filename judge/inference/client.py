@@ -183,7 +183,9 @@ class OpenAIChatModel:
         try:
             listed = await self._sdk().models.list()
         except (openai.OpenAIError, TimeoutError) as error:
-            reason = self._without_key(str(error))
+            is_lost = isinstance(error, openai.APIConnectionError)
+            reason = _of_connection(error).message if is_lost else str(error)
+            reason = self._without_key(reason)
             raise InferenceError(
                 f"{self.endpoint} does not say which models it has: {reason}",
                 hint="Is the server running? Name the model with --model NAME --base-url URL.",
@@ -331,7 +333,7 @@ def _split_credentials(url: str) -> tuple[str, str | None]:
     )
 
 
-def _of_connection(error: openai.APIConnectionError) -> _AttemptError:
+def _of_connection(error: Exception) -> _AttemptError:
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
     # The SDK and its transport call most failures a timeout: what it was says the first cause.
