@@ -20,7 +20,7 @@ from judge.dataset import load_suite
 from judge.errors import UsageError
 from tests.conftest import REPOSITORY
 from tests.e2e.conftest import require_backend
-from tests.unit.annotate.books import make_book, values
+from tests.unit.annotate.books import make_book, table, values
 from tests.unit.annotate.conftest import suite
 
 __all__ = ["suite"]
@@ -365,6 +365,22 @@ def test_a_block_is_pasted_in_one_change(suite: Path, start: Start, open_page: O
     shows(page, "A31", "40")
     page.click("#undo")
     expect(page.locator("#edits li")).to_have_text(["none yet: type into a cell of the input"])
+
+
+def test_a_long_sheet_is_looked_at_in_parts(suite: Path, start: Start, open_page: OpenPage) -> None:
+    folder = suite / "spreadsheet" / "7"
+    rows = [("number", "double"), *((number, None) for number in range(2, 601))]
+    (folder / "1_7_input.xlsx").write_bytes(table(*rows))
+    page = open_page(start(suite, "7", "--author", "Ann"))
+    expect(page.locator("#input-grid .pager")).to_contain_text("200 of 605")
+    page.fill("#cell-name", "a512")
+    page.press("#cell-name", "Enter")
+    shows(page, "A512", "512")
+    expect(page.locator("#formula")).to_have_value("512")
+    put(page, "A513", "7")
+    expect(page.locator("#edits li")).to_have_text(["'Sheet'!A513 = 7"])
+    page.locator("#input-grid .pager button").first.click()
+    shows(page, "A310", "310")
 
 
 def test_the_gold_by_hand(suite: Path, start: Start, open_page: OpenPage) -> None:

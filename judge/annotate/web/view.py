@@ -48,7 +48,8 @@ def show_window(
         ``rows``: for each row the shown texts; ``raw``: what an editor holds, where that differs,
         by ``[row][column]`` offsets; ``styles``, ``merges``, ``answer`` and ``marked`` by
         addresses of the whole sheet; ``first_row``, ``first_column``, ``last_row``,
-        ``last_column`` of the sheet's used part.
+        ``last_column`` of the sheet's used part; ``most_rows`` and ``most_columns``, how much is
+        shown at one time.
 
     Raises:
         WorkbookError: the sheet is missing, broken or over a limit.
@@ -79,6 +80,8 @@ def show_window(
         "first_column": window.min_column,
         "last_row": last.max_row,
         "last_column": last.max_column,
+        "most_rows": MOST_ROWS,
+        "most_columns": MOST_COLUMNS,
         "rows": rows,
         "raw": raw,
         "styles": styles,

@@ -1,5 +1,5 @@
 // The annotator's page. What is shown as kept is on the server's disk; nothing is held here alone.
-import { Grid, columnWidths, letters } from "./grid.js";
+import { Grid, columnWidths, letters, place } from "./grid.js";
 
 const TOKEN = document.querySelector('meta[name="judge-token"]').content;
 const $ = (id) => document.getElementById(id);
@@ -221,19 +221,18 @@ function alarm(error) {
 }
 
 async function reveal(name, cell) {
-  const [, , row] = /^([A-Z]+)(\d+)$/.exec(cell);
-  if (sheet !== name || !grids.gold.reveal(cell)) {
-    await go(name, Math.max(1, Number(row) - 20), 1);
-    grids.gold.reveal(cell);
+  if (sheet !== name || !grids[active].reveal(cell)) {
+    const [row, column] = place(cell);
+    await go(name, Math.max(1, row - 20), grids[active].shows(column) ? at.column : Math.max(1, column - 3));
   }
-  grids.input.reveal(cell);
+  for (const book of [BOOKS.find((each) => each !== active), active]) grids[book].reveal(cell);
 }
 
 // -- what the annotator does ----------------------------------------------------------------------
 
 function fillBar(name) {
   selected = name;
-  $("cell-name").textContent = name ?? "";
+  $("cell-name").value = name ?? "";
   $("formula").value = name ? grids[active].rawAt(name) : "";
   $("formula").readOnly = !grids[active].editable;
   $("format").textContent = grids[active].window.formats[name] ?? "";
@@ -260,6 +259,10 @@ $("formula").addEventListener("keydown", (event) => {
   const text = $("formula").value;
   if (text === grids[active].rawAt(selected)) return;
   change("/api/change", { book: active, sheet: grids[active].window.sheet, cells: [{ cell: selected, text }] });
+});
+$("cell-name").addEventListener("keydown", (event) => {
+  const cell = $("cell-name").value.trim().toUpperCase();
+  if (event.key === "Enter" && /^[A-Z]{1,3}[1-9]\d{0,6}$/.test(cell)) reveal(sheet, cell);
 });
 $("undo").onclick = () => change("/api/undo", {});
 $("insert-row").onclick = () => onSelection(([top, , bottom], name) =>

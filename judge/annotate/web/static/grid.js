@@ -11,7 +11,7 @@ export function letters(column) {
   return text;
 }
 
-function place(name) {
+export function place(name) {
   const found = ROW.exec(name);
   let column = 0;
   for (const letter of found[1]) column = column * 26 + letter.charCodeAt(0) - 64;
@@ -207,8 +207,8 @@ export class Grid {
       made.onclick = () => this.handlers.page?.(row, column);
       bar.append(made);
     };
-    const step = rows.length;
-    const side = rows[0].length;
+    const step = this.window.most_rows;
+    const side = this.window.most_columns;
     button("▲", "rows before", Math.max(1, first_row - step), first_column, first_row > 1);
     button("▼", "rows behind", first_row + step, first_column, bottom < last_row);
     button("◀", "columns before", first_row, Math.max(1, first_column - side), first_column > 1);
@@ -223,6 +223,12 @@ export class Grid {
     const [x1, y1, x2, y2] = this.chosen;
     const { first_row: row, first_column: column } = this.window;
     return [row + Math.min(y1, y2), column + Math.min(x1, x2), row + Math.max(y1, y2), column + Math.max(x1, x2)];
+  }
+
+  // Whether a column of the sheet is among those that are shown.
+  shows(column) {
+    const { first_column: first, rows } = this.window;
+    return column >= first && column < first + rows[0].length;
   }
 
   // Scrolls so that a cell is seen, with some room around it.
