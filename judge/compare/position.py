@@ -102,7 +102,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
         raise PositionError(f"the answer position has {len(text):,} characters")
     notes: list[str] = []
     parts: list[PositionPart] = []
-    for written in _split(text):
+    for written in _split(text, notes):
         part = _parse_part(written, notes)
         if part is None:
             raise PositionError(
@@ -121,7 +121,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
 # -- the grammar ----------------------------------------------------------------------------------
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, notes: list[str]) -> list[str]:
     """Cuts a position at the commas that separate parts, not at those of a sheet's name."""
     pieces: list[str] = []
     start = 0
@@ -132,6 +132,7 @@ def _split(text: str) -> list[str]:
         for comma in _COMMAS.finditer(text, search_from):
             if _read_cells(_cells_of(text[start : comma.start()])) is not None:
                 end = comma.start()
+                _note_if(comma[0] != ",", f"{comma[0]!r} between ranges", text, notes)
                 break
         else:
             end = len(text)
@@ -139,6 +140,7 @@ def _split(text: str) -> list[str]:
         start = end + 1
     if len(pieces) > 1 and not pieces[-1].strip(_SPACES + _QUOTES):
         pieces.pop()
+        _note_if(True, "a separator at the end", text, notes)
     return pieces
 
 

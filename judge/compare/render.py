@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.compare.address import Window
-from judge.compare.cell import CellRange, CellValue, ErrorValue
+from judge.compare.address import Window, cell_name
+from judge.compare.cell import CellRange, CellValue, ComputedValues, ErrorValue
 from judge.compare.comparison import Comparison, Difference, DifferenceClass
 from judge.compare.difference_table import common_length, difference_table, has_values
 
@@ -89,6 +89,21 @@ def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
         "differences": [_difference_to_json(each) for each in comparison.differences],
         "notes": list(comparison.notes),
     }
+
+
+def computed_to_json(computed: ComputedValues, limit: int) -> dict[str, dict[str, object]]:
+    """Computed values as a JSON object: sheet -> address -> value, the first ones in reading order.
+
+    Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no text is taken for one.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for ref in sorted(computed.values)[:limit]:
+        value = computed.values[ref]
+        shown = value_to_json(value)
+        if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+            shown = {"date": shown}
+        found.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
+    return found
 
 
 def _difference_to_json(difference: Difference) -> dict[str, Any]:

@@ -127,6 +127,19 @@ def positions(draw: st.DrawFn) -> Position:
     return Position("", tuple(draw(parts(sheet)) for sheet in sheets))
 
 
+@pytest.mark.parametrize(
+    ("written", "notes"),
+    [
+        ("A1;B2", ("'A1;B2' has ';' between ranges",)),
+        ("A1\uff0cB2", ("'A1\uff0cB2' has '\uff0c' between ranges",)),
+        ("A1,", ("'A1,' has a separator at the end",)),
+        ("A1,B2", ()),
+    ],
+)
+def test_unusual_separators_are_noted(written: str, notes: tuple[str, ...]) -> None:
+    assert parse_position(written).notes == notes
+
+
 @given(positions())
 def test_a_position_printed_and_read_again_is_the_same(position: Position) -> None:
     assert parse_position(str(position)).parts == position.parts
