@@ -28,6 +28,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edits import describe
 from judge.annotate.gold import GoldMaker
 from judge.annotate.journal import append_record, read_records
+from judge.annotate.mutants import NAMES
 from judge.annotate.strength import (
     TaskStrength,
     Trial,
@@ -57,12 +58,14 @@ JOBS = 2
 LIMITS = Limits(cpu_s=20, wall_s=30)
 VICTIMS = 5
 SEED = 0
-MUTATORS = (
-    *("edge-rows", "lookup-edges", "limits", "repeated-keys", "zeros-and-blanks", "one-more-row"),
-    *("ten-times-the-rows", "equal-columns", "duplicate-keys", "shuffled-rows", "categories"),
-    *("blank-columns", "ties", "one-row", "fractions", "case"),
+ROUNDS = (
+    ("one-more-row", "edge-rows", "fractions", "lookup-edges", "limits", "repeated-keys"),
+    (
+        *("equal-columns", "duplicate-keys", "shuffled-rows", "categories", "zeros-and-blanks"),
+        *("blank-columns", "one-row", "case"),
+    ),
 )
-"""The mutators that are asked, the most promising of them; --all-mutators asks all."""
+"""The mutators that are asked, the most promising ones first; --all-mutators asks the others too."""
 
 
 def main() -> None:
@@ -249,10 +252,14 @@ def search_task(
         "disagreements": [],
         "kills": [],
     }
-    only = () if tools.all_mutators else MUTATORS
-    for each in suggest(
-        task, cases[0], maker, references=[right], others=cases[1:], seed=SEED, only=only
-    ):
+    rounds = [*ROUNDS]
+    if tools.all_mutators:
+        rounds.append(tuple(name for name in NAMES if not any(name in each for each in ROUNDS)))
+    found = itertools.chain.from_iterable(
+        suggest(task, cases[0], maker, references=[right], others=cases[1:], seed=SEED, only=only)
+        for only in rounds
+    )
+    for each in found:
         record["tried"] += 1
         if each.rejected:
             record["rejected"][each.rejected.partition(":")[0][:60]] += 1

@@ -203,6 +203,20 @@ def _numbers(change: Callable[[float], float], title: str, count: int = 2) -> Mu
     return mutate
 
 
+def _fractions(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
+    """Decimals in some rows, and in the last one, by which programs find the end of the data."""
+    edits: list[Edit] = []
+    for column in table.inputs(Kind.NUMBER):
+        rows = [
+            row for row in column.rows_with_values() if (row, column.number) not in table.covered
+        ]
+        for row in {*rng.sample(rows, min(1, len(rows))), *rows[-1:]}:
+            value = column.cells[row].value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                edits.append(_put(table, row, column, value + 0.125))
+    return "numbers with decimals", edits
+
+
 def _edge_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
     edits: list[Edit] = []
     for column in table.inputs(*_READ):
@@ -242,7 +256,7 @@ MUTATORS: dict[str, Mutator] = {
     "dates": _dates,
     "negative": _numbers(lambda number: -number, "negative numbers"),
     "huge": _numbers(lambda number: number * 10**9 + 1, "huge numbers", 1),
-    "fractions": _numbers(lambda number: number + 0.125, "numbers with decimals"),
+    "fractions": _fractions,
     "edge-rows": _edge_rows,
     "shuffled-rows": shuffled_rows,
     "one-row": kept_rows(1, "a single row of data"),

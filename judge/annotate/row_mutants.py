@@ -9,6 +9,7 @@ from judge.annotate.edits import Edit, Formula, MergeCells, RenameSheet, SetCell
 from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
 from judge.annotate.tables import Kind, Table
 from judge.compare.address import Window
+from judge.compare.cell import CellRange
 from judge.compare.formula_shift import shift_formula
 
 MOST_ROWS = 2_000
@@ -97,15 +98,21 @@ def grown_tables(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _room(subject: Subject, table: Table) -> int:
-    """How many rows the table may grow by, so that the answer position still covers the answer."""
+    """How many rows the table may grow by, so that the answer position still covers the answer.
+
+    Only an answer that goes along with the rows is bound to them; a sum beside them is not.
+    """
+    rows = len(table.rows)
     ends = [
         each.max_row
         for each in subject.answer
-        if each.sheet == table.sheet
-        and each.min_row <= table.last_row
-        and each.max_row > table.first_row
+        if each.sheet == table.sheet and 2 * _overlap(each, table) >= rows
     ]
     return max(0, min(ends) - table.last_row) if ends else MOST_ROWS
+
+
+def _overlap(area: CellRange, table: Table) -> int:
+    return min(area.max_row, table.last_row) - max(area.min_row, table.first_row) + 1
 
 
 def _grown_row(table: Table, source: int, target: int, rng: random.Random) -> list[Edit]:

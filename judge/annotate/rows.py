@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from judge.annotate.parts import QUOTED, attribute, copy_package, escape_text, with_attribute
 from judge.annotate.structure import formula_parts, rewrite_formulas
-from judge.compare.address import MAX_ROW, cell_key
+from judge.compare.address import MAX_ROW, cell_key, parse_cell
 from judge.compare.package import relationships
 from judge.compare.reader import Workbook
-from judge.errors import UsageError
+from judge.errors import UsageError, WorkbookError
 from judge.recalc.wanted import sheet_formulas
 
 RowMap = Callable[[int, int], tuple[int, int] | None]
@@ -105,7 +105,9 @@ def row_map(row: int, by: int) -> RowMap:
     """Where spans of rows are after an insertion or deletion."""
 
     def inserted(first: int, last: int) -> tuple[int, int] | None:
-        return (first + by if first >= row else first, last + by if last >= row else last)
+        first, last = (each + by if each >= row else each for each in (first, last))
+        # A range to the end of the sheet ends there still.
+        return (first, min(last, MAX_ROW)) if first <= MAX_ROW else None
 
     def deleted(first: int, last: int) -> tuple[int, int] | None:
         end = row - by
@@ -170,20 +172,15 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
     pieces: list[bytes] = []
     copied = 0
     for found in _SHARED.finditer(xml):
-        start = max(xml.rfind(b"<c ", 0, found.start()), xml.rfind(b":c ", 0, found.start()))
-        tag = _CELL.search(xml, max(0, start - 40), found.start())
-        while tag is not None and (later := _CELL.search(xml, tag.end(), found.start())):
-            tag = later
-        match = re.fullmatch(r"([A-Z]+)(\d+)", attribute(tag[0], "r") or "") if tag else None
-        if match is None:
-            continue
-        column = 0
-        for letter in match[1]:
-            column = column * 26 + ord(letter) - 64
-        text = texts.get(cell_key(int(match[2]), column), "=")[1:]
-        name = (found["prefix"] or b"") + b"f"
-        plain = b"<" + name + b">" + escape_text(text).encode() + b"</" + name + b">"
-        pieces += [xml[copied : found.start()], plain]
+        # The formula stands right behind the start of its cell.
+        start = xml.rindex(b"<", 0, found.start())
+        name = attribute(xml[start : found.start()], "r") or ""
+        place = parse_cell(name)
+        if place is None:
+            raise WorkbookError(f"{sheet!r} holds a shared formula without a place")
+        tag = (found["prefix"] or b"") + b"f"
+        text = escape_text(texts.get(cell_key(*place), "=")[1:]).encode()
+        pieces += [xml[copied : found.start()], b"<" + tag + b">" + text + b"</" + tag + b">"]
         copied = found.end()
     return b"".join([*pieces, xml[copied:]])
 

@@ -95,7 +95,7 @@ def test_a_background_is_added_and_others_keep_theirs() -> None:
     assert sheet["B1"].fill.fill_type is None
 
 
-def test_a_shared_formula_outlives_its_first_cell() -> None:
+def shared_book() -> bytes:
     def share(xml: bytes) -> bytes:
         return (
             xml.replace(b"<f>A1*2</f>", b'<f t="shared" ref="B1:B3" si="0">A1*2</f>')
@@ -103,11 +103,22 @@ def test_a_shared_formula_outlives_its_first_cell() -> None:
             .replace(b"<f>A3*2</f>", b'<f t="shared" si="0"/>')
         )
 
-    data = with_part(table((1, "=A1*2"), (2, "=A2*2"), (3, "=A3*2")), SHEET_PART, share)
+    return with_part(table((1, "=A1*2"), (2, "=A2*2"), (3, "=A3*2")), SHEET_PART, share)
+
+
+def test_a_shared_formula_outlives_its_first_cell() -> None:
+    data = shared_book()
     assert formulas(data) == {(1, 2): "=A1*2", (2, 2): "=A2*2", (3, 2): "=A3*2"}
     assert formulas(set_cells(data, [put(1, 2, 5)])) == {(2, 2): "=A2*2", (3, 2): "=A3*2"}
     assert formulas(set_cells(data, [put(1, 2, 5), put(2, 2, 6)])) == {(3, 2): "=A3*2"}
     assert formulas(set_cells(data, [put(2, 2, 5)])) == {(1, 2): "=A1*2", (3, 2): "=A3*2"}
+
+
+def test_rows_move_through_a_shared_formula() -> None:
+    inserted = apply_edits(shared_book(), [InsertRows("Sheet", 2)]).data
+    assert formulas(inserted) == {(1, 2): "=A1*2", (3, 2): "=A3*2", (4, 2): "=A4*2"}
+    deleted = apply_edits(shared_book(), [DeleteRows("Sheet", 1)]).data
+    assert formulas(deleted) == {(1, 2): "=A1*2", (2, 2): "=A2*2"}
 
 
 def test_what_covers_several_cells_is_refused_in_part() -> None:
@@ -252,6 +263,13 @@ def test_deleted_rows_are_gone_and_references_to_them_break() -> None:
     assert formulas(edited.data, "Other") == {(1, 1): "=SUM(Sheet!A:A)+Sheet!A3"}
     sheet = openpyxl.load_workbook(io.BytesIO(edited.data))["Sheet"]
     assert str(sheet.merged_cells) == ""
+
+
+def test_a_range_to_the_end_of_the_sheet_ends_there_still() -> None:
+    data = table((1, "=SUM(A2:A1048576)"), (2, None))
+    assert formulas(apply_edits(data, [InsertRows("Sheet", 2, 3)]).data) == {
+        (1, 2): "=SUM(A5:A1048576)"
+    }
 
 
 def test_cells_set_before_rows_move_are_told_where_they_are_now() -> None:

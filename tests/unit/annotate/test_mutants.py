@@ -111,6 +111,7 @@ def test_rows_are_added_only_where_the_answer_has_room() -> None:
     assert max(row for row, _ in after) == 51
     assert found("ten-times-the-rows") == []
     assert found("one-more-row", answer=CellRange("Sheet", 2, 5, 6, 5)) == []
+    assert len(found("one-more-row", answer=CellRange("Sheet", 3, 9, 3, 9))) == 1
 
 
 def test_the_workbook_as_a_whole() -> None:
