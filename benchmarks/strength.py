@@ -15,6 +15,7 @@ names what is wrong with the solution, and `sources` who agrees on the gold.
 from __future__ import annotations
 
 import argparse
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -65,7 +66,7 @@ ROUNDS = (
         *("blank-columns", "one-row", "case"),
     ),
 )
-"""The mutators that are asked, the most promising ones first; --all-mutators asks the others too."""
+"""The mutators that are asked, the most promising first; --all-mutators asks the others too."""
 
 
 def main() -> None:
