@@ -18,7 +18,7 @@ from judge.compare.checker import Plan, check, needs_input, prepare
 from judge.compare.comparison import Comparison
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
-from judge.compare.render import comparison_to_json, first_difference
+from judge.compare.render import comparison_to_json, computed_to_json, first_difference
 from judge.errors import JudgeError, PositionError, WorkbookError
 from judge.limits import Limits
 from judge.recalc.policy import Origin, Recalculator
@@ -229,6 +229,9 @@ def _signal_name(number: int | None) -> str:
         return f"signal {number}"
 
 
+_COMPUTED_KEPT = 2000
+"""Computed values kept of each workbook, for people who look at the verdict."""
+
 _CONSOLE_KEPT_CHARACTERS = 4000
 
 
@@ -354,6 +357,10 @@ def _compare(
     record["computed_cells"] = {
         "gold": len(gold_computed.values),
         "output": len(output_computed.values),
+    }
+    record["computed_values"] = {
+        "gold": computed_to_json(gold_computed, _COMPUTED_KEPT),
+        "output": computed_to_json(output_computed, _COMPUTED_KEPT),
     }
     total_s = time.perf_counter() - started
     return Judgement(

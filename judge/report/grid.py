@@ -7,7 +7,7 @@ comparison, and nothing is computed or run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -251,9 +251,19 @@ class _Panes:
         self._marks = marks
         self._text_chars = text_chars
         window = block.window
-        self._gold = _Side.of(sides.gold, block.sheet, window, trusted=sides.trusts_gold)
+        self._gold = _Side.of(
+            sides.gold,
+            block.sheet,
+            window,
+            trusted=sides.trusts_gold,
+            computed=marks.computed.get(("gold", block.sheet)),
+        )
         self._output = _Side.of(
-            sides.output, block.output_sheet, window, trusted=sides.trusts_output
+            sides.output,
+            block.output_sheet,
+            window,
+            trusted=sides.trusts_output,
+            computed=marks.computed.get(("output", block.output_sheet or "")),
         )
         self.before_name = None
         if sides.before is not None:
@@ -263,6 +273,7 @@ class _Panes:
         every = (self._gold, self._output, self._before)
         self._stored: set[int] = set().union(*(each.values for each in every))
         self._stored.update(*(each.formulas for each in every))
+        self._stored.update(*(each.computed for each in every))
         self._stored.update(marks.keys(block.sheet))
         self._lacks_sheet = self._output.sheet is None and self._output.judged
 
@@ -297,8 +308,8 @@ class _Panes:
         recorded = self._marks.recorded.get((self._block.sheet, key))
         chars = self._text_chars
         return (
-            self._gold.encode(key, chars, agrees=agrees, recorded=recorded, field="expected"),
-            self._output.encode(key, chars, agrees=agrees, recorded=recorded, field="actual"),
+            self._gold.encode(key, chars, agrees=agrees, recorded=recorded, side="expected"),
+            self._output.encode(key, chars, agrees=agrees, recorded=recorded, side="actual"),
         )
 
 
@@ -312,6 +323,7 @@ class _Side:
         formulas: keys of its formula cells.
         trusted: whether the values that the file keeps beside formulas counted.
         judged: whether there is a workbook at all.
+        computed: cell key -> value that an engine of the judge gave, as far as it is on record.
     """
 
     sheet: Sheet | None
@@ -319,14 +331,23 @@ class _Side:
     formulas: frozenset[int]
     trusted: bool
     judged: bool
+    computed: Mapping[int, Any] = field(default_factory=dict)
 
     @staticmethod
-    def of(workbook: Workbook | None, name: str | None, window: Window, *, trusted: bool) -> _Side:
+    def of(
+        workbook: Workbook | None,
+        name: str | None,
+        window: Window,
+        *,
+        trusted: bool,
+        computed: Mapping[int, Any] | None = None,
+    ) -> _Side:
         if workbook is None or name is None:
             return _Side(None, {}, frozenset(), trusted, judged=workbook is not None)
         sheet = workbook.sheet(name)
         values = sheet.values(window)
-        return _Side(sheet, values, frozenset(sheet.formula_keys(window)), trusted, judged=True)
+        formulas = frozenset(sheet.formula_keys(window))
+        return _Side(sheet, values, formulas, trusted, judged=True, computed=computed or {})
 
     def is_computed(self, key: int) -> bool:
         """Whether the verdict rests on a value that is not in the file."""
@@ -341,21 +362,24 @@ class _Side:
         *,
         agrees: bool = False,
         recorded: Mapping[str, Any] | None = None,
-        field: str = "",
+        side: str = "",
     ) -> Any:
         """The cell as JSON; None where it is blank."""
         if self.sheet is None:
             return None
         value = encode_value(self.values.get(key), text_chars)
         if key not in self.formulas:
-            return value
+            # Array formulas fill cells that hold no formula themselves.
+            return encode_recorded(self.computed[key]) if key in self.computed else value
         formula = self.sheet.formula(key) or "="
         state = FormulaState.CACHED if value is not None else FormulaState.NONE
         if self.is_computed(key):
             if recorded is not None:
-                value = encode_recorded(recorded.get(field))
+                value = encode_recorded(recorded.get(side))
                 failed = recorded.get("kind") == DifferenceClass.NOT_CALCULATED.value
                 state = FormulaState.NONE if failed and value is None else FormulaState.COMPUTED
+            elif key in self.computed:
+                value, state = encode_recorded(self.computed[key]), FormulaState.COMPUTED
             elif agrees:
                 value, state = None, FormulaState.AGREED
             elif value is not None:

@@ -69,6 +69,8 @@ def encode_text(text: str, text_chars: int) -> Any:
 def encode_recorded(value: Any) -> Any:
     """A value that a record holds, which is JSON already."""
     if isinstance(value, dict):
+        if "date" in value:
+            return {"k": "d", "x": str(value["date"]).removesuffix("T00:00:00")}
         return {"k": "e", "x": str(value.get("error", ""))}
     return value
 

@@ -8,7 +8,7 @@ guessed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from judge.compare.address import cell_key, parse_cell
@@ -20,7 +20,7 @@ from judge.errors import JudgeError
 from judge.task import Task
 
 UNKNOWN = "unknown"
-"""A formula whose value decided and was not kept."""
+"""A computed cell of which the record does not say whether it differs."""
 
 _OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
 
@@ -33,11 +33,13 @@ class Marks:
         kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
         recorded: (sheet, cell key) -> the difference as the record has it.
         doubtful: whether formula cells that are in neither may differ all the same.
+        computed: (``gold`` or ``output``, that workbook's sheet) -> cell key -> computed value.
     """
 
     kinds: Mapping[tuple[str, int], str] = field(default_factory=dict)
     recorded: Mapping[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     doubtful: bool = False
+    computed: Mapping[tuple[str, str], Mapping[int, Any]] = field(default_factory=dict)
 
     def keys(self, sheet: str) -> set[int]:
         """Keys of the differing cells of a sheet."""
@@ -52,7 +54,16 @@ def marks_of_record(record: Mapping[str, Any]) -> Marks:
         if place is not None and difference.get("kind") not in _OUTSIDE:
             recorded[str(difference.get("sheet")), cell_key(*place)] = difference
     kinds = {place: str(difference["kind"]) for place, difference in recorded.items()}
-    return Marks(kinds, recorded, doubtful=is_cut(record))
+    return Marks(kinds, recorded, doubtful=is_cut(record), computed=_computed_values(record))
+
+
+def _computed_values(record: Mapping[str, Any]) -> dict[tuple[str, str], dict[int, Any]]:
+    found: dict[tuple[str, str], dict[int, Any]] = {}
+    for side, sheets in record.get("computed_values", {}).items():
+        for sheet, cells in sheets.items():
+            places = ((parse_cell(address), value) for address, value in cells.items())
+            found[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
+    return found
 
 
 def is_cut(record: Mapping[str, Any]) -> bool:
@@ -113,4 +124,4 @@ def complete_marks(
         key = (difference.sheet, cell_key(*place))
         if key not in computed:
             kinds.setdefault(key, difference.kind.value)
-    return Marks(kinds, marks.recorded, doubtful=bool(computed))
+    return replace(marks, kinds=kinds, doubtful=bool(computed))

@@ -32,7 +32,7 @@ KINDS = {
     DifferenceClass.MISSING_SHEET.value: ("S", "missing sheet"),
     DifferenceClass.STYLE.value: ("F", "style"),
     DifferenceClass.TOUCHED.value: ("C", "changed outside"),
-    UNKNOWN: ("?", "value not kept"),
+    UNKNOWN: ("?", "not on record"),
     "agrees": ("", "agrees"),
 }
 """Class of difference -> the letter that stands for it where colour is not enough, and its name."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.compare.cell import CellRef, CellValue, ComputedValues
 from judge.compare.comparison import DifferenceClass
 from judge.compare.profiles import get_profile
+from judge.compare.render import computed_to_json
 from judge.grader import GradingRules, judge_output
 from judge.recalc.policy import Origin, Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
@@ -106,6 +109,34 @@ def test_formulas_that_agree_say_so_without_a_value(tmp_path: Path) -> None:
     found = cells_of(build_grid(task, case, said, workbook({"B1": "=1+1"}), AUTO))
     assert found["B1"][0] == "agrees"
     assert found["B1"][1][3] == {"f": "=1+1", "v": None, "s": "a"}
+
+
+def test_computed_values_on_record_are_shown(tmp_path: Path) -> None:
+    task, case = made(tmp_path, {"B1": 2, "B2": 3}, {}, "B1:B4")
+    output = workbook({"B1": "=1+1", "B2": "=DATE(2024,1,31)", "B3": "=NA()"})
+    computed = {
+        "B1": 2,
+        "B2": {"date": "2024-01-31T00:00:00"},
+        "B3": {"error": "#N/A"},
+        "B4": "filled",
+    }
+    said = {"differing_cells": 0, "computed_values": {"gold": {}, "output": {"Data": computed}}}
+    found = cells_of(build_grid(task, case, said, output, AUTO))
+    assert found["B1"][1][3] == {"f": "=1+1", "v": 2, "s": "c"}
+    assert found["B2"][1][3]["v"] == {"k": "d", "x": "2024-01-31"}
+    assert found["B3"][1][3]["v"] == {"k": "e", "x": "#N/A"}
+    # An array formula above filled this one.
+    assert found["B4"][1][3] == "filled"
+
+
+def test_the_grader_puts_computed_values_on_record() -> None:
+    values: dict[CellRef, CellValue] = {
+        CellRef("S", 2, 1): 1.5,
+        CellRef("S", 1, 2): dt.date(2024, 1, 31),
+        CellRef("T", 1, 1): "text",
+    }
+    found = computed_to_json(ComputedValues(values=values), limit=2)
+    assert found == {"S": {"B1": {"date": "2024-01-31"}, "A2": 1.5}}
 
 
 def test_without_output_the_gold_is_shown_unmarked(tmp_path: Path) -> None:
