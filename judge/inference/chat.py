@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -110,12 +110,15 @@ class ChatReply:
 
     def to_json(self) -> dict[str, Any]:
         """The reply as a JSON object that :func:`reply_of_json` reads back."""
-        return asdict(self) | {"faults": list(self.faults)}
+        return {name: getattr(self, name) for name in _REPLY_FIELDS} | {"faults": list(self.faults)}
+
+
+_REPLY_FIELDS = tuple(each.name for each in fields(ChatReply))
 
 
 def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
     """A reply that was written down before."""
-    known = {name: document[name] for name in ChatReply.__slots__ if name in document}
+    known = {name: document[name] for name in _REPLY_FIELDS if name in document}
     known["faults"] = tuple(known.get("faults", ()))
     return ChatReply(**(known | changes))
 
