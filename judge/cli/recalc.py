@@ -148,7 +148,8 @@ def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
         table.add_column(heading)
     for entry in entries:
         coverage = entry.coverage
-        trusted = f"{coverage['trusted']} of {coverage['measured']}" if coverage else ""
+        measured = coverage.get("measured", 0)
+        trusted = f"{coverage['trusted']} of {measured}" if measured else "not measured"
         version = entry.version or "[yellow]not here[/]"
         table.add_row(entry.name, version, trusted, entry.hint)
     Console().print(table)
