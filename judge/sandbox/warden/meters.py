@@ -200,11 +200,15 @@ def is_alive(pid: int) -> bool:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Memory of a process, each shared page divided among those that share it."""
+    """Memory of a process, each shared page divided among those that share it.
+
+    Where this process may not look (a root without the right to trace), shared pages count in full.
+    """
     try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+        with contextlib.suppress(PermissionError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    return int(line.split()[1]) * 1024
         return int(_stat(pid)[21]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):
         return 0

@@ -1,0 +1,34 @@
+"""Memory as the processes' own files in /proc tell it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from judge.sandbox.warden import meters
+
+
+def test_shared_pages_are_divided_where_that_can_be_seen() -> None:
+    resident = int(meters._stat(os.getpid())[21]) * meters.PAGE_BYTES
+    assert 0 < meters._proportional_bytes(os.getpid()) <= 2 * resident
+
+
+def test_where_it_cannot_be_seen_all_resident_pages_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read_text = Path.read_text
+
+    def refuse(path: Path, *arguments: str, **options: str) -> str:
+        if path.name == "smaps_rollup":
+            raise PermissionError(13, "Permission denied")
+        return read_text(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    resident = int(meters._stat(os.getpid())[21]) * meters.PAGE_BYTES
+    assert meters._proportional_bytes(os.getpid()) >= resident // 2 > 0
+
+
+def test_a_process_that_is_gone_holds_nothing() -> None:
+    assert meters._proportional_bytes(2**22 + 1) == 0
