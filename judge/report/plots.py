@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 14, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 16, 14, 46
 
 
 def interval_strip(soft: Mapping[str, Any], hard: Mapping[str, Any]) -> Markup:
