@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -47,10 +48,13 @@ def page(
         shown = Page(desk, annotator.book.suite.name, author)
         listener = listen(shown, port)
         click.echo(f"task {task_id} for {author}: {shown.address}\nCtrl-C ends it.")
+        warming = threading.Thread(target=desk.warm_up)
+        warming.start()
         if not no_browser:
             webbrowser.open(shown.address)
         with contextlib.closing(listener), contextlib.suppress(KeyboardInterrupt):
             server_of(shown).run(sockets=[listener])
         shown.closing = True
+        warming.join()
         desk.leave()
         click.echo("ended; drafts are kept")

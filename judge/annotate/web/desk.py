@@ -6,6 +6,7 @@ draft when it is asked for, so a page or a server that dies takes nothing with i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -26,7 +27,7 @@ from judge.compare.address import Window
 from judge.compare.cell import CellRange
 from judge.compare.checker import prepare
 from judge.compare.reader import Workbook, open_workbook
-from judge.errors import UsageError
+from judge.errors import JudgeError, UsageError
 from judge.submission import Submission
 from judge.task import Task
 
@@ -306,6 +307,21 @@ class Desk:
             )
 
     # -- the gold, and saving ---------------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Starts the engines, and tries the references on the case as it was.
+
+        Starting LibreOffice takes some seconds, which the annotator spends reading. What fails here
+        fails again, and is told, when the first change is computed.
+        """
+        with self._computing, contextlib.suppress(JudgeError):
+            base = self._start
+            if self._references:
+                self._trust[base.revision] = wrong_references(
+                    self._annotator, self.task, base, self._references
+                )
+            else:
+                self._annotator.maker.propose(self.task, base, ())
 
     def compute(self) -> Preview | None:
         """Makes the gold and holds the case against the rules; None where nothing was changed.

@@ -314,3 +314,16 @@ def test_a_computation_that_fails_leaves_the_draft_and_can_be_tried_again(
     assert (desk.preview, state(desk)["edits"]) == (None, ["'Sheet'!A3 = 50"])
     assert desk.compute() is not None
     assert desk.save(desk.revision)["number"] == 4
+
+
+def test_references_are_tried_before_anything_is_changed(make_desk: MakeDesk) -> None:
+    desk = make_desk(results=[gold(1, 2, 3, 4), gold(1, 2, 3, 9)], **AGREEING)
+    desk.warm_up()
+    assert [line.split(":")[0] for line in desk.distrusted] == ["b gets case 1 wrong as it was"]
+    assert desk.draft is None
+    # What fails is told when it matters.
+    broken = make_desk(results=[SandboxError("gone"), SandboxError("gone")], **AGREEING)
+    broken.warm_up()
+    typed(broken, A3="50")
+    with pytest.raises(SandboxError):
+        broken.compute()
