@@ -77,9 +77,10 @@ def test_real_programs_survive_every_wrapping(judge_data: Path) -> None:
     ids=lambda text: repr(text[:14]),
 )
 def test_hostile_replies_take_no_time(hostile: str) -> None:
-    started = time.monotonic()
+    # Processor time: what would take minutes is told from what takes none on any machine.
+    started_s = time.process_time()
     extract(hostile)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started_s < 5
 
 
 def test_blocks_are_counted() -> None:
