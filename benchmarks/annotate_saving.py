@@ -94,7 +94,7 @@ def save_one(data: bytes, saving: Saving, recalculator: Recalculator) -> None:
     changed = {each.ref for each in edits}
     stale = dependents(after, changed)
     saving.dependents = len(stale)
-    saving.emptied = len(stale) - len(edited.computed)
+    saving.emptied = len(edited.emptied)
     compare_packages(data, edited.data, before, saving)
     compare_cells(before, after, changed, stale, saving)
     openpyxl.load_workbook(io.BytesIO(edited.data))

@@ -51,13 +51,15 @@ class Edited:
     Attributes:
         data: the workbook.
         cells: the cells that were set, by their addresses after all edits.
-        computed: formula cells that rest on the edits and were computed anew.
+        computed: formula cells that rest on the edits and have another value now.
+        emptied: formula cells that rest on the edits and have no value now.
         notes: lines for people: what was not kept, what could not be computed.
     """
 
     data: bytes
     cells: tuple[CellRef, ...]
     computed: tuple[CellRef, ...] = ()
+    emptied: tuple[CellRef, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -112,6 +114,7 @@ def apply_edits(
         fresh.data,
         cells=tuple(sorted(changed)),
         computed=fresh.computed,
+        emptied=fresh.emptied,
         notes=(*notes, *fresh.notes),
     )
 

@@ -153,7 +153,11 @@ def _table_of(
         return None
     columns = []
     for number in range(first, last + 1):
-        held = {row: rows[row][number] for row in range(start, end + 1) if number in rows[row]}
+        held = {
+            row: rows[row][number]
+            for row in range(start, end + 1)
+            if row in rows and number in rows[row]
+        }
         inside = any(
             each.min_column <= number <= each.max_column
             and each.min_row <= end

@@ -61,6 +61,14 @@ def test_a_table_is_found_with_the_kinds_of_its_columns() -> None:
     ]
 
 
+def test_a_table_goes_on_after_a_few_blank_rows() -> None:
+    blank: tuple[object, ...] = (None, None)
+    book = table(("n", "m"), (1, "a"), blank, blank, (2, "b"), *[blank] * 4, ("note", None))
+    (only,) = find_tables(open_workbook(book), [])
+    assert (only.first_row, only.last_row, only.free_below) == (2, 5, False)
+    assert list(only.columns[0].cells) == [2, 5]
+
+
 def test_where_everything_is_the_answer_the_data_is_read() -> None:
     (only,) = find_tables(open_workbook(BOOK), [CellRange("Sheet", 1, 1, 6, 5)])
     assert not any(each.is_answer for each in only.columns)
