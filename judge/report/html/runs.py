@@ -111,7 +111,10 @@ def _numbers(figures: Figures) -> dict[str, Any]:
 
 
 def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
-    """Suites with the places of their runs; runs without a score come last."""
+    """Suites with the places of their runs, the best first.
+
+    Those that are going come after these, and those without a score last.
+    """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, entry in enumerate(document):
         suite = ((entry["report"] or {}).get("run") or {}).get("suite") or {}
@@ -119,10 +122,13 @@ def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int
             place
         )
 
-    def rank(place: int) -> tuple[float, str]:
-        report = document[place]["report"]
+    def rank(place: int) -> tuple[int, float, str]:
+        report, name = document[place]["report"], document[place]["name"]
         value = None if report is None else report["overall"]["soft_restriction"]["value"]
-        return (1.0 if value is None else -value, document[place]["name"])
+        if value is None:
+            return (2, 0.0, name)
+        # A few cases can have any score.
+        return (int(document[place]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
     return [(name, sorted(places, key=rank)) for (name, _), places in ordered]

@@ -53,13 +53,13 @@ def test_numbers_of_a_comparison_are_those_of_its_json(results: Path) -> None:
         assert float(value) == (len(at) if isinstance(at, list) else at), pointer
 
 
-def listed(name: str, soft: float | None, suite: str = "s") -> Listed:
+def listed(name: str, soft: float | None, suite: str = "s", *, going: bool = False) -> Listed:
     estimate = {"value": soft, "low": None, "high": None, "n": 1, "method": ""}
     run = {"suite": {"name": suite, "digest": suite}, "model": None, "profile": "standard"}
     run |= {"setting": None, "recalc": None}
     overall = {"soft_restriction": estimate, "hard_restriction": estimate}
     document = {"name": name, "run": run, "overall": overall, "notes": []}
-    progress = {"done": 1, "total": 2, "verdicts": {}, "going": False}
+    progress = {"done": 1, "total": 2, "verdicts": {}, "going": going}
     return Listed(name, document, progress)
 
 
@@ -68,11 +68,19 @@ def test_runs_of_one_suite_stand_together_the_best_first() -> None:
         listed("low", 0.1),
         listed("other", 0.9, "t"),
         listed("none", None),
+        listed("begun", 1.0, going=True),
         listed("high", 0.8),
         Listed("fresh", None, {"done": 0, "total": 3, "verdicts": {}, "going": True}, "not yet"),
     ]
     html = render_runs("results", runs)
-    assert re.findall(r'data-run="(\w+)"', html) == ["high", "low", "none", "other", "fresh"]
+    assert re.findall(r'data-run="(\w+)"', html) == [
+        "high",
+        "low",
+        "begun",
+        "none",
+        "other",
+        "fresh",
+    ]
     assert "not yet" in html
     assert 'data-going="1"' in html
 
