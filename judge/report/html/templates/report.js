@@ -317,8 +317,12 @@ const KEYS = {
   f: () => grids.forEach((grid) => grid.toggleFormulas()),
   u: () => (location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`),
   "/": () => {
-    if (document.getElementById("tasks").hidden) location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`;
-    setTimeout(() => filters.elements.q.focus());
+    if (document.getElementById("tasks").hidden) {
+      // At once, and not with the next event: what is typed right after must find the field.
+      history.pushState(null, "", `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`);
+      route();
+    }
+    filters.elements.q.focus();
   },
 };
 
