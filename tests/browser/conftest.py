@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from judge.report.html import render_run
 from tests.browser.made_run import few_tasks, make_run, make_suite
+
+
+WAIT_MS = 30_000
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +51,9 @@ def watched(browser: Browser) -> Iterator[Watched]:
     page.on("pageerror", lambda error: watched.problems.append(str(error)))
     page.on("dialog", lambda dialog: watched.problems.append(f"dialog: {dialog.message}"))
     page.on("request", lambda request: watched.requests.append(request.url))
-    page.set_default_timeout(20_000)
+    # Waits end as soon as they can; a machine that is busy must not fail what is only slow.
+    page.set_default_timeout(WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
     yield watched
     context.close()
     assert watched.problems == []
