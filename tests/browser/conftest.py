@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from judge.report.html import render_run
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
-
 WAIT_MS = 30_000
 
 
