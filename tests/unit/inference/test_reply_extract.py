@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -76,11 +75,9 @@ def test_real_programs_survive_every_wrapping(judge_data: Path) -> None:
     ],
     ids=lambda text: repr(text[:14]),
 )
+@pytest.mark.timeout(60)  # a hang guard: what backtracks takes minutes, all else milliseconds
 def test_hostile_replies_take_no_time(hostile: str) -> None:
-    # Processor time: what would take minutes is told from what takes none on any machine.
-    started_s = time.process_time()
     extract(hostile)
-    assert time.process_time() - started_s < 5
 
 
 def test_blocks_are_counted() -> None:
