@@ -1,4 +1,4 @@
-"""The lines of docs/reports.md that load results do what they say."""
+"""The statements of docs/reports.md that load results do what they say."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def line_for(name: str) -> str:
-    (line,) = re.findall(rf"^cases = {name}\..*$", DOCUMENT, flags=re.MULTILINE)
-    return str(line)
+def statement_for(name: str) -> str:
+    (statement,) = re.findall(
+        rf"^```python\n(cases = {name}\..*?)```", DOCUMENT, flags=re.MULTILINE | re.DOTALL
+    )
+    return str(statement)
 
 
 def loaded(name: str, library: Any) -> Any:
     names: dict[str, Any] = {name: library}
-    exec(line_for(name), names)
+    exec(statement_for(name), names)
     return names["cases"]
 
 
