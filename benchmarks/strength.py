@@ -58,7 +58,6 @@ from judge.verdict import Verdict
 JOBS = 2
 LIMITS = Limits(cpu_s=20, wall_s=30)
 VICTIMS = 5
-SEED = 0
 ROUNDS = (
     ("one-more-row", "edge-rows", "fractions", "lookup-edges", "limits", "repeated-keys"),
     (
@@ -74,6 +73,7 @@ def main() -> None:
     parser.add_argument("solutions", type=Path)
     parser.add_argument("suite", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0, help="of the suggestions")
     parser.add_argument("--all-mutators", action="store_true")
     parser.add_argument("--limit", type=int, help="only so many tasks with survivors")
     options = parser.parse_args()
@@ -99,6 +99,7 @@ def main() -> None:
                 rules,
                 options.out / "kills.jsonl",
                 all_mutators=options.all_mutators,
+                seed=options.seed,
             ),
             accepted,
             mutants,
@@ -178,12 +179,14 @@ class Search:
         out: Path,
         *,
         all_mutators: bool = False,
+        seed: int = 0,
     ) -> None:
         self.sandbox = sandbox
         self.recalculator = recalculator
         self.rules = rules
         self.out = out
         self.all_mutators = all_mutators
+        self.seed = seed
         self.lock = threading.Lock()
         self.known = {record["task"] for record in read_records(out)}
 
@@ -246,6 +249,7 @@ def search_task(
     victims = spread(survivors, VICTIMS)
     record: dict[str, Any] = {
         "task": task.id,
+        "seed": tools.seed,
         "survivors": sorted(survivors),
         "tried": 0,
         "sound": 0,
@@ -257,7 +261,9 @@ def search_task(
     if tools.all_mutators:
         rounds.append(tuple(name for name in NAMES if not any(name in each for each in ROUNDS)))
     found = itertools.chain.from_iterable(
-        suggest(task, cases[0], maker, references=[right], others=cases[1:], seed=SEED, only=only)
+        suggest(
+            task, cases[0], maker, references=[right], others=cases[1:], seed=tools.seed, only=only
+        )
         for only in rounds
     )
     for each in found:
@@ -300,7 +306,6 @@ def spread(survivors: dict[str, Submission], most: int) -> dict[str, Submission]
 def kill_record(each: Suggestion, trial: Trial) -> dict[str, Any]:
     assert each.proposal is not None
     return {
-        "seed": SEED,
         "suggestion": each.number,
         "mutator": each.idea.mutator,
         "title": each.idea.title,
@@ -317,7 +322,6 @@ def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
     if each.proposal is not None and each.proposal.disagreeing:
         record["disagreements"].append(
             {
-                "seed": SEED,
                 "suggestion": each.number,
                 "mutator": each.idea.mutator,
                 "edits": [describe(edit) for edit in each.idea.edits[:12]],
