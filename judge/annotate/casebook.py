@@ -298,8 +298,8 @@ class Casebook:
             raise ConflictError(
                 f"case {draft.number} of task {task.id} was changed{who} since you began; nothing "
                 f"was overwritten, and your draft {draft.id} is kept",
-                hint="Look at the case as it is now, and make your changes again on it, or save "
-                "them as a case of their own.",
+                hint="Look at the case as it is now; then save your changes on it, or (--onto new) as "
+                f"a case of their own: `judge annotate set SUITE {task.id} {draft.id} --onto current`",
             )
 
     def rebase(self, draft: Draft, *, as_new: bool) -> Draft:

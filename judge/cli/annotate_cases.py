@@ -98,14 +98,24 @@ def add(
 @click.argument("task")
 @click.argument("case")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
+@click.option(
+    "--onto",
+    type=click.Choice(["current", "new"]),
+    help="Take a draft over to its case as it is now, or to a case of its own.",
+)
 @_edit_options
 def set_cells(
-    suite: Path, task: str, case: str, assignments: tuple[str, ...], **options: Any
+    suite: Path,
+    task: str,
+    case: str,
+    assignments: tuple[str, ...],
+    onto: str | None,
+    **options: Any,
 ) -> None:
     """Change cells of the input of CASE: the number of a case, or the id of a draft.
 
-    A case that somebody else changes meanwhile is not overwritten: the draft is kept, and saved
-    with `set` again on the case as it is then, or as a case of its own with `add`.
+    A case that somebody else changes meanwhile is not overwritten: the draft is kept, and can be
+    saved on the case as it is then (--onto current), or as a case of its own (--onto new).
     """
     with _annotator(suite, options) as annotator:
         draft = (
@@ -113,6 +123,8 @@ def set_cells(
             if case.isdigit()
             else annotator.book.draft(task, case)
         )
+        if onto is not None:
+            draft = annotator.book.rebase(draft, as_new=onto == "new")
         _change(annotator, draft, assignments, options)
 
 

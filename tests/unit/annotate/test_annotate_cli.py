@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from judge.cli.annotate import annotate
 from judge.cli.hack import hack
 from judge.dataset.load import load_suite
-from judge.errors import JudgeError, SuiteError, UsageError
+from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
 
@@ -86,11 +86,20 @@ def test_cases_are_made_changed_and_checked(suite: Path, references: list[str]) 
     draft = next(line.split("\t")[1] for line in run("drafts", suite).stdout.splitlines()[:1])
     said = run("set", suite, "7", draft, "--gold", "B2=10", *references[:2], *sandbox).output
     assert "saved: 5_7_input.xlsx" in said
+    mine = json.loads(run("set", suite, "7", "4", "A4=0", "--draft", "--json").stdout)["draft"]
+    run("set", suite, "7", "4", "A5=0", *references, *sandbox)
+    with pytest.raises(StoreError, match="nothing was overwritten"):
+        run("set", suite, "7", mine, *references, *sandbox)
+    run("set", suite, "7", mine, "--onto", "current", *references, *sandbox)
+    gold = values(case.gold_path.read_bytes())
+    assert [gold[row, 2] for row in (2, 3, 4, 5)] == [-18, -16, 0, 0]
     log = json.loads(run("log", suite, "--json").stdout)
     assert [(each["case"], each["changed"]) for each in log] == [
         (4, ["'Sheet'!A2"]),
         (4, ["'Sheet'!A3"]),
         (5, ["'Sheet'!A2"]),
+        (4, ["'Sheet'!A5"]),
+        (4, ["'Sheet'!A4"]),
     ]
     assert "3 tasks" not in run("check", suite, *sandbox).output
     (suite / "spreadsheet/7/3_7_answer.xlsx").write_bytes(doubling_case(1, 2, 3, 4)[1])
