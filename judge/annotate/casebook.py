@@ -298,8 +298,9 @@ class Casebook:
             raise ConflictError(
                 f"case {draft.number} of task {task.id} was changed{who} since you began; nothing "
                 f"was overwritten, and your draft {draft.id} is kept",
-                hint="Look at the case as it is now; then save your changes on it, or (--onto new) as "
-                f"a case of their own: `judge annotate set SUITE {task.id} {draft.id} --onto current`",
+                hint="Look at the case as it is now. `judge annotate set SUITE "
+                f"{task.id} {draft.id} --onto current` saves your changes on it, `--onto new` as a "
+                "case of their own.",
             )
 
     def rebase(self, draft: Draft, *, as_new: bool) -> Draft:
