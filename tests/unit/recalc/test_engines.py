@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import signal
+import time
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
