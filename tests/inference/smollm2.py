@@ -72,7 +72,7 @@ class SmolServer:
 
 def serve() -> None:
     """Starts the server and waits for the end of standard input."""
-    import xllamacpp  # type: ignore[import-untyped]  # noqa: PLC0415  an optional package
+    import xllamacpp  # noqa: PLC0415  an optional package
 
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
