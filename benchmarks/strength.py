@@ -74,6 +74,8 @@ def main() -> None:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0, help="of the suggestions")
+    parser.add_argument("--victims", type=int, default=VICTIMS, help="wrong programs per task")
+    parser.add_argument("--again", action="store_true", help="search tasks without a kill again")
     parser.add_argument("--all-mutators", action="store_true")
     parser.add_argument("--limit", type=int, help="only so many tasks with survivors")
     options = parser.parse_args()
@@ -100,6 +102,8 @@ def main() -> None:
                 options.out / "kills.jsonl",
                 all_mutators=options.all_mutators,
                 seed=options.seed,
+                victims=options.victims,
+                again=options.again,
             ),
             accepted,
             mutants,
@@ -180,6 +184,8 @@ class Search:
         *,
         all_mutators: bool = False,
         seed: int = 0,
+        victims: int = VICTIMS,
+        again: bool = False,
     ) -> None:
         self.sandbox = sandbox
         self.recalculator = recalculator
@@ -187,8 +193,11 @@ class Search:
         self.out = out
         self.all_mutators = all_mutators
         self.seed = seed
+        self.victims = victims
         self.lock = threading.Lock()
-        self.known = {record["task"] for record in read_records(out)}
+        self.known = {
+            record["task"] for record in read_records(out) if record.get("kills") or not again
+        }
 
     def write(self, record: Mapping[str, Any]) -> None:
         with self.lock:
@@ -246,7 +255,7 @@ def search_task(
         CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
         for each in task.cases
     ]
-    victims = spread(survivors, VICTIMS)
+    victims = spread(survivors, tools.victims)
     record: dict[str, Any] = {
         "task": task.id,
         "seed": tools.seed,
@@ -331,7 +340,8 @@ def note_disagreement(record: dict[str, Any], each: Suggestion) -> None:
 
 
 def report(path: Path) -> None:
-    records = read_records(path)
+    # Of a task that was searched again, the last search counts.
+    records = list({record["task"]: record for record in read_records(path)}.values())
     found = [each for each in records if each.get("kills")]
     two = [e for e in found if any(len(kill["sources"]) > 1 for kill in e["kills"])]
     print(
