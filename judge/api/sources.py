@@ -81,7 +81,10 @@ def _run_source(path: Path) -> Source:
 
 def _waits_for_answers(path: Path) -> bool:
     """Whether inference began the run, and no submission has come of it yet."""
-    run = RunDirectory(path).read_run() or {}
+    try:
+        run = RunDirectory(path).read_run() or {}
+    except StoreError:
+        return False  # whoever scores it will hear why
     return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
 
 
