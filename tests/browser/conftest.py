@@ -17,9 +17,13 @@ from tests.browser.made_run import few_tasks, make_run, make_suite
 WAIT_MS = 30_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The machine's Chromium; Playwright cannot bring one of its own."""
+    """The machine's Chromium; Playwright cannot bring one of its own.
+
+    Of a module, since an event loop runs in this thread for as long as Playwright does, and tests
+    elsewhere run loops of their own.
+    """
     path = os.environ.get("JUDGE_CHROMIUM") or shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium here: apt-get install chromium, or set JUDGE_CHROMIUM to one")
