@@ -150,10 +150,13 @@ SELF_TESTS = (
         """
         import socket
         for address in (("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
-            end = socket.socket()
-            end.settimeout(1)
-            if end.connect_ex(address) == 0:
+            try:
+                end = socket.socket()
+                end.settimeout(1)
+                end.connect(address)
                 print("REACHED", address)
+            except OSError:
+                pass
         for family in (16, 17, 38, 40):
             try:
                 socket.socket(family, socket.SOCK_RAW)
@@ -197,7 +200,7 @@ SELF_TESTS = (
         """
         import ctypes, os
         libc = ctypes.CDLL(None)
-        if os.getuid() == 0 or os.getgroups():
+        if os.getuid() == 0 or set(os.getgroups()) - {os.getgid()}:
             print("REACHED by identity")
         for line in open("/proc/self/status"):
             name, _, value = line.partition(":")
