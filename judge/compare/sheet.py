@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from judge.compare.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.compare.cell import Cell, CellValue
-from judge.compare.formula_shift import shift_formula
 from judge.compare.number_formats import GENERAL, NumberFormats
 from judge.compare.package import Package
 from judge.compare.raw_formula import RawFormula
+from judge.compare.shared_formulas import Formulas, SharedFormulas
 from judge.compare.shared_strings import SharedStrings
 from judge.compare.sheet_cells import SheetCells
 from judge.compare.sheet_scan import scan_sheet
@@ -48,7 +48,7 @@ class Sheet:
         self._loaded: list[Window] = []
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
-        self._masters: dict[str, tuple[int, str]] | None = None
+        self._shared_formulas = SharedFormulas(self._read_all_formulas)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -83,7 +83,8 @@ class Sheet:
                 zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
             )
             read.strings.clear()
-        _clear_covered(read, self._package.budget.limits.cells)
+        self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
+        self._shared_formulas.add(read.formulas)
         if self._loaded:
             self._cells.add(read)
             self._cells.tail = read.tail
@@ -160,35 +161,22 @@ class Sheet:
         raw = self._cells.formulas.get(key)
         if raw is None:
             return None
-        if raw.kind != "shared" or raw.text or raw.shared is None:
+        if raw.kind != "shared" or raw.shared is None:
             return f"={raw.text}"
-        master = self._shared_masters().get(raw.shared)
-        if master is None:
-            return "="
-        origin, text = master
-        rows = (key >> COLUMN_BITS) - (origin >> COLUMN_BITS)
-        columns = (key & COLUMN_MASK) - (origin & COLUMN_MASK)
-        return f"={shift_formula(text, rows, columns)}"
+        return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
-    def _shared_masters(self) -> Mapping[str, tuple[int, str]]:
-        """Where each shared formula is written out, which may be above the cells that were read."""
-        if self._masters is None:
-            formulas = self._cells.formulas
-            wanted = {each.shared for each in formulas.values() if each.kind == "shared"}
-            known = _masters(formulas)
-            if not wanted <= known.keys():
-                with self._package.blamed():
-                    everything = scan_sheet(
-                        self._package,
-                        self.part,
-                        [WHOLE_SHEET],
-                        self._formats,
-                        date_1904=self._date_1904,
-                        blanks=False,
-                    )
-                known = _masters(everything.formulas)
-            self._masters = known
-        return self._masters
+    def _read_all_formulas(self) -> Formulas:
+        """Every formula of the worksheet, wherever it stands."""
+        with self._package.blamed():
+            everything = scan_sheet(
+                self._package,
+                self.part,
+                [WHOLE_SHEET],
+                self._formats,
+                date_1904=self._date_1904,
+                blanks=False,
+            )
+        return everything.formulas
 
 
 def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
@@ -199,14 +187,6 @@ def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
         and each.max_column >= window.max_column
         for each in loaded
     )
-
-
-def _masters(formulas: Mapping[int, RawFormula]) -> dict[str, tuple[int, str]]:
-    found: dict[str, tuple[int, str]] = {}
-    for key, raw in formulas.items():
-        if raw.kind == "shared" and raw.text and raw.shared is not None:
-            found.setdefault(raw.shared, (key, raw.text))
-    return found
 
 
 def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
@@ -220,8 +200,13 @@ def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
     }
 
 
-def _clear_covered(cells: SheetCells, limit: int) -> None:
-    """Takes the values out of cells that a merged range covers, all but its first cell."""
+def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
+    """Takes the values out of cells that a merged range covers, all but its first cell.
+
+    Returns:
+        The formulas that were taken out, by key; other cells may share them.
+    """
+    taken: dict[int, RawFormula] = {}
     values = cells.values
     work = 0
     for merge in cells.tail.merges:
@@ -242,4 +227,7 @@ def _clear_covered(cells: SheetCells, limit: int) -> None:
         for key in covered:
             if key != first and key in values:
                 values[key] = None
-                cells.formulas.pop(key, None)
+                formula = cells.formulas.pop(key, None)
+                if formula is not None:
+                    taken[key] = formula
+    return taken

@@ -286,6 +286,35 @@ def test_untouched_cells() -> None:
     assert gone.differences[0].detail == "the sheet 'Notes' is gone"
 
 
+def test_a_shared_formula_elsewhere_is_untouched_after_the_range_was_read() -> None:
+    """Whoever grades asks for the formulas of the range before the rest of the sheet is read."""
+
+    def column(letter: str, index: int, text: str) -> list[str]:
+        master = f'<f t="shared" ref="{letter}1:{letter}3" si="{index}">{text}</f>'
+        rest = f'<f t="shared" si="{index}"/>'
+        return [
+            f'<c r="{letter}{row}">{master if row == 1 else rest}<v>2.6104</v></c>'
+            for row in (1, 2, 3)
+        ]
+
+    columns = [column("B", 0, "A1"), column("C", 1, "A1*2")]
+    rows = [each for row in zip(*columns, strict=True) for each in row]
+    data = Book({"Sheet1": sheet_data(*rows)}).to_bytes()
+    gold, output, before = open_workbook(data), open_workbook(data), open_workbook(data)
+    plan = prepare(
+        CheckerSpec(options={"untouched": True}),
+        answer_position="B1:B3",
+        answer_sheet=None,
+        gold=gold,
+        output=output,
+    )
+    for each in plan.output_ranges:
+        assert each is not None
+        assert [found.formula for found in output.formula_cells(each)] == ["=A1", "=A2", "=A3"]
+    comparison = check(plan, gold, output, profile=get_profile("standard"), before=before)
+    assert (comparison.touched_cells, comparison.differences) == (0, ())
+
+
 def test_untouched_without_the_input_says_so() -> None:
     comparison = compare_workbooks(
         simple({"A1": 1}), simple({"A1": 1}), "A1", options={"untouched": True}

@@ -7,12 +7,15 @@ import hashlib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judge.compare.address import Window
 from judge.compare.cell import Cell, CellRange, ErrorValue
 from judge.compare.reader import Workbook, open_workbook
+from judge.compare.sheet_cells import SheetCells
+from judge.compare.sheet_scan import scan_sheet
 from judge.compare.workbook import ReferenceWorkbook
 from judge.errors import WorkbookError
 from tests.unit.compare.packages import (
@@ -211,6 +214,133 @@ def test_a_shared_formula_is_found_above_the_range() -> None:
 
 def test_a_shared_formula_without_its_first_cell_is_empty() -> None:
     assert one('<c r="B2"><f t="shared" si="7"/><v>2</v></c>').formula == "="
+
+
+def shared(reference: str, index: int, text: str = "", reach: str = "") -> str:
+    """A cell of a shared formula; its master where it has a text."""
+    reached = f' ref="{reach}"' if reach else ""
+    return f'<c r="{reference}"><f t="shared"{reached} si="{index}">{text}</f><v>1</v></c>'
+
+
+TWO_BLOCKS = Book(
+    {
+        "Sheet1": sheet_data(
+            *(shared(f"B{row}", 0, "A1+1" * (row == 1), "B1:B4" * (row == 1)) for row in (1, 2)),
+            *(shared(f"D{row}", 1, "C1*2" * (row == 1), "D1:D4" * (row == 1)) for row in (1, 2)),
+            shared("B3", 0),
+            shared("D3", 1),
+        )
+    }
+)
+
+
+def formulas_of(workbook: Workbook, *area: int) -> list[str | None]:
+    return [each.formula for each in workbook.formula_cells(CellRange("Sheet1", *area))]
+
+
+@pytest.mark.parametrize("first", [(1, 2, 3, 2), (2, 4, 3, 4), (1, 4, 1, 4), (9, 9, 9, 9)])
+def test_shared_formulas_are_the_same_whatever_was_read_before(
+    first: tuple[int, int, int, int],
+) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    formulas_of(workbook, *first)
+    assert formulas_of(workbook, 2, 2, 3, 4) == ["=A2+1", "=C2*2", "=A3+1", "=C3*2"]
+
+
+def counted_scans(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The windows of every pass over a worksheet from here on."""
+    passes: list[object] = []
+
+    def counting(*arguments: Any, **named: Any) -> SheetCells:
+        passes.append(arguments[2])
+        return scan_sheet(*arguments, **named)
+
+    monkeypatch.setattr("judge.compare.sheet.scan_sheet", counting)
+    return passes
+
+
+def test_a_master_that_was_read_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    passes = counted_scans(monkeypatch)
+    formulas_of(workbook, 1, 2, 3, 2)
+    formulas_of(workbook, 1, 4, 3, 4)
+    assert len(passes) == 2
+
+
+def test_the_whole_sheet_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    passes = counted_scans(monkeypatch)
+    assert formulas_of(workbook, 3, 2, 3, 2) == ["=A3+1"]
+    assert formulas_of(workbook, 3, 4, 3, 4) == ["=C3*2"]
+    assert len(passes) == 3
+
+
+def test_a_master_under_a_merged_range_is_still_one() -> None:
+    block = [shared("A1", 0, "C1", "A1:A3"), shared("A2", 0), shared("A3", 0)]
+    covered = sheet_data(*block) + merged("A1:B1")
+    below = sheet_data(cell("A1", 1), *(each.replace('"A', '"B') for each in block)) + merged(
+        "A1:B1"
+    )
+    for inner, column, formula in ((covered, 1, "=C3"), (below, 2, "=C3")):
+        data = Book({"Sheet1": inner}).to_bytes()
+        (theirs,) = ReferenceWorkbook(data).cells(CellRange("Sheet1", 3, column, 3, column)).values()
+        assert theirs.formula == formula
+        for window in ((1, 1, 3, 2), (3, column, 3, column)):
+            assert formulas_of(open_workbook(data), *window)[-1] == formula
+
+
+def test_the_text_of_a_cell_that_is_no_master_is_passed_over() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "A1+1", "B1:B4"), shared("B2", 0, "99"), shared("B3", 0), shared("B4", 0)
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    theirs = ReferenceWorkbook(data).cells(CellRange("Sheet1", 2, 2, 4, 2))
+    expected = [each.formula for each in theirs.values()]
+    assert expected == ["=A2+1", "=A3+1", "=A4+1"]
+    assert formulas_of(open_workbook(data), 2, 2, 4, 2) == expected
+    assert formulas_of(open_workbook(data), 1, 2, 4, 2)[1:] == expected
+
+
+def test_a_master_without_a_text_leaves_the_place_to_the_next() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "", "B1:B4"), shared("B2", 0, "A2+1", "B2:B4"), shared("B3", 0)
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    theirs = ReferenceWorkbook(data).cells(CellRange("Sheet1", 2, 2, 3, 2))
+    assert formulas_of(open_workbook(data), 2, 2, 3, 2) == [x.formula for x in theirs.values()]
+    assert formulas_of(open_workbook(data), 3, 2, 3, 2) == ["=A3+1"]
+
+
+def test_each_of_several_masters_of_one_index_speaks_for_its_range() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "A1+1", "B1:B2"),
+        shared("B2", 0),
+        shared("B3", 0, "A3*2", "B3:B4"),
+        shared("B4", 0),
+        shared("B5", 0),
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    expected = ["=A1+1", "=A2+1", "=A3*2", "=A4*2", "=A5+1"]
+    assert formulas_of(open_workbook(data), 1, 2, 5, 2) == expected
+    for row, formula in enumerate(expected, 1):
+        assert formulas_of(open_workbook(data), row, 2, row, 2) == [formula]
+
+
+def test_thousands_of_masters_of_one_index_cost_no_square_of_them() -> None:
+    cells = [shared(f"B{row}", 0, "A1", f"B{row}:B9000") for row in range(1, 8001)]
+    workbook = open_workbook(Book({"Sheet1": sheet_data(*cells)}).to_bytes())
+    looked_at = 0
+
+    def holds(window: Window, row: int, column: int) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return original(window, row, column)
+
+    original = Window.holds
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Window, "holds", holds)
+        formulas_of(workbook, 1, 2, 8000, 2)
+    assert looked_at < 100 * 8000
 
 
 def test_array_formulas_name_their_range() -> None:
