@@ -35,6 +35,7 @@ _BANGS = re.compile("[!\uff01]+")
 _CELLS = re.compile(
     r"(?P<c1>[A-Za-z]{1,3})?(?P<r1>[0-9]{1,7})?(?:(?P<colon>:)(?P<c2>[A-Za-z]{1,3})?(?P<r2>[0-9]{1,7})?)?"
 )
+_CORNER = re.compile("([A-Za-z]*)([0-9]*)")
 _LONGEST_POSITION = 100_000
 
 
@@ -105,8 +106,9 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
     for written in _split(text, notes):
         part = _parse_part(written, notes)
         if part is None:
+            at = "" if written == text else f" at {_shorten(written)!r}"
             raise PositionError(
-                f"the answer position {_shorten(text)!r} cannot be read at {_shorten(written)!r}",
+                f"the answer position {_shorten(text)!r} cannot be read{at}: {_fault(written)}",
                 hint="Write it like 'Sheet1'!A1:B9, several of them with commas between.",
             )
         if part.sheet is None and parts and parts[-1].sheet is not None:
@@ -157,12 +159,17 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
         cells = written[quoted.end() :]
         _note_if(quoted[0] != quoted[0].strip(_SPACES), "spaces before the sheet", written, notes)
         _note_if(quoted[0].endswith("\uff01"), "a full-width bang", written, notes)
+        cells = _without_sheet_again(sheet, cells, written, notes)
     elif _BANGS.search(written):
         name, _, cells = _BANGS.sub("!", written).rpartition("!")
+        first, _, second = name.partition("!")
+        if second and _bare(first) == _bare(second):
+            name = first
+            _note_if(True, "the sheet twice", written, notes)
         sheet = _plain_sheet(name, written, notes)
         if not sheet:
             return None
-        _note_if(len(_BANGS.findall(written)) > 1, "a bang in the sheet's name", written, notes)
+        _note_if("!" in name, "a bang in the sheet's name", written, notes)
     else:
         sheet, cells = None, written
     _note_if(
@@ -178,6 +185,22 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
     for liberty in liberties:
         _note_if(True, liberty, written, notes)
     return PositionPart(sheet, part.min_row, part.min_column, part.max_row, part.max_column)
+
+
+def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
+    """What follows a sheet's name, without the same name where that stands there once more."""
+    name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
+    if not bang or not _bare(name) or _bare(name) != _bare(sheet):
+        return cells
+    _note_if(True, "the sheet twice", written, notes)
+    return rest
+
+
+def _bare(name: str) -> str:
+    """A sheet's name without case, spaces and quotes, to tell whether two mean the same."""
+    return "".join(
+        character for character in name if character not in _SPACES + _QUOTES + "!"
+    ).casefold()
 
 
 def _plain_sheet(name: str, written: str, notes: list[str]) -> str:
@@ -263,6 +286,59 @@ def _ordered(
     if columns:
         column, last_column = min(column, last_column or column), column
     return PositionPart(None, row, column, last_row, last_column)
+
+
+# -- what is wrong --------------------------------------------------------------------------------
+
+
+def _fault(written: str) -> str:
+    """What keeps a part of a position from being read, in words."""
+    if not written.strip(_SPACES + _QUOTES):
+        return "nothing stands there"
+    if _COMMAS.match(written.strip(_SPACES)):
+        return "a separator stands where a range should begin"
+    quoted = _QUOTED_SHEET.match(written)
+    sheet, cells = "", written
+    if quoted:
+        sheet, cells = quoted[1], written[quoted.end() :]
+    elif _BANGS.search(written):
+        sheet, _, cells = _BANGS.sub("!", written).rpartition("!")
+        if not sheet.strip(_SPACES + _QUOTES):
+            return "no sheet stands before the exclamation mark"
+    if quoted and _BANGS.search(cells.strip("!\uff01")):
+        second = _BANGS.split(cells.strip("!\uff01"))[0].strip(_SPACES + _QUOTES)
+        return f"it names two sheets, {_shorten(sheet)!r} and {_shorten(second)!r}, for one range"
+    bare = cells.strip(_SPACES + _QUOTES + "!\uff01")
+    if not sheet and written.strip(_SPACES)[0] in _QUOTES and bare[-1:] not in _QUOTES:
+        return "no exclamation mark stands between the sheet and the cells"
+    if sheet and not bare:
+        return f"no cells follow the sheet {_shorten(sheet.strip(_SPACES + _QUOTES))!r}"
+    text = unicodedata.normalize("NFKC", bare)
+    return _fault_of_cells("".join(each for each in text if each not in _SPACES + "$"), bare)
+
+
+def _fault_of_cells(plain: str, bare: str) -> str:
+    shown = _shorten(bare)
+    first, colon, last = plain.partition(":")
+    if ":" in last:
+        return f"{shown!r} has more than one colon"
+    if colon and not (first and last):
+        return f"nothing stands {'behind' if first else 'before'} the colon of {shown!r}"
+    for corner in (first, last):
+        match = _CORNER.fullmatch(corner)
+        if match is None:
+            return f"{shown!r} is not a range of cells"
+        letters, digits = match.groups()
+        if len(letters) > 3 and not digits:
+            return f"{shown!r} is not a range of cells"
+        if letters and (len(letters) > 3 or column_number(letters) > MAX_COLUMN):
+            return f"there is no column {_shorten(letters)}; the last one is XFD"
+        if digits and not (len(digits) <= 7 and 1 <= int(digits) <= MAX_ROW):
+            return f"there is no row {_shorten(digits)}; rows go from 1 to {MAX_ROW:,}"
+    if not colon:
+        what, other = ("column", "row") if first.isalpha() else ("row", "column")
+        return f"{shown!r} is a {what} without a {other}; a whole {what} is {first}:{first}"
+    return f"{shown!r} has a column on one side and a row on the other"
 
 
 def _clean_answer_sheet(answer_sheet: str | None) -> str | None:

@@ -82,6 +82,11 @@ def _gold_sheet(
     found = match_sheet(part.sheet, names)
     if found is None and position.answer_sheet is not None:
         found = match_sheet(position.answer_sheet, names)
+    if found is None and len(names) == 1 and _names_one_sheet(position):
+        notes.append(
+            f"no sheet is called {part.sheet!r}; the only one, {names[0]!r}, was taken for it"
+        )
+        return names[0]
     if found is None:
         listed = ", ".join(repr(name) for name in names[:20])
         raise PositionError(
@@ -90,6 +95,11 @@ def _gold_sheet(
         )
     notes.append(f"sheet {part.sheet!r} was read as {found!r}")
     return found
+
+
+def _names_one_sheet(position: Position) -> bool:
+    """Whether all parts of a position speak of one sheet, and so can mean the only one there is."""
+    return len({_folded(each.sheet) for each in position.parts if each.sheet is not None}) == 1
 
 
 def _default_sheet(position: Position, names: Sequence[str], notes: list[str]) -> str:

@@ -373,8 +373,18 @@ def test_a_plan_on_the_gold_alone() -> None:
 
 
 def test_a_position_on_no_sheet_of_the_gold() -> None:
+    blank = sheet_data()
+    two = Book({"Sheet1": blank, "Sheet2": blank}).to_bytes()
     with pytest.raises(PositionError, match="'Sheet9'"):
-        compare_workbooks(simple({"A1": 1}), simple({"A1": 1}), "'Sheet9'!A1")
+        compare_workbooks(two, two, "'Sheet9'!A1")
+
+
+def test_the_only_sheet_of_the_gold_is_the_one_that_is_meant() -> None:
+    gold, other = simple({"A1": 1}, sheet="Data"), simple({"A1": 2}, sheet="Data")
+    comparison = compare_workbooks(gold, gold, "'Sheet9'!A1")
+    assert (comparison.equal, comparison.cells, comparison.official_equal) == (True, 1, False)
+    assert "the only one, 'Data', was taken for it" in comparison.notes[0]
+    assert not compare_workbooks(gold, other, "'Sheet9'!A1").equal
 
 
 def test_an_output_whose_cells_cannot_be_read_fails_while_preparing() -> None:

@@ -53,6 +53,11 @@ def test_regular_positions_need_no_notes(written: str, meant: str) -> None:
         ("A1 : B9", "A1:B9", "spaces within the range"),
         ("'Sheet1'!D3,D10", "'Sheet1'!D3,'Sheet1'!D10", "names no sheet"),
         ("A1,\uff22\uff12", "A1,B2", "full-width characters"),
+        ("'Name'!'Name!A1:G16'", "'Name'!A1:G16", "the sheet twice"),
+        ("'Name'!'Name'!A1:G16", "'Name'!A1:G16", "the sheet twice"),
+        ("'My Name'!my name!A1", "'My Name'!A1", "the sheet twice"),
+        ("Name!Name!A1:B2", "'Name'!A1:B2", "the sheet twice"),
+        ("'A'!'A!B2','B, c'!'B, c!C3'", "'A'!B2,'B, c'!C3", "the sheet twice"),
         ("Data, raw!A1:B2", "'Data, raw'!A1:B2", None),
         ("'b2b, sez, de'!A5:V10", "'b2b, sez, de'!A5:V10", None),
         ("$A$1:$B$9", "A1:B9", None),
@@ -81,6 +86,33 @@ def test_irregular_positions_are_read_as_they_were_meant(
 def test_what_is_no_position_is_named(written: str) -> None:
     with pytest.raises(PositionError, match="answer position"):
         parse_position(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ("", "cannot be read: nothing stands there"),
+        ("A1,,B2", "at ',B2': a separator stands where a range should begin"),
+        ("'A'!'B!A1'", "names two sheets, 'A' and 'B', for one range"),
+        ("'Sheet1'!", "no cells follow the sheet 'Sheet1'"),
+        ("!A1", "no sheet stands before the exclamation mark"),
+        ("'Sheet1'A1", "no exclamation mark stands between the sheet and the cells"),
+        ("A1:B2:C3", "'A1:B2:C3' has more than one colon"),
+        ("A1:", "nothing stands behind the colon of 'A1:'"),
+        ("'S'!:B2", "nothing stands before the colon of ':B2'"),
+        ("ABCD5", "there is no column ABCD; the last one is XFD"),
+        ("A1:XFE2", "there is no column XFE"),
+        ("A1:B0", "there is no row 0; rows go from 1 to 1,048,576"),
+        ("'S'!B", "'B' is a column without a row; a whole column is B:B"),
+        ("7", "'7' is a row without a column; a whole row is 7:7"),
+        ("A:5", "'A:5' has a column on one side and a row on the other"),
+        ("the total", "'the total' is not a range of cells"),
+    ],
+)
+def test_an_unreadable_position_says_what_is_wrong_with_it(written: str, fault: str) -> None:
+    with pytest.raises(PositionError) as raised:
+        parse_position(written)
+    assert fault in raised.value.message
 
 
 def test_open_ends() -> None:

@@ -102,7 +102,7 @@ def test_a_run_remembers_what_was_corrected(suite: Suite, tmp_path: Path) -> Non
         ({"field": "gold"}, "field 'field' must be one of"),
         ({"reason": ""}, "field 'reason' must be text"),
         ({"source": None}, "field 'source' must be text"),
-        ({"now": "nowhere"}, "cannot be read at 'nowhere'"),
+        ({"now": "nowhere"}, "cannot be read: 'nowhere' is not a range of cells"),
         ({"now": 7}, "field 'now' must be text"),
         ({"field": "style", "now": ["glitter"]}, "no style attribute 'glitter'"),
         ({"was": 5}, "field 'was' must be text"),
