@@ -116,8 +116,16 @@ def from_iso8601(text: str) -> dt.datetime | dt.date | dt.time | dt.timedelta:
     raise ValueError(f"{text!r} is no ISO 8601 date or time")
 
 
-def to_serial(value: dt.datetime | dt.date | dt.time | dt.timedelta) -> float:
-    """The serial number of a date, time or duration in the 1900 system, with its fraction."""
+def to_serial(
+    value: dt.datetime | dt.date | dt.time | dt.timedelta, *, date_1904: bool = False
+) -> float:
+    """The serial number of a date, time or duration with its fraction, in days.
+
+    Args:
+        value: the value. 1900-02-28 is taken for 59, though Excel shows 60 where it believes in
+            1900-02-29 (see :func:`from_serial`).
+        date_1904: whether dates count from 1904; times and durations are the same in both systems.
+    """
     if isinstance(value, dt.timedelta):
         return value.total_seconds() / 86_400
     if isinstance(value, dt.time):
@@ -126,6 +134,6 @@ def to_serial(value: dt.datetime | dt.date | dt.time | dt.timedelta) -> float:
         ) / 86_400
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time())
-    span = value - EPOCH_1900
-    days = span.days - 1 if 0 < span.days <= 60 else span.days
+    span = value - (EPOCH_1904 if date_1904 else EPOCH_1900)
+    days = span.days - 1 if 0 < span.days <= 60 and not date_1904 else span.days
     return days + (span.seconds + span.microseconds / 1e6) / 86_400

@@ -48,6 +48,8 @@ class Profile:
         text_numbers: when a text is taken for a number.
         booleans_are_numbers: whether TRUE is 1.
         dates_are_numbers: whether a date is its serial number.
+        times_are_numbers: whether a time of day or a duration is the number of days that its cell
+            stores, and so agrees with the same number under any other number format.
         dates: how far two date-times may be apart.
         times: how far two times of day may be apart.
         errors_are_text: whether the error ``#N/A`` is the text "#N/A".
@@ -72,6 +74,7 @@ class Profile:
     text_numbers: TextNumbers = TextNumbers.PLAIN
     booleans_are_numbers: bool = True
     dates_are_numbers: bool = True
+    times_are_numbers: bool = True
     dates: Dates = Dates.SAME_DAY
     times: Times = Times.SAME_MINUTE
     errors_are_text: bool = True
@@ -104,6 +107,7 @@ PROFILES: dict[str, Profile] = {
         text_numbers=TextNumbers.NEVER,
         booleans_are_numbers=False,
         dates_are_numbers=False,
+        times_are_numbers=False,
         dates=Dates.TO_THE_SECOND,
         times=Times.TO_THE_SECOND,
         errors_are_text=False,
@@ -112,6 +116,7 @@ PROFILES: dict[str, Profile] = {
     "ssb2": Profile(
         "ssb2",
         decimals=None,
+        times_are_numbers=False,
         relative_tolerance=0.01,
         near_zero=0.01,
         blank_is_zero=True,

@@ -126,7 +126,11 @@ class _RangeComparison:
         self._gold = gold
         self._output = output
         self._profile = profile
-        self._agree: Agree = comparator(profile)
+        self._agree: Agree = comparator(
+            profile,
+            expected_1904=gold.workbook.date_1904,
+            actual_1904=output.workbook.date_1904,
+        )
         self._expected = gold.values()
         self._actual = output.values()
         self._unknown = output.uncomputed()
@@ -169,7 +173,10 @@ class _RangeComparison:
         )
         if self._profile.formula_fallback:
             keys = self._by_formulas(keys)
-        kinds = {key: classify(self._expected.get(key), self._actual.get(key)) for key in keys}
+        kinds = {
+            key: classify(self._expected.get(key), self._actual.get(key), self._profile)
+            for key in keys
+        }
         return kinds | dict.fromkeys(self._unknown, DifferenceClass.NOT_CALCULATED)
 
     def _by_formulas(self, keys: set[int]) -> set[int]:

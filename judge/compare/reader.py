@@ -96,6 +96,11 @@ class Workbook:
         """Worksheets in workbook order, without chart sheets."""
         return tuple(tab.name for tab in self._part.tabs if tab.is_worksheet)
 
+    @property
+    def date_1904(self) -> bool:
+        """Whether serial dates count from 1904."""
+        return self._part.date_1904
+
     @cached_property
     def facts(self) -> WorkbookFacts:
         """What the workbook says of itself."""

@@ -113,7 +113,7 @@ def group_cells(
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    agree = comparator(profile)
+    agree = comparator(profile, expected_1904=before.date_1904, actual_1904=gold.date_1904)
     to_change = wrong_changes = cells = wrong = 0
     for each, wrong_keys in zip(ranges, differing, strict=True):
         expected = RangeSide(gold, each, gold_computed).values()

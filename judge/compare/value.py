@@ -24,6 +24,10 @@ _NOT_MEANINGFUL = {
 }
 _NOISE_SHARE = 1e-9
 _SECOND = dt.timedelta(seconds=1)
+_SECOND_IN_DAYS = 1 / 86_400
+_MINUTES_A_DAY = 1440
+_MS_A_MINUTE = 60_000
+_EXCELS_LEAP_DAY = dt.date(1900, 2, 28)
 _DAY_START = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - any day will do
 
 
@@ -41,8 +45,15 @@ def is_not_meaningful(value: CellValue) -> bool:
     return isinstance(text, str) and text.strip().upper() in _NOT_MEANINGFUL
 
 
-def comparator(profile: Profile) -> Agree:
+def comparator(
+    profile: Profile, *, expected_1904: bool = False, actual_1904: bool = False
+) -> Agree:
     """The function that decides under a profile's rules whether two values agree.
+
+    Args:
+        profile: the rules.
+        expected_1904: whether the workbook of the expected values counts dates from 1904.
+        actual_1904: the same of the actual values.
 
     Source: SpreadsheetBench, rules of its evaluation script; each deviation is listed in
     docs/comparison.md.
@@ -56,8 +67,14 @@ def comparator(profile: Profile) -> Agree:
         first, second = comparable(expected), comparable(actual)
         if isinstance(first, float) and isinstance(second, float):
             return numbers(first, second)
-        if isinstance(first, dt.datetime) or isinstance(second, dt.datetime):
-            return _dates_agree(first, second, profile, numbers)
+        if profile.times_are_numbers and _are_stored_alike(first, second):
+            return _stored_agree(
+                first, second, _stored(first, expected_1904), _stored(second, actual_1904), profile
+            )
+        if isinstance(first, dt.datetime):
+            return _dates_agree(first, second, profile, numbers, date_1904=actual_1904)
+        if isinstance(second, dt.datetime):
+            return _dates_agree(second, first, profile, numbers, date_1904=expected_1904)
         if isinstance(first, dt.time) or isinstance(second, dt.time):
             return _times_agree(first, second, profile)
         if isinstance(first, dt.timedelta) and isinstance(second, dt.timedelta):
@@ -128,24 +145,80 @@ def _numbers(profile: Profile) -> Callable[[float, float], bool]:
 
 
 def _dates_agree(
-    expected: CellValue,
-    actual: CellValue,
+    date: dt.datetime,
+    other: CellValue,
     profile: Profile,
     numbers: Callable[[float, float], bool],
+    *,
+    date_1904: bool,
 ) -> bool:
-    if isinstance(expected, dt.datetime) and isinstance(actual, dt.datetime):
-        if abs(expected - actual) < _SECOND:
+    """Whether a date agrees with another value, a number counting as its own workbook counts."""
+    if isinstance(other, dt.datetime):
+        if abs(date - other) < _SECOND:
             return True
-        return profile.dates is Dates.SAME_DAY and expected.date() == actual.date()
-    date, other = (expected, actual) if isinstance(expected, dt.datetime) else (actual, expected)
-    if not (profile.dates_are_numbers and isinstance(date, dt.datetime)):
+        return profile.dates is Dates.SAME_DAY and date.date() == other.date()
+    if not (profile.dates_are_numbers and isinstance(other, float)):
         return False
-    if not isinstance(other, float):
-        return False
-    serial = to_serial(date)
-    if numbers(serial, other):
-        return True
-    return profile.dates is Dates.SAME_DAY and other == math.floor(serial)
+    return any(
+        numbers(serial, other) or (profile.dates is Dates.SAME_DAY and other == math.floor(serial))
+        for serial in _stored(date, date_1904)
+    )
+
+
+# -- what cells store -----------------------------------------------------------------------------
+
+
+def _are_stored_alike(first: CellValue, second: CellValue) -> bool:
+    """Whether two values are numbers in their files, at least one of them a time or a duration."""
+    times, numbers = (dt.time, dt.timedelta), (float, dt.time, dt.timedelta, dt.datetime)
+    return (isinstance(first, times) or isinstance(second, times)) and (
+        isinstance(first, numbers) and isinstance(second, numbers)
+    )
+
+
+def _stored(value: CellValue, date_1904: bool) -> tuple[float, ...]:
+    """The numbers that a cell may store that shows a number, a date, a time or a duration."""
+    if isinstance(value, float):
+        return (value,)
+    assert isinstance(value, dt.datetime | dt.time | dt.timedelta)
+    serial = to_serial(value, date_1904=date_1904)
+    if isinstance(value, dt.datetime) and value.date() == _EXCELS_LEAP_DAY and not date_1904:
+        return serial, serial + 1
+    return (serial,)
+
+
+def _stored_agree(
+    first: CellValue,
+    second: CellValue,
+    expected: tuple[float, ...],
+    actual: tuple[float, ...],
+    profile: Profile,
+) -> bool:
+    """Whether two stored numbers of days agree, of which one is a time or a duration.
+
+    They agree to the second, where one is a time of day to its minute, and to the tolerance that
+    was asked for. Rounding to two decimals, as of other numbers, would be a quarter of an hour.
+    """
+    to_minute = profile.times is Times.SAME_MINUTE and (
+        isinstance(first, dt.time) or isinstance(second, dt.time)
+    )
+    for one in expected:
+        for other in actual:
+            apart = abs(one - other)
+            if not math.isfinite(apart):
+                continue
+            largest = max(abs(one), abs(other))
+            allowed = max(profile.absolute_tolerance, profile.relative_tolerance * largest)
+            if apart < _SECOND_IN_DAYS or apart <= allowed:
+                return True
+            if to_minute and 0 <= one < 1 and 0 <= other < 1 and _minute(one) == _minute(other):
+                return True
+    return False
+
+
+def _minute(days: float) -> int:
+    """The minute of the day that a stored time shows, which is read to the millisecond."""
+    return round(days * _MINUTES_A_DAY * _MS_A_MINUTE) // _MS_A_MINUTE
 
 
 def _times_agree(expected: CellValue, actual: CellValue, profile: Profile) -> bool:
@@ -166,8 +239,17 @@ def _times_agree(expected: CellValue, actual: CellValue, profile: Profile) -> bo
 # -- classes --------------------------------------------------------------------------------------
 
 
-def classify(expected: CellValue, actual: CellValue) -> DifferenceClass:
-    """What kind of difference two values show that do not agree."""
+def classify(
+    expected: CellValue, actual: CellValue, profile: Profile | None = None
+) -> DifferenceClass:
+    """What kind of difference two values show that do not agree.
+
+    Args:
+        expected: the gold's value.
+        actual: the output's value.
+        profile: the rules under which they do not agree: where these hold values of two types
+            against each other, the type is not what is wrong. None knows no such rule.
+    """
     if actual is None or actual == "":
         return DifferenceClass.MISSING
     if expected is None or expected == "":
@@ -182,18 +264,21 @@ def classify(expected: CellValue, actual: CellValue) -> DifferenceClass:
         spelled = text_as_number(text)
         if spelled is not None and math.isclose(spelled, _as_float(number), rel_tol=_NOISE_SHARE):
             return DifferenceClass.NUMBER_AS_TEXT
-    return DifferenceClass.WRONG_VALUE if len(kinds) == 1 else DifferenceClass.TYPE
+    comparable = {_kind(expected, profile), _kind(actual, profile)}
+    return DifferenceClass.WRONG_VALUE if len(comparable) == 1 else DifferenceClass.TYPE
 
 
-def _kind(value: CellValue) -> str:
+def _kind(value: CellValue, profile: Profile | None = None) -> str:
+    """The type of a value, or ``number`` where a profile takes it for one."""
     if isinstance(value, bool):
-        return "boolean"
+        return "number" if profile is not None and profile.booleans_are_numbers else "boolean"
     if isinstance(value, int | float):
         return "number"
     if isinstance(value, str):
-        return "text"
+        plain = profile is not None and profile.text_numbers is TextNumbers.PLAIN
+        return "number" if plain and text_as_number(value) is not None else "text"
     if isinstance(value, dt.time):
-        return "time"
+        return "number" if profile is not None and profile.times_are_numbers else "time"
     if isinstance(value, dt.timedelta):
-        return "duration"
-    return "date"
+        return "number" if profile is not None and profile.times_are_numbers else "duration"
+    return "number" if profile is not None and profile.dates_are_numbers else "date"

@@ -72,10 +72,42 @@ TABLE: list[tuple[CellValue, CellValue, str]] = [
     (dt.time(10, 29, 59, 999000), dt.time(10, 30), "standard strict ssb2"),
     (dt.time(10, 30), "10:30", "standard ssb2"),
     (dt.time(10, 30), "10:31", ""),
-    (dt.time(12), 0.5, ""),
+    (dt.time(12), 0.5, "standard"),
+    (dt.time(12), "0.5", "standard"),
+    (dt.time(12), 0.5 + 59 / 86400, "standard"),
+    (dt.time(12), 0.5 + 61 / 86400, ""),
+    (dt.time(12), 0.5 - 2 / 86400, ""),
+    (dt.time(12), 0.5 - 0.9 / 86400, "standard"),
+    (dt.time(12), 12, ""),
+    (dt.time(0), 0, "standard"),
+    (dt.time(0), None, ""),
+    (dt.time(0), dt.timedelta(0), "standard"),
+    (dt.time(10, 30), dt.timedelta(hours=10, minutes=30), "standard"),
+    (dt.time(10, 30), dt.timedelta(days=1, hours=10, minutes=30), ""),
+    (dt.time(10, 30), "abc", ""),
+    (dt.time(10, 30), NA, ""),
+    (dt.time(23, 59, 59, 999500), dt.timedelta(days=1), "standard"),
+    (dt.time(23, 59, 59, 999500), 1, "standard"),
+    (dt.time(23, 59, 59, 999500), 0, ""),
+    (dt.time(12), 1e999, ""),
+    (dt.datetime(1900, 1, 1, 1, 30), dt.timedelta(hours=25.5), "standard"),  # noqa: DTZ001
+    (dt.datetime(1900, 2, 28, 6), dt.timedelta(days=59.25), "standard"),  # noqa: DTZ001
+    (dt.datetime(1900, 2, 28, 6), dt.timedelta(days=60.25), "standard"),  # noqa: DTZ001
+    (dt.datetime(1900, 2, 28, 6), 60.25, "standard ssb2"),  # noqa: DTZ001
+    (dt.datetime(1900, 2, 28, 6), dt.timedelta(days=61.25), ""),  # noqa: DTZ001
+    (dt.datetime(1899, 12, 29, 12), dt.timedelta(hours=-12), "standard"),  # noqa: DTZ001
+    (DAY, dt.timedelta(days=45351), "standard"),
+    (DAY, dt.time(0), ""),
+    (dt.timedelta(hours=-12), -0.5, "standard"),
+    (dt.timedelta(hours=-12), 0.5, ""),
+    (dt.timedelta(hours=8, minutes=30), 0.35, ""),
+    (dt.timedelta(hours=8, minutes=30), 8.5 / 24, "standard"),
+    (dt.timedelta(hours=8, minutes=30), dt.timedelta(hours=8, minutes=30, seconds=2), ""),
+    (dt.timedelta(hours=8, minutes=30), "8:30", ""),
     (dt.timedelta(hours=30), dt.timedelta(hours=30), "standard strict ssb2"),
     (dt.timedelta(hours=30), dt.timedelta(hours=30, milliseconds=400), "standard strict ssb2"),
-    (dt.timedelta(hours=30), 1.25, ""),
+    (dt.timedelta(hours=30), 1.25, "standard"),
+    (dt.timedelta(hours=30), 1.2501, ""),
     (NA, NA, "standard strict ssb2"),
     (NA, "#N/A", "standard ssb2"),
     (NA, ErrorValue("#REF!"), ""),
@@ -102,6 +134,31 @@ def test_options_widen_the_rules() -> None:
     assert comparator(get_profile("standard", ignore_case=True))("Straße", "STRASSE")
     assert comparator(get_profile("standard", ignore_whitespace=True))("a b", " a \n b ")
     assert comparator(get_profile("standard", ignore_whitespace=True))(None, "   ")
+
+
+def test_tolerances_count_for_times_and_durations_too() -> None:
+    agree = comparator(get_profile("standard", absolute_tolerance=1 / 24))
+    assert agree(dt.timedelta(hours=8), 8.9 / 24)
+    assert agree(dt.timedelta(hours=8), dt.timedelta(hours=8.9))
+    assert agree(dt.time(8), dt.timedelta(hours=8.9))
+    assert not agree(dt.timedelta(hours=8), 9.1 / 24)
+    assert comparator(get_profile("standard", relative_tolerance=0.1))(dt.timedelta(10), 10.5)
+
+
+def test_a_number_counts_in_the_date_system_of_its_own_workbook() -> None:
+    standard = get_profile("standard")
+    day_2 = dt.datetime(1904, 1, 2, 1, 30)  # noqa: DTZ001 - 25.5 hours in the 1904 system
+    for other in (dt.timedelta(hours=25.5), 25.5 / 24):
+        assert comparator(standard, expected_1904=True, actual_1904=True)(day_2, other)
+        assert not comparator(standard)(day_2, other)
+    # A duration means the same in both systems; a date is another number in each.
+    assert comparator(standard, expected_1904=True)(day_2, dt.timedelta(hours=25.5))
+    assert comparator(standard, expected_1904=True)(dt.timedelta(hours=25.5), 25.5 / 24)
+    assert not comparator(standard, expected_1904=True)(day_2, 25.5 / 24)
+    assert comparator(standard, expected_1904=True)(DAY, 45351)
+    assert comparator(standard, expected_1904=True)(45351 - 1462, DAY)
+    assert comparator(standard, actual_1904=True)(DAY, 45351 - 1462)
+    assert not comparator(standard, actual_1904=True)(DAY, 45351)
 
 
 def test_unknown_profiles_and_rules_are_named() -> None:
@@ -152,6 +209,27 @@ def test_texts_that_spell_numbers(text: str, number: float | None) -> None:
 )
 def test_classes(expected: CellValue, actual: CellValue, kind: DifferenceClass) -> None:
     assert classify(expected, actual) is kind
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "standard", "strict"),
+    [
+        ("115", 15, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+        (5, "6", DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+        (5, "five", DifferenceClass.TYPE, DifferenceClass.TYPE),
+        (5, "5", DifferenceClass.NUMBER_AS_TEXT, DifferenceClass.NUMBER_AS_TEXT),
+        (True, 0, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+        (DAY, 45352, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+        (DAY, "2024-02-29", DifferenceClass.TYPE, DifferenceClass.TYPE),
+        (dt.timedelta(1), 2, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+        (dt.time(1), dt.timedelta(1), DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
+    ],
+)
+def test_what_a_profile_holds_against_each_other_is_of_one_type(
+    expected: CellValue, actual: CellValue, standard: DifferenceClass, strict: DifferenceClass
+) -> None:
+    assert classify(expected, actual, get_profile("standard")) is standard
+    assert classify(expected, actual, get_profile("strict")) is strict
 
 
 VALUES = st.one_of(

@@ -75,7 +75,7 @@ def test_a_sheet_whose_cells_cannot_be_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"answer_position": "Totals!B1"}, "Totals"),
+        ({"answer_position": "'Totals'!B1,'Sums'!B2"}, "Totals"),
         ({"answer_position": "nonsense"}, "nonsense"),
         ({"checker": "rules"}, "rules"),
         ({"checker": {"name": "cell_range", "colour": True}}, "colour"),
@@ -85,6 +85,12 @@ def test_what_no_gold_fits_is_an_error(folder: Path, changes: dict[str, Any], wo
     findings = findings_of(folder, **changes)
     assert [found[0] for found in findings] == ["error", "error"]
     assert all(word in found[2] for found in findings)
+
+
+def test_the_only_sheet_by_another_name_is_a_note(folder: Path) -> None:
+    findings = findings_of(folder, answer_position="Totals!B1")
+    assert [found[0] for found in findings] == ["note", "note"]
+    assert all("'Totals'" in found[2] for found in findings)
 
 
 def test_warnings(folder: Path) -> None:
