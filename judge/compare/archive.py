@@ -1,10 +1,18 @@
-"""The directory of a zip archive, read straight from its bytes and checked entry by entry."""
+"""The directory of a zip archive, read straight from its bytes and checked entry by entry.
+
+Programs find the entries of an archive in different ways: by its directory or by the header in
+front of each entry, from the first or the last end record, with names folded or as they are. An
+archive that two of them would read differently is refused: it could show one workbook to the
+comparison and another one to a person. What no program writes on purpose is no loss.
+"""
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from judge.errors import WorkbookError
 
@@ -28,8 +36,18 @@ _LONGEST_COMMENT = 0xFFFF
 _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _TEXT_SAMPLE_BYTES = 512
 _PLAIN_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]+")
+_IN_EXTRA_16 = 0xFFFF
 _IN_EXTRA_32 = 0xFFFFFFFF
 _ZIP64_EXTRA = 0x0001
+_UNICODE_NAME_EXTRA = 0x7075
+_UNICODE_NAME = struct.Struct("<BI")
+_DESCRIPTOR_FLAG = 0x8
+_MASKED_FLAG = 0x2000
+_FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG
+_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
+_READ_AS_TEXT = (".xml", ".rels", ".vml")
+_ODD_CHARACTER = re.compile(r"[\x00-\x1f\x7f\\]")
+_AMBIGUOUS_HINT = "Write the workbook with another program, or once more with this one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +56,23 @@ class Entry:
 
     Attributes:
         name: its name.
+        encoded_name: its name as the archive has it.
         method: how it is packed, :data:`STORED` or :data:`DEFLATED`.
         packed_bytes: its size in the archive.
         bytes: its declared size when inflated.
         offset: where its local header begins.
         checksum: CRC-32 of what it inflates to.
+        flags: its general purpose flags.
     """
 
     name: str
+    encoded_name: bytes
     method: int
     packed_bytes: int
     bytes: int
     offset: int
     checksum: int
+    flags: int
 
 
 def read_entries(data: bytes, *, most: int) -> list[Entry]:
@@ -61,19 +83,27 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
         most: how many entries there may be.
 
     Raises:
-        WorkbookError: not an archive, a broken one, one with too many entries, or an entry that is
-            encrypted or packed in another way than workbooks are.
+        WorkbookError: not an archive, a broken one, one with too many entries, an entry that is
+            encrypted or packed in another way than workbooks are, or an archive that two programs
+            could read differently.
     """
     if not data:
         raise WorkbookError("the file is empty")
     _refuse_other_formats(data)
     try:
-        count, size, offset, shift = _directory(data)
+        count, size, offset = _directory(data)
         if count > most:
             raise WorkbookError(f"the archive has more than {most:,} entries")
-        return _entries(data, count, offset + shift, size, shift)
+        entries = _entries(data, count, offset, size)
+        _check_names(entries)
+        _check_places(data, entries, offset)
     except struct.error as error:
         raise WorkbookError(f"the archive's directory is broken: {error}") from error
+    return entries
+
+
+def _ambiguous(what: str) -> WorkbookError:
+    return WorkbookError(f"the archive can be read in two ways: {what}", hint=_AMBIGUOUS_HINT)
 
 
 def _refuse_other_formats(data: bytes) -> None:
@@ -96,30 +126,51 @@ def _refuse_other_formats(data: bytes) -> None:
         )
 
 
-def _directory(data: bytes) -> tuple[int, int, int, int]:
-    """Number of entries, size and offset of the directory, and what all offsets lack."""
+def _directory(data: bytes) -> tuple[int, int, int]:
+    """Number of entries, size and offset of the directory."""
     end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
     if end < 0:
         raise WorkbookError("not a zip archive, or one that was cut short: it has no directory")
-    _, disk, first_disk, _, count, size, offset, _ = _END.unpack_from(data, end)
+    _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(data, end)
+    if end + _END.size + comment != len(data):
+        raise _ambiguous("its end record is not at its end")
+    _check_single_end(data, end)
     stop = end
     locator = end - _LOCATOR_64.size
     if locator >= 0 and data.startswith(_LOCATOR_64_SIGNATURE, locator):
+        narrow = (here, count, size, offset)
         end_64 = locator - _END_64.size
         if end_64 < 0 or not data.startswith(_END_64_SIGNATURE, end_64):
             raise WorkbookError("the archive's directory is broken: no 64-bit end record")
-        *_, disk, first_disk, _, count, size, offset = _END_64.unpack_from(data, end_64)
+        *_, disk, first_disk, here, count, size, offset = _END_64.unpack_from(data, end_64)
+        _, _, place, _ = _LOCATOR_64.unpack_from(data, locator)
+        ones = (_IN_EXTRA_16, _IN_EXTRA_16, _IN_EXTRA_32, _IN_EXTRA_32)
+        wide = (here, count, size, offset)
+        told = zip(narrow, ones, wide, strict=True)
+        if place != end_64 or any(short not in {all_ones, long} for short, all_ones, long in told):
+            raise _ambiguous("its two end records disagree")
         stop = end_64
-    if disk or first_disk:
+    if disk or first_disk or here != count:
         raise WorkbookError("the archive is a part of one that was split")
-    # Bytes before the archive (a self-extractor's program) shift everything in it.
-    shift = stop - size - offset
-    if shift < 0:
+    if offset + size > stop:
         raise WorkbookError("the archive's directory is broken: it lies outside of the file")
-    return count, size, offset, shift
+    if offset + size < stop:
+        # A self-extractor's program, say: some programs count offsets from behind it, some do not.
+        raise _ambiguous("its directory is not where its end record says")
+    return count, size, offset
 
 
-def _entries(data: bytes, count: int, start: int, size: int, shift: int) -> list[Entry]:
+def _check_single_end(data: bytes, end: int) -> None:
+    """Refuses another end record that would fit as well: some programs take the first of them."""
+    start = max(0, len(data) - _END.size - _LONGEST_COMMENT)
+    other = data.find(_END_SIGNATURE, start)
+    while 0 <= other < end:
+        if other + _END.size + _END.unpack_from(data, other)[-1] == len(data):
+            raise _ambiguous("it has two end records")
+        other = data.find(_END_SIGNATURE, other + 1)
+
+
+def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
     entries = []
     position, stop = start, start + size
     for _ in range(count):
@@ -132,8 +183,9 @@ def _entries(data: bytes, count: int, start: int, size: int, shift: int) -> list
             raise WorkbookError("the archive's directory is broken: an entry is no entry")
         encoded = data[position : position + name_length]
         name = encoded.decode("utf-8" if flags & _UTF8_FLAG else "cp437", "replace")
-        if _IN_EXTRA_32 in {packed_bytes, plain_bytes, offset}:
+        if extra_length:
             extra = data[position + name_length : position + name_length + extra_length]
+            _check_other_name(extra, encoded, name)
             plain_bytes, packed_bytes, offset = _wide_fields(
                 extra, plain_bytes, packed_bytes, offset
             )
@@ -144,23 +196,136 @@ def _entries(data: bytes, count: int, start: int, size: int, shift: int) -> list
                 f"the archive's entry {_cut(name)} is packed with method {method}; "
                 "workbooks use deflate"
             )
-        entries.append(Entry(name, method, packed_bytes, plain_bytes, offset + shift, checksum))
+        entries.append(
+            Entry(name, encoded, method, packed_bytes, plain_bytes, offset, checksum, flags)
+        )
         position = following
+    if position != stop:
+        raise _ambiguous("its directory holds more than the entries that are counted")
     return entries
 
 
-def _wide_fields(extra: bytes, *fields: int) -> tuple[int, int, int]:
-    """Inflated size, packed size and offset, taken from the 64-bit field where they are there."""
+def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of the extra fields of an entry, as far as they are whole."""
     position = 0
     while position + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, position)
         position += 4
-        if kind == _ZIP64_EXTRA:
-            wide = list(struct.unpack_from(f"<{length // 8}Q", extra, position))
-            found = [wide.pop(0) if each == _IN_EXTRA_32 and wide else each for each in fields]
-            return found[0], found[1], found[2]
+        yield kind, extra[position : position + length]
         position += length
-    return fields[0], fields[1], fields[2]
+
+
+def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
+    """Sizes and offset of an entry, taken from the 64-bit field where they are there."""
+    if _IN_EXTRA_32 in fields:
+        for kind, content in _extra_fields(extra):
+            if kind == _ZIP64_EXTRA:
+                wide = list(struct.unpack_from(f"<{len(content) // 8}Q", content))
+                return tuple(
+                    wide.pop(0) if each == _IN_EXTRA_32 and wide else each for each in fields
+                )
+    return fields
+
+
+# -- what two programs could read differently ------------------------------------------------------
+
+
+def _check_names(entries: list[Entry]) -> None:
+    """Refuses names that mean the same to a program, and such as climb out of the archive."""
+    seen: dict[str, str] = {}
+    for entry in entries:
+        name = entry.name.removesuffix("/")
+        if _ODD_CHARACTER.search(name) or any(
+            segment in {"", ".", ".."} for segment in name.split("/")
+        ):
+            raise WorkbookError(
+                f"the archive's entry {_cut(entry.name)!a} has a name that is no plain path",
+                hint=_AMBIGUOUS_HINT,
+            )
+        if not entry.encoded_name.isascii():
+            is_text = name.casefold().endswith(_READ_AS_TEXT)
+            if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:
+                raise _ambiguous(f"nothing says how the name {_cut(name)} is encoded")
+        # To the package convention, case and escapes do not tell names apart.
+        folded = (unquote(name) if "%" in name else name).casefold()
+        if folded in seen:
+            what = (
+                f"{_cut(name)} is in it twice"
+                if seen[folded] == name
+                else f"{_cut(seen[folded])} and {_cut(name)} are one name"
+            )
+            raise _ambiguous(what)
+        seen[folded] = name
+
+
+def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:
+    """Refuses a second name in an extra field, which some programs take instead of the first."""
+    for kind, content in _extra_fields(extra):
+        if kind == _UNICODE_NAME_EXTRA and content[_UNICODE_NAME.size :] != encoded:
+            raise _ambiguous(f"{_cut(name)} has another name beside its own")
+
+
+def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
+    """Refuses entries that overlap, and headers that say something else than the directory."""
+    position = 0
+    for entry in sorted(entries, key=lambda each: each.offset):
+        if entry.offset < position:
+            raise _ambiguous(f"{_cut(entry.name)} overlaps another entry")
+        if entry.offset > position and (
+            position == 0 or data.startswith(_LOCAL_SIGNATURE, position)
+        ):
+            raise _ambiguous(f"what stands before {_cut(entry.name)} is in no directory")
+        position = _end_of(data, entry)
+        if position > directory:
+            raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
+    if position != directory:
+        raise _ambiguous("there is something between its entries and its directory")
+
+
+def _end_of(data: bytes, entry: Entry) -> int:
+    """Where an entry ends, after its header was held against the directory."""
+    start = _start_of(data, entry)
+    _, _, flags, method, _, _, *sizes, name_length, _ = _LOCAL.unpack_from(data, entry.offset)
+    named = entry.offset + _LOCAL.size
+    if data[named : named + name_length] != entry.encoded_name:
+        raise _ambiguous(f"the header of {_cut(entry.name)} gives another name than the directory")
+    extra = data[named + name_length : start]
+    if extra:
+        _check_other_name(extra, entry.encoded_name, entry.name)
+    checksum, packed_bytes, plain_bytes = sizes
+    plain_bytes, packed_bytes = _wide_fields(extra, plain_bytes, packed_bytes)
+    told = (checksum, packed_bytes, plain_bytes)
+    listed = (entry.checksum, entry.packed_bytes, entry.bytes)
+    if flags & _DESCRIPTOR_FLAG:
+        # What is not known yet where an entry is written as a stream is nought, and follows it.
+        agree = all(
+            one in {0, _IN_EXTRA_32, other} for one, other in zip(told, listed, strict=True)
+        )
+    else:
+        agree = told == listed
+    if (
+        not agree
+        or method != entry.method
+        or flags & _FLAGS_OF_BOTH != entry.flags & _FLAGS_OF_BOTH
+    ):
+        raise _ambiguous(f"the header of {_cut(entry.name)} says something else than the directory")
+    stop = start + entry.packed_bytes
+    return stop + _descriptor_bytes(data, stop, entry) if flags & _DESCRIPTOR_FLAG else stop
+
+
+def _descriptor_bytes(data: bytes, start: int, entry: Entry) -> int:
+    """Length of the record that follows an entry that was written as a stream."""
+    for sizes in ("<3I", "<I2Q"):
+        for signature in (_DESCRIPTOR_SIGNATURE, b""):
+            try:
+                record = signature + struct.pack(
+                    sizes, entry.checksum, entry.packed_bytes, entry.bytes
+                )
+            except struct.error:
+                continue  # sizes that take 64 bits
+            if data.startswith(record, start):
+                return len(record)
+    raise _ambiguous(f"what follows {_cut(entry.name)} says something else than the directory")
 
 
 def packed(data: bytes, entry: Entry) -> memoryview:
@@ -169,14 +334,20 @@ def packed(data: bytes, entry: Entry) -> memoryview:
     Raises:
         WorkbookError: there is no entry where it should be, or it is cut short.
     """
+    start = _start_of(data, entry)
+    return memoryview(data)[start : start + entry.packed_bytes]
+
+
+def _start_of(data: bytes, entry: Entry) -> int:
+    """Where the packed bytes of an entry begin."""
     header = data[entry.offset : entry.offset + _LOCAL.size]
     if len(header) < _LOCAL.size or not header.startswith(_LOCAL_SIGNATURE):
         raise WorkbookError(f"the archive is broken: no entry where {_cut(entry.name)} should be")
     *_, name_length, extra_length = _LOCAL.unpack(header)
-    start = entry.offset + _LOCAL.size + name_length + extra_length
+    start: int = entry.offset + _LOCAL.size + name_length + extra_length
     if start + entry.packed_bytes > len(data):
         raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
-    return memoryview(data)[start : start + entry.packed_bytes]
+    return start
 
 
 def _cut(name: str) -> str:

@@ -134,7 +134,6 @@ class Package:
             raise WorkbookError(
                 f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
             )
-        # Of duplicate names the last one counts, as for every reader that builds an index.
         self._entries = {each.name: each for each in read_entries(data, most=limits.entries)}
         for entry in self._entries.values():
             _check_size(entry, limits)

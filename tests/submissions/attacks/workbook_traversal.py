@@ -1,5 +1,5 @@
-# property: names in the archive that climb out of it lead nowhere
-# verdict: AC
+# property: an archive with names that climb out of it is not read
+# verdict: IW
 import openpyxl, zipfile
 path = "/mnt/data/output/1_1_output.xlsx"
 book = openpyxl.Workbook()

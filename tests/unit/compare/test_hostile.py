@@ -31,10 +31,6 @@ EQUAL, DIFFERENT, UNREADABLE = 0, 1, 6
 
 # Those of which something can be read; every other one is an unreadable workbook.
 READABLE = {
-    "garbage before",
-    "names that climb out",
-    "an entry twice",
-    "10,000 entries that share a body",
     "100,000 sheets",
     "two sheets of one name",
     "macros",
@@ -144,7 +140,6 @@ def test_what_is_left_alone_is_noted(kind: str, note: str) -> None:
     [
         ("4 MB that inflate to 4 GB", 20_000),
         ("1 GB that claims to be 4 kB", 200_000),
-        ("10,000 entries that share a body", 20_000),
         ("laughing entities in a sheet", 20_000),
         ("an attribute of 15 MB", 6 << 20),
         ("15 MB of text in a cell", 6 << 20),
