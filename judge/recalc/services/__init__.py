@@ -10,7 +10,7 @@ import functools
 import hashlib
 from importlib import resources
 
-_SHARED = ("common", "dialect", "match_arrays", "package", "slim", "reading", "children")
+_SHARED = ("common", "dialect", "match_arrays", "package", "slim", "reading", "folders", "children")
 
 _TEMPLATE = """\
 import sys, types

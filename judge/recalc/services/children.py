@@ -18,11 +18,13 @@ from collections.abc import Callable
 
 from judge.recalc.services.common import (
     Answer,
+    CannotStartError,
     Request,
     read_frame,
     split_request,
     write_frame,
 )
+from judge.recalc.services.folders import Folder, TemporaryFolder
 
 # Result texts can be large, but an answer that is larger than this is no honest workbook.
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
@@ -34,23 +36,44 @@ Compute = Callable[[Request, bytes], Answer]
 class ReadyChild:
     """A process that is forked and warmed up before its workbook is known.
 
-    It computes one workbook and ends, so that nothing of it is seen by the next.
+    It computes one workbook and ends, so that nothing of it is seen by the next. It has a folder of
+    its own, which the process that made it removes however it ended.
 
     Args:
         compute: makes the answer to a request.
         warm_up: called before the request comes.
         memory_bytes: its address space.
+        temporary: where its folder is made.
+
+    Raises:
+        CannotStartError: there is no room for its folder, or for another process.
     """
 
-    def __init__(self, compute: Compute, warm_up: Callable[[], None], memory_bytes: int) -> None:
+    def __init__(
+        self,
+        compute: Compute,
+        warm_up: Callable[[], None],
+        memory_bytes: int,
+        temporary: TemporaryFolder,
+    ) -> None:
         self.memory_bytes = memory_bytes
+        self._temporary = temporary
+        temporary.check()
+        self._folder = Folder("calculation-")
         task_read, self._task = os.pipe()
         self._answer, answer_write = os.pipe()
-        self._process = os.fork()
+        try:
+            self._process = os.fork()
+        except OSError as error:
+            for descriptor in (task_read, self._task, self._answer, answer_write):
+                os.close(descriptor)
+            self._folder.remove()
+            raise CannotStartError(f"no process can be started: {error}") from error
         if self._process == 0:
             status = 1
             try:
                 keep_only(task_read, answer_write)
+                self._folder.enter()
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
                 warm_up()
@@ -62,7 +85,10 @@ class ReadyChild:
         os.close(answer_write)
 
     def ask(self, payload: bytes, timeout_s: float) -> Answer:
-        """Hands over a request and waits for the answer; the process is ended either way."""
+        """Hands over a request and waits for the answer; the process is ended either way.
+
+        An answer that may be for want of room says so (``unavailable``).
+        """
         deadline = time.monotonic() + timeout_s
         text: bytes | None = b""
         try:
@@ -70,22 +96,30 @@ class ReadyChild:
                 write_frame(task, payload)
             text = drain(self._answer, deadline)
         finally:
+            # Its folder goes with it, so this is the last moment to look.
+            full = self._temporary.is_full()
             status = self.end()
+        said: Answer
         if text is None:
-            return {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
-        if not text:
-            return {"error": f"the engine fell over (wait status {status})"}
-        loaded: Answer = json.loads(text)
-        return loaded
+            said = {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
+        elif not text:
+            said = {"error": f"the engine fell over (wait status {status})"}
+        else:
+            said = json.loads(text)
+        if full and "error" in said:
+            said = {"error": f"no room was left: {said['error']}", "unavailable": True}
+        return said
 
     def end(self) -> int:
-        """Ends the process; returns its wait status."""
+        """Ends the process and removes its folder; returns its wait status."""
         for descriptor in (self._answer, self._task):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGKILL)
-        return os.waitpid(self._process, 0)[1]
+        status = os.waitpid(self._process, 0)[1]
+        self._folder.remove()
+        return status
 
 
 def work(compute: Compute, task: int, answer: int) -> None:
@@ -100,6 +134,8 @@ def work(compute: Compute, task: int, answer: int) -> None:
     said: Answer
     try:
         said = compute(request, workbook)
+    except CannotStartError as error:
+        said = {"error": str(error), "unavailable": True}
     except MemoryError:
         said = {"error": "out of memory"}
     except BaseException as error:  # noqa: BLE001 - a panic of Rust code comes as one

@@ -2,12 +2,13 @@
 
 This file is a program of its own: its text is handed to the sandbox, which runs it with the
 solutions' interpreter. Each calculation is a process forked from this one, with its own time and
-memory limit, so an engine that aborts, hangs or is taken over by the workbook it reads ends with
-that workbook.
+memory limit and its own temporary folder, so an engine that aborts, hangs or is taken over by the
+workbook it reads ends with that workbook, and nothing of it is left.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import importlib
@@ -25,11 +26,13 @@ from judge.recalc.services.children import ReadyChild, small_workbook
 from judge.recalc.services.common import (
     Answer,
     CannotComputeError,
+    CannotStartError,
     Request,
     encode,
     error_value,
     serve,
 )
+from judge.recalc.services.folders import TemporaryFolder, write_book
 from judge.recalc.services.package import prepare
 
 Range = tuple[str, int, int, int, int]
@@ -69,10 +72,9 @@ def with_ironcalc(workbook: bytes, ranges: list[Range]) -> list[list[object]]:
     """Computes with IronCalc, which reads from a file."""
     import ironcalc  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - each engine is imported where it is asked for
 
-    with tempfile.NamedTemporaryFile(suffix=".xlsx") as file:
-        file.write(workbook)
-        file.flush()
-        model = ironcalc.load_from_xlsx(file.name, "en", "UTC", "en")
+    path = write_book(tempfile.gettempdir(), workbook)
+    model = ironcalc.load_from_xlsx(path, "en", "UTC", "en")
+    os.remove(path)  # noqa: PTH107 - it takes memory, which is bounded
     sheets = {
         properties["name"]: index
         for index, properties in enumerate(model.get_worksheets_properties())
@@ -137,11 +139,7 @@ def with_formulas(workbook: bytes, ranges: list[Range]) -> list[list[object]]:
     """Computes with ``formulas``, which reads from a file and is slow."""
     import formulas  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "book.xlsx")  # noqa: PTH118 - a text is what is needed
-        with open(path, "wb") as file:  # noqa: PTH123
-            file.write(workbook)
-        model = formulas.ExcelModel().loads(path).finish()
+    model = formulas.ExcelModel().loads(write_book(tempfile.gettempdir(), workbook)).finish()
     solution = model.calculate()
     found: dict[tuple[str, int, int], object] = {}
     for key, cells in solution.items():
@@ -221,6 +219,7 @@ class Service:
     """Answers requests, one ready child ahead of each engine that was asked before."""
 
     def __init__(self) -> None:
+        self.temporary = TemporaryFolder()
         self.children: dict[str, ReadyChild] = {}
         self.wanted: dict[str, int] = {}
 
@@ -230,6 +229,7 @@ class Service:
             return describe()
         options: dict[str, Any] = dict(request)
         engine, memory_bytes = str(options["engine"]), int(options["memory_bytes"])
+        self.temporary.check()
         preload(engine)
         child = self.children.pop(engine, None)
         if child is not None and child.memory_bytes != memory_bytes:
@@ -245,14 +245,19 @@ class Service:
     def child(self, engine: str, memory_bytes: int) -> ReadyChild:
         """A new child for an engine."""
         return ReadyChild(
-            functools.partial(compute, engine), functools.partial(warm_up, engine), memory_bytes
+            functools.partial(compute, engine),
+            functools.partial(warm_up, engine),
+            memory_bytes,
+            self.temporary,
         )
 
     def get_ready(self) -> None:
         """Forks what the next request will need."""
-        for engine, memory_bytes in self.wanted.items():
-            if engine not in self.children:
-                self.children[engine] = self.child(engine, memory_bytes)
+        # What cannot be started now is said when it is asked for.
+        with contextlib.suppress(CannotStartError):
+            for engine, memory_bytes in self.wanted.items():
+                if engine not in self.children:
+                    self.children[engine] = self.child(engine, memory_bytes)
 
     def close(self) -> None:
         """Ends the children that wait."""

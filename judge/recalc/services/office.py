@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
-import tempfile
 import threading
 import time
 from typing import Any
@@ -24,6 +22,7 @@ from judge.recalc.services.common import (
     serve,
 )
 from judge.recalc.services.dialect import TRIGGER, for_libreoffice
+from judge.recalc.services.folders import Folder, TemporaryFolder, write_book
 from judge.recalc.services.match_arrays import as_plain_formula
 from judge.recalc.services.package import Step, prepare
 from judge.recalc.services.reading import Area, read_values
@@ -37,6 +36,10 @@ RESTART_EXIT_CODE = 81
 
 WORKBOOKS_PER_PROCESS = 400
 """soffice grows with what it has opened; a fresh one costs a third of a second."""
+
+LEFT_LIMIT_BYTES = 4 * 1024 * 1024
+"""What soffice may leave in the temporary folder, all workbooks together, before it is started
+again; certificates of its own are a hundred kilobytes of it."""
 
 CALC = "/org.openoffice.Office.Calc/Formula"
 SCRIPTING = "/org.openoffice.Office.Common/Security/Scripting"
@@ -61,23 +64,33 @@ SETTINGS = (
 
 
 class Office:
-    """One warm soffice process and the bridge to it."""
+    """One warm soffice process, the bridge to it, and the folder that goes when it ends."""
 
     def __init__(self) -> None:
-        self.home = tempfile.mkdtemp(prefix="office-")
+        self.temporary = TemporaryFolder()
+        self.folder: Folder | None = None
+        self.free_at_start = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.context: Any = None
         self.version = ""
         self.opened = 0
 
     def start(self) -> None:
-        """Starts soffice with a fresh profile and connects to it."""
+        """Starts soffice with a fresh folder and profile, and connects to it.
+
+        Raises:
+            CannotStartError: it does not start, or there is no room for it.
+        """
         import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
         self.stop()
-        profile = os.path.join(self.home, "profile")  # noqa: PTH118 - UNO wants texts
-        shutil.rmtree(profile, ignore_errors=True)
-        write_settings(profile)
+        self.temporary.check()
+        self.folder = Folder("office-")
+        profile = os.path.join(self.folder.path, "profile")  # noqa: PTH118 - UNO wants texts
+        try:
+            write_settings(profile)
+        except OSError as error:
+            raise CannotStartError(f"no profile can be written for soffice: {error}") from error
         pipe = f"judge{os.getpid()}"
         command = [
             SOFFICE,
@@ -108,6 +121,7 @@ class Office:
         self.version = product_version(context.ServiceManager, context)
         self.context = context
         self.opened = 0
+        self.free_at_start = self.temporary.free_bytes()
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
         """Starts soffice again where it asks for it; gives up where it ended or hangs."""
@@ -122,12 +136,14 @@ class Office:
 
     def launch(self, command: list[str]) -> None:
         """Starts the process itself."""
+        assert self.folder is not None
+        home = self.folder.path
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=dict(os.environ, HOME=self.home, SAL_USE_VCLPLUGIN="svp", LC_ALL="C.UTF-8"),
+            env=dict(os.environ, HOME=home, TMPDIR=home, SAL_USE_VCLPLUGIN="svp", LC_ALL="C.UTF-8"),
         )
 
     def kill(self) -> None:
@@ -136,12 +152,24 @@ class Office:
             self.process.kill()
 
     def stop(self) -> None:
-        """Ends soffice and forgets the bridge."""
+        """Ends soffice, forgets the bridge, and removes all that it wrote."""
         self.kill()
         if self.process is not None:
             self.process.wait()
         self.process = None
         self.context = None
+        if self.folder is not None:
+            self.folder.remove()
+        self.folder = None
+
+    def tidy(self) -> None:
+        """Ends a soffice that left too much in the temporary folder, and that with it.
+
+        What it may still need there cannot be told from what it forgot, so nothing is taken from
+        under a process that goes on.
+        """
+        if self.free_at_start - self.temporary.free_bytes() > LEFT_LIMIT_BYTES:
+            self.stop()
 
     def ready(self) -> None:
         """Makes sure that a process is there that has not opened too many workbooks."""
@@ -217,15 +245,18 @@ def load(office: Office, path: str) -> Any:
 
 def compute(office: Office, workbook: bytes, ranges: list[Area]) -> list[list[object]]:
     """Opens, computes, reads and closes one workbook."""
-    path = os.path.join(office.home, "book.xlsx")  # noqa: PTH118
-    with open(path, "wb") as file:  # noqa: PTH123
-        file.write(workbook)
-    document = load(office, path)
+    assert office.folder is not None
+    path = write_book(office.folder.path, workbook)
     try:
-        return read_values(document, ranges)
+        document = load(office, path)
+        try:
+            return read_values(document, ranges)
+        finally:
+            document.close(True)
     finally:
-        document.close(True)
-        os.remove(path)  # noqa: PTH107
+        # It is gone already where soffice ended, and its folder with it.
+        with contextlib.suppress(OSError):
+            os.remove(path)  # noqa: PTH107
 
 
 def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) -> Answer:
@@ -243,6 +274,7 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
     started = time.perf_counter()
     for attempt in range(ATTEMPTS):
         office.ready()
+        office.temporary.check()
         try:
             values = compute_until(office, ready, ranges, deadline)
         except FellOverError as error:
@@ -270,6 +302,7 @@ def compute_until(
 
     Raises:
         FellOverError: soffice ended.
+        CannotStartError: the temporary folder was full by then.
     """
     late = threading.Event()
 
@@ -281,9 +314,11 @@ def compute_until(
     timer.start()
     try:
         return compute(office, workbook, ranges)
-    except CannotComputeError:
+    except (CannotComputeError, CannotStartError):
         raise
     except Exception as error:
+        if office.temporary.is_full():
+            raise CannotStartError(f"no room was left ({type(error).__name__})") from error
         office.stop()
         if late.is_set():
             return None
@@ -305,6 +340,7 @@ def main() -> None:
     def get_ready() -> None:
         # The next request, if there is one, need not wait; what fails here fails there as well.
         with contextlib.suppress(CannotStartError):
+            office.tidy()
             office.ready()
 
     try:

@@ -18,12 +18,21 @@ import pytest
 from judge.compare.cell import CellRange, CellValue, ErrorValue
 from judge.compare.reader import open_workbook
 from judge.errors import RecalcError
-from judge.recalc.contract import Dialect
-from judge.recalc.engines import ENGINE_NAMES, FORMUALIZER, FORMULAS, IRONCALC, LIBREOFFICE
+from judge.recalc.contract import Dialect, EngineUnavailableError
+from judge.recalc.engines import (
+    ENGINE_NAMES,
+    FORMUALIZER,
+    FORMULAS,
+    IRONCALC,
+    LIBREOFFICE,
+    ServiceEngine,
+)
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
+from judge.recalc.service import ServicePool
+from judge.recalc.services import program_text
 from judge.sandbox import open_sandbox
-from judge.sandbox.contract import Sandbox
+from judge.sandbox.contract import Sandbox, ServiceChannel
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
 
 ENGINE_PARAMETERS = [
@@ -266,24 +275,29 @@ def test_what_is_no_workbook_is_refused(engine: Any, data: bytes) -> None:
     assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
 
 
-def busy_offices(least_ticks: int) -> list[int]:
-    """Processes of LibreOffice below this one that have used so much processor time by now."""
-    parents: dict[int, int] = {}
-    found: dict[int, int] = {}
+def below_us() -> dict[int, list[str]]:
+    """Processes below this one -> what the kernel says of each."""
+    stats: dict[int, list[str]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             name, _, rest = stat.read_text().rpartition(")")
-            fields, process = rest.split(), int(stat.parent.name)
-            parents[process] = int(fields[1])
-            if name.endswith("(soffice.bin"):
-                found[process] = int(fields[11]) + int(fields[12])
+            stats[int(stat.parent.name)] = [name.partition("(")[2], *rest.split()]
 
     def is_ours(process: int) -> bool:
         while process > 1 and process != os.getpid():
-            process = parents.get(process, 0)
+            process = int(stats[process][2]) if process in stats else 0
         return process == os.getpid()
 
-    return [each for each, ticks in found.items() if ticks >= least_ticks and is_ours(each)]
+    return {process: stat for process, stat in stats.items() if is_ours(process)}
+
+
+def busy_offices(least_ticks: int) -> list[int]:
+    """Processes of LibreOffice below this one that have used so much processor time by now."""
+    return [
+        process
+        for process, stat in below_us().items()
+        if stat[0] == "soffice.bin" and int(stat[12]) + int(stat[13]) >= least_ticks
+    ]
 
 
 def kill_while(asked: Future[Any], times: int) -> int:
@@ -314,6 +328,64 @@ def test_libreoffice_killed_from_outside_computes_again(sandbox: Sandbox) -> Non
                 with pytest.raises(RecalcError, match="fell over"):
                     asked.result()
             assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+def temporary_folders() -> dict[int, int]:
+    """Temporary folders of the services below this process, by device -> bytes used."""
+    found = {}
+    for process in below_us():
+        folder = Path(f"/proc/{process}/root/tmp")
+        with contextlib.suppress(OSError):
+            if (folder / "home").is_dir():
+                facts = os.statvfs(folder)
+                found[folder.stat().st_dev] = (facts.f_blocks - facts.f_bfree) * facts.f_frsize
+    return found
+
+
+@pytest.mark.office
+def test_libreoffice_leaves_nothing_of_a_workbook_that_took_too_long(sandbox: Sandbox) -> None:
+    if not sandbox.has_root(OFFICE_ROOT):
+        pytest.skip("the sandbox has no LibreOffice: judge sandbox build")
+    before = set(temporary_folders())
+    source, target = zipfile.ZipFile(io.BytesIO(slow_book())), io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for part in source.namelist():
+            copy.writestr(part, source.read(part))
+        copy.writestr("xl/more.xml", b"<more/>" + b" " * (100 << 20))
+    (engine,) = make_engines(sandbox, (LIBREOFFICE,))
+    with contextlib.closing(engine):
+        with pytest.raises(RecalcError, match="longer than"):
+            engine.compute(target.getvalue(), [ALL], timeout_s=1.0)
+        (used,) = (used for folder, used in temporary_folders().items() if folder not in before)
+        assert used < 4 << 20
+        assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
+
+
+FULL = """
+with open("/tmp/ballast", "wb", buffering=0) as ballast:
+    try:
+        while ballast.write(bytes(1 << 16)):
+            pass
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.office
+def test_libreoffice_without_room_is_our_fault(sandbox: Sandbox) -> None:
+    if not sandbox.has_root(OFFICE_ROOT):
+        pytest.skip("the sandbox has no LibreOffice: judge sandbox build")
+    before = [FULL, FULL]
+
+    def open_channel() -> ServiceChannel:
+        program = (before.pop() if before else "") + program_text("office")
+        return sandbox.service(program, root=OFFICE_ROOT, memory_bytes=1 << 30)
+
+    engine = ServiceEngine(LIBREOFFICE, ServicePool(open_channel))
+    with contextlib.closing(engine):
+        with pytest.raises(EngineUnavailableError, match="temporary folder"):
+            computed(package({"A1": "=1+1"}), engine)
+        assert computed(package({"A1": "=1+1"}), engine)[1, 1] == 2
 
 
 @pytest.mark.office

@@ -1,0 +1,132 @@
+"""Folders for one calculation each, of which nothing is left when it has ended.
+
+The temporary folder of a service has a size, and serves every workbook that the service computes.
+What one workbook leaves there would take the room of the next, which may be another submission's.
+
+Standard library only: this text goes into the sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import tempfile
+
+from judge.recalc.services.common import CannotStartError
+
+LEAST_BYTES = 16 * 1024 * 1024
+"""With less room than this the temporary folder counts as full."""
+
+LEAST_FILES = 256
+
+
+class TemporaryFolder:
+    """The temporary folder of this process, and whether it can still be relied on.
+
+    A folder that is missing or full is no fault of the workbook that is computed next: whoever
+    asks gets :class:`CannotStartError`, upon which the whole service is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._at_first: int | None = None
+
+    def check(self) -> None:
+        """Makes sure that a calculation can begin.
+
+        Raises:
+            CannotStartError: the folder is missing or full, or half of the room that it had at
+                first is gone, so that something was left there.
+        """
+        free, files = self._room()
+        if self._at_first is None:
+            self._at_first = free
+        if free < max(LEAST_BYTES, self._at_first // 2) or files < LEAST_FILES:
+            raise CannotStartError(
+                f"its temporary folder {tempfile.gettempdir()} is full: {free} bytes are free"
+            )
+
+    def is_full(self) -> bool:
+        """Whether whatever is computed just now may have failed for want of room."""
+        try:
+            free, files = self._room()
+        except CannotStartError:
+            return True
+        return free < LEAST_BYTES or files < LEAST_FILES
+
+    def free_bytes(self) -> int:
+        """How much room there is.
+
+        Raises:
+            CannotStartError: the folder is missing.
+        """
+        return self._room()[0]
+
+    def _room(self) -> tuple[int, int]:
+        """Bytes and files that there is room for."""
+        try:
+            facts = os.statvfs(tempfile.gettempdir())
+        except OSError as error:
+            raise CannotStartError(f"there is no temporary folder: {error}") from error
+        files = facts.f_favail if facts.f_files else LEAST_FILES
+        return facts.f_bavail * facts.f_frsize, files
+
+
+class Folder:
+    """A folder for one calculation, removed by whoever made it.
+
+    Args:
+        prefix: what its name begins with.
+
+    Raises:
+        CannotStartError: it cannot be made.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        try:
+            self.path = tempfile.mkdtemp(prefix=prefix)
+        except OSError as error:
+            raise CannotStartError(f"its temporary folder cannot be used: {error}") from error
+
+    def enter(self) -> None:
+        """Makes it the place where this process, and what it starts, puts temporary files."""
+        os.chdir(self.path)
+        os.environ.update(TMPDIR=self.path, HOME=self.path)
+        tempfile.tempdir = self.path
+
+    def remove(self) -> None:
+        """Removes it with everything in it; safe to call twice."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if os.path.lexists(self.path):
+            _unlock(self.path)
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _unlock(path: str) -> None:
+    """Makes folders removable that were locked."""
+    # Top down: what a locked folder holds is seen once it is unlocked.
+    for folder, below, _ in os.walk(path):
+        for each in (folder, *(os.path.join(folder, name) for name in below)):  # noqa: PTH118
+            if not os.path.islink(each):  # noqa: PTH114
+                with contextlib.suppress(OSError):
+                    os.chmod(each, stat.S_IRWXU)  # noqa: PTH101
+
+
+def write_book(folder: str, workbook: bytes) -> str:
+    """Writes a workbook for an engine that reads from a file; returns the file's path.
+
+    Raises:
+        CannotStartError: there is no room for it.
+    """
+    path = os.path.join(folder, "book.xlsx")  # noqa: PTH118 - a text is what is needed
+    try:
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(workbook)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(path)  # noqa: PTH107
+        why = errno.errorcode.get(error.errno or 0, "an error")
+        raise CannotStartError(f"the workbook cannot be written for the engine ({why})") from error
+    return path

@@ -1,0 +1,118 @@
+"""One workbook's calculation leaves nothing that another one meets, on every backend."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from judge.errors import RecalcError
+from judge.limits import MIB
+from judge.recalc.contract import Dialect, EngineUnavailableError
+from judge.recalc.engines import FORMUALIZER, IRONCALC, ServiceEngine
+from judge.recalc.service import ServicePool
+from judge.recalc.services import program_text
+from judge.sandbox.contract import Sandbox, ServiceChannel
+from tests.unit.recalc.fakes import ALL, package, ref
+
+SERVICE_BYTES = 384 * MIB
+"""Half of it is the temporary folder's."""
+
+BOMB_BYTES = 40 * MIB
+BOMBS = 6
+
+GOOD = package({"A1": "=SUM(B1:B2)", "B1": 1, "B2": 2})
+
+# An engine gets the package unpacked where formulas are to be rewritten.
+DIALECT = Dialect({"XLOOKUP": "_xlfn.XLOOKUP"})
+
+FULL = """
+import os
+with open("/tmp/ballast", "wb", buffering=0) as ballast:
+    try:
+        while ballast.write(bytes(1 << 16)):
+            pass
+    except OSError:
+        pass
+"""
+
+MISSING = """
+import tempfile
+tempfile.tempdir = "/tmp/nowhere"
+"""
+
+
+def crashing() -> bytes:
+    """A small file that brings IronCalc down, of forty megabytes unpacked."""
+    book = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
+    source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for part in source.namelist():
+            copy.writestr(part, source.read(part))
+        copy.writestr("xl/more.xml", b"<more/>" + b" " * BOMB_BYTES)
+    return target.getvalue()
+
+
+class Opener:
+    """Opens services whose interpreter first does something else, one after the other."""
+
+    def __init__(self, sandbox: Sandbox, *before: str) -> None:
+        self._sandbox = sandbox
+        self._before = list(before)
+        self.opened = 0
+
+    def __call__(self) -> ServiceChannel:
+        self.opened += 1
+        before = self._before.pop(0) if self._before else ""
+        return self._sandbox.service(
+            before + program_text("embedded"), root="python", memory_bytes=SERVICE_BYTES
+        )
+
+
+@contextlib.contextmanager
+def serving(opener: Opener, *, size: int = 1) -> Iterator[ServicePool]:
+    pool = ServicePool(opener, size=size)
+    with contextlib.closing(pool):
+        yield pool
+
+
+def value(pool: ServicePool, name: str) -> object:
+    result = ServiceEngine(name, pool).compute(GOOD, [ALL], timeout_s=20, dialect=DIALECT)
+    return result.values[ref(1)]
+
+
+@pytest.mark.timeout(180)  # a hang guard
+def test_workbooks_that_crash_an_engine_leave_the_next_one_its_room(sandbox: Sandbox) -> None:
+    bomb = crashing()
+    opener = Opener(sandbox)
+
+    def attack(pool: ServicePool) -> object:
+        engine = ServiceEngine(IRONCALC, pool)
+        for _ in range(BOMBS):
+            with pytest.raises(RecalcError, match="fell over") as caught:
+                engine.compute(bomb, [ALL], timeout_s=20, dialect=DIALECT)
+            assert not isinstance(caught.value, EngineUnavailableError)
+        return value(pool, IRONCALC)
+
+    with serving(opener, size=2) as pool, ThreadPoolExecutor(2) as jobs:
+        assert list(jobs.map(attack, [pool, pool])) == [3, 3]
+        assert value(pool, FORMUALIZER) == 3
+    assert opener.opened == 2
+
+
+@pytest.mark.parametrize("fault", [FULL, MISSING], ids=["full", "missing"])
+def test_a_temporary_folder_that_cannot_be_used_is_our_fault(sandbox: Sandbox, fault: str) -> None:
+    opener = Opener(sandbox, fault)
+    with serving(opener) as pool:
+        assert value(pool, IRONCALC) == 3
+    assert opener.opened == 2
+    opener = Opener(sandbox, fault, fault)
+    with serving(opener) as pool:
+        with pytest.raises(EngineUnavailableError, match="temporary folder"):
+            value(pool, IRONCALC)
+        assert value(pool, IRONCALC) == 3
+    assert opener.opened == 3

@@ -1,0 +1,144 @@
+"""Folders for one calculation: gone when it has ended, whatever ended it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judge.recalc.services import folders
+from judge.recalc.services.children import ReadyChild
+from judge.recalc.services.common import Answer, CannotStartError, Request
+from judge.recalc.services.folders import Folder, TemporaryFolder, write_book
+
+MEMORY_BYTES = 4 << 30
+REQUEST = b'\x00\x00\x00\x11{"timeout_s": 5}\n'
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def answers(_: Request, workbook: bytes) -> Answer:
+    return {"values": [write_book(tempfile.gettempdir(), workbook)]}
+
+
+def litters(_: Request, __: bytes) -> Answer:
+    for name in ("one", "two"):
+        Path(name, "deep").mkdir(parents=True)
+        Path(name, "deep", "file").write_bytes(bytes(9999))
+    Path("two", "deep").chmod(0)
+    Path("two").chmod(0)
+    Path("link").symlink_to("/")
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        file.write(b"left")
+    return {"values": []}
+
+
+def crashes(_: Request, workbook: bytes) -> Answer:
+    write_book(tempfile.gettempdir(), workbook)
+    os.abort()
+
+
+def hangs(_: Request, workbook: bytes) -> Answer:
+    write_book(tempfile.gettempdir(), workbook)
+    time.sleep(1000)
+    return {}
+
+
+def raises(_: Request, workbook: bytes) -> Answer:
+    write_book(tempfile.gettempdir(), workbook)
+    raise ValueError("no workbook")
+
+
+ENDS: dict[str, tuple[Callable[[Request, bytes], Answer], str | None]] = {
+    "an answer": (answers, None),
+    "an answer and litter": (litters, None),
+    "a crash": (crashes, "fell over"),
+    "a time-out": (hangs, "longer than"),
+    "an exception": (raises, "no workbook"),
+}
+
+
+def child(compute: Callable[[Request, bytes], Answer]) -> ReadyChild:
+    return ReadyChild(compute, lambda: None, MEMORY_BYTES, TemporaryFolder())
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_nothing_is_left_however_a_calculation_ends(temporary: Path, end: str) -> None:
+    compute, error = ENDS[end]
+    ready = child(compute)
+    (folder,) = temporary.iterdir()
+    said = ready.ask(REQUEST + b"a workbook", timeout_s=1 if compute is hangs else 30)
+    if error is None:
+        assert "error" not in said
+    else:
+        assert error in str(said["error"])
+        assert "unavailable" not in said
+    if compute is answers:
+        assert said["values"] == [str(folder / "book.xlsx")]
+    assert list(temporary.iterdir()) == []
+
+
+def test_nothing_is_left_of_one_that_was_never_asked(temporary: Path) -> None:
+    child(answers).end()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_failure_for_want_of_room_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = TemporaryFolder()
+    for compute, full in ((raises, True), (answers, False)):
+        ready = ReadyChild(compute, lambda: None, MEMORY_BYTES, temporary)
+        with monkeypatch.context() as patched:
+            patched.setattr(folders, "LEAST_BYTES", 1 << 62)
+            said = ready.ask(REQUEST + b"a workbook", timeout_s=30)
+        assert said.get("unavailable", False) is full
+
+
+def test_a_folder_that_is_full_or_missing_is_found_before_anything_begins(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = TemporaryFolder()
+    looked.check()
+    monkeypatch.setattr(folders, "LEAST_BYTES", 1 << 62)
+    with pytest.raises(CannotStartError, match="full"):
+        looked.check()
+    with pytest.raises(CannotStartError, match="full"):
+        child(answers)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "nowhere"))
+    assert looked.is_full()
+    for fails in (looked.check, looked.free_bytes, lambda: Folder("x"), lambda: child(answers)):
+        with pytest.raises(CannotStartError, match="temporary folder"):
+            fails()
+
+
+def test_room_that_went_is_missed_before_it_is_all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = [1000]
+
+    class Facts:
+        f_frsize, f_files, f_favail = 1 << 20, 10_000, 10_000
+
+        @property
+        def f_bavail(self) -> int:
+            return free[0]
+
+    monkeypatch.setattr(os, "statvfs", lambda _: Facts())
+    looked = TemporaryFolder()
+    for left in (1000, 500):
+        free[0] = left
+        looked.check()
+    free[0] = 499
+    with pytest.raises(CannotStartError, match="full"):
+        looked.check()
+    assert not looked.is_full()
+
+
+def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Path) -> None:
+    with pytest.raises(CannotStartError, match="ENOENT"):
+        write_book(str(temporary / "nowhere"), b"")
