@@ -18,7 +18,8 @@ JudgeError               1  anything below, unspecified
 └── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
 ```
 
-An interrupted command (Ctrl-C) exits with 130. The command line catches
+An interrupted command (Ctrl-C) exits with 130, one that SIGTERM or SIGHUP ended
+with 143 or 129, one whose reader has gone with 141. The command line catches
 :class:`JudgeError` once, prints the message and its hint, and exits with the
 class's code.
 """
@@ -120,3 +121,7 @@ class IncompleteRunError(JudgeError):
 
 INTERRUPTED_EXIT_CODE = 130
 """Exit code of a command that the user interrupted (128 + SIGINT)."""
+
+BROKEN_PIPE_EXIT_CODE = 141
+"""Exit code of a command whose output nobody reads any more, as in ``judge … | head -1``
+(128 + SIGPIPE, as with any program that the shell ends so)."""

@@ -31,7 +31,8 @@ from judge.sandbox.contract import (
 )
 from judge.submission import Submission
 from judge.task import Task, TestCase
-from judge.verdict import CaseResult, Verdict, visible
+from judge.verdict import CaseResult, Verdict
+from judge.visible import visible
 
 LEFT_OUT = "the task is left out"
 """How the cause begins where a task was left out on request, and is nobody's fault then."""

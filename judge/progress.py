@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO, Protocol, Self
 
 from judge.batch import Event
+from judge.terminal import make_console
 
 
 class Progress(Protocol):
@@ -139,15 +140,14 @@ class LiveBar:
     """A live line on a terminal: bar, counts, rate, time left, verdicts."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # noqa: PLC0415  only a live terminal needs rich
-        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415  only a live terminal does
         from rich.progress import Progress as RichProgress  # noqa: PLC0415
 
         self._tally = Tally()
         self._bar = RichProgress(
             BarColumn(bar_width=24),
             TextColumn("{task.description}"),
-            console=Console(stderr=True),
+            console=make_console(err=True),
             transient=True,
         )
         self._task = self._bar.add_task("starting", total=None)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from unicodedata import category
 
 
 class Verdict(enum.StrEnum):
@@ -123,15 +122,3 @@ def count_verdicts(results: Iterable[CaseResult]) -> dict[str, int]:
     """Counts verdicts by code, in the order in which :class:`Verdict` names them."""
     counts = Counter(result.verdict for result in results)
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
-
-
-def visible(text: str) -> str:
-    """A text of a solution with all that steers a terminal, or hides in one, spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character
-        if character.isprintable() or character in "\n\t" or category(character) == "Zs"
-        else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )

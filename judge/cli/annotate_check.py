@@ -63,10 +63,10 @@ def _list(findings: Sequence[Finding]) -> None:
 
 
 def _summarise(findings: Sequence[Finding], total: int) -> None:
-    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
 
     from judge.annotate.rules import RULES  # noqa: PLC0415
+    from judge.terminal import make_console  # noqa: PLC0415
 
     cases = Counter(each.rule for each in findings)
     tasks = Counter(rule for rule, _ in {(each.rule, each.task_id) for each in findings})
@@ -75,7 +75,7 @@ def _summarise(findings: Sequence[Finding], total: int) -> None:
         table.add_column(heading)
     for rule, asks in RULES.items():
         table.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
-    console = Console()
+    console = make_console()
     console.print(table)
     whole = total - len({each.task_id for each in findings})
     console.print(f"{total} tasks, {whole} without any finding")

@@ -104,9 +104,9 @@ def _as_json(each: TaskStrength) -> dict[str, object]:
 
 
 def _print(found: Sequence[TaskStrength]) -> None:
-    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
+
+    from judge.terminal import make_console  # noqa: PLC0415
 
     table = Table()
     for heading in ("task", "solutions", "killed by case (alone)", "fewest", "let pass", ""):
@@ -118,14 +118,14 @@ def _print(found: Sequence[TaskStrength]) -> None:
         )
         fewest = ", ".join(map(str, each.smallest)) or "none"
         table.add_row(
-            escape(each.task_id),
+            each.task_id,
             str(len(each.solutions)),
             kills,
             fewest,
             str(len(each.survivors)),
-            escape(each.unprotected),
+            each.unprotected,
         )
-    console = Console()
+    console = make_console()
     console.print(table)
     solutions = sum(len(each.solutions) for each in found)
     survivors = sum(len(each.survivors) for each in found)

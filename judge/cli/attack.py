@@ -11,6 +11,8 @@ import click
 from judge.errors import SandboxError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from judge.sandbox.selftest import Outcome
 
 
@@ -80,11 +82,11 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
-    from rich.console import Console  # noqa: PLC0415  `--help` and `--json` need none of it
-    from rich.markup import escape  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  `--help` and `--json` need none of it
 
-    console = Console(emoji=False, highlight=False)
+    from judge.terminal import make_console, styled  # noqa: PLC0415
+
+    console = make_console()
     table = Table("attack", "what must hold")
     for each in attacked:
         table.add_column(each.backend)
@@ -92,21 +94,23 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     properties = {name: one.attacked for outcomes in found for name, one in outcomes.items()}
     for name, attacked_property in properties.items():
         cells = [_cell(outcomes.get(name)) for outcomes in found]
-        table.add_row(escape(name), escape(attacked_property), *cells)
+        table.add_row(name, attacked_property, *cells)
     console.print(table)
     for each in attacked:
         count = sum(outcome.held for outcome in each.outcomes)
         console.print(f"{each.backend}: held against {count} of {len(each.outcomes)} attacks")
         for name, value in each.isolation.items():
-            console.print(f"  [dim]{escape(name)}: {escape(value)}[/]")
+            console.print(styled((f"  {name}: {value}", "dim")))
         if each.problem:
-            console.print(f"  [red]stopped before the end:[/] {escape(each.problem)}")
+            console.print(styled(("  stopped before the end:", "red"), f" {each.problem}"))
         for outcome in each.outcomes:
             if not outcome.held:
-                console.print(f"  [red]{escape(outcome.name)}:[/] {escape(outcome.detail)}")
+                console.print(styled((f"  {outcome.name}:", "red"), f" {outcome.detail}"))
 
 
-def _cell(outcome: Outcome | None) -> str:
+def _cell(outcome: Outcome | None) -> Text:
+    from judge.terminal import styled  # noqa: PLC0415
+
     if outcome is None:
-        return "[dim]not tried[/]"
-    return "[green]held[/]" if outcome.held else "[bold red]FAILED[/]"
+        return styled(("not tried", "dim"))
+    return styled(("held", "green") if outcome.held else ("FAILED", "bold red"))

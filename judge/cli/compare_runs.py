@@ -42,17 +42,17 @@ def compare_runs(
 
 
 def _print(comparison: RunComparison) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    console = Console(emoji=False, highlight=False)
+    from judge.terminal import make_console, styled  # noqa: PLC0415
+
+    console = make_console()
     table = Table(title=f"{comparison.tasks} tasks in common", title_justify="left")
     for heading in ("run", "profile", "recalc", "soft % [interval]", "hard % [interval]"):
         table.add_column(heading)
     for run in comparison.runs:
         table.add_row(
-            escape(run.name),
+            run.name,
             run.profile,
             run.recalc,
             _estimate(run.soft_restriction),
@@ -61,9 +61,9 @@ def _print(comparison: RunComparison) -> None:
     console.print(table)
     for pair in comparison.pairs:
         for line in _pair_lines(pair, several=len(comparison.pairs) > 1):
-            console.print(escape(line), soft_wrap=True)
+            console.print(line, soft_wrap=True)
     for line in _closing_lines(comparison):
-        console.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
+        console.print(styled((line, "dim")), soft_wrap=True)
 
 
 def _pair_lines(pair: RunPair, *, several: bool) -> list[str]:

@@ -12,8 +12,6 @@ from typing import Any
 
 import click
 from rich import progress
-from rich.console import Console
-from rich.text import Text
 
 from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.listing import print_table, table
@@ -27,6 +25,7 @@ from judge.dataset.stats import compute_stats
 from judge.dataset.validate import Severity, findings_of_corrections, validate_suite
 from judge.errors import SuiteError, UsageError
 from judge.task import Task
+from judge.terminal import make_console
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 _WIDTH = 70
@@ -57,11 +56,11 @@ def list_(suite: str | None, as_json: bool) -> None:
     for task in loaded.tasks:
         text = " ".join(task.instruction.split())
         shown.add_row(
-            _plain(task.id),
+            task.id,
             task.instruction_type.value.split("-")[0].lower(),
             str(len(task.cases)),
-            _plain(task.answer_position),
-            _plain(text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"),
+            task.answer_position,
+            text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…",
         )
     print_table(shown)
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
@@ -85,7 +84,7 @@ def show(task_id: str, suite: str, as_json: bool) -> None:
             click.echo(f"{name.replace('_', ' ')}: {text}")
     shown = table(">case", "input", "gold")
     for case in cases:
-        shown.add_row(str(case["number"]), _plain(case["input"]), _plain(case["gold"]))
+        shown.add_row(str(case["number"]), case["input"], case["gold"])
     print_table(shown)
 
 
@@ -109,9 +108,9 @@ def stats(suite: str, as_json: bool) -> None:
         title = name.replace("_", " ")
         if isinstance(value, dict):
             for key, count in value.items():
-                shown.add_row(_plain(f"{title}: {key}"), str(count))
+                shown.add_row(f"{title}: {key}", str(count))
         else:
-            shown.add_row(title, _plain(str(value)))
+            shown.add_row(title, str(value))
     print_table(shown)
 
 
@@ -136,9 +135,9 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
         for finding in findings:
             shown.add_row(
                 finding.severity.value,
-                _plain(finding.task or ""),
-                _plain(finding.file),
-                _plain(finding.message),
+                finding.task or "",
+                finding.file,
+                finding.message,
             )
         print_table(shown)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
@@ -268,11 +267,6 @@ def _print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=list))
 
 
-def _plain(text: str) -> Text:
-    """Text of a suite for a table: it may hold what looks like markup."""
-    return Text(text)
-
-
 @contextmanager
 def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
     """A bar on standard error where somebody watches; nothing elsewhere."""
@@ -284,7 +278,7 @@ def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
         amount,
         *speed,
         progress.TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=make_console(err=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     ) as bar:

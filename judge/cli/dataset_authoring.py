@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.text import Text
 
 from judge.authoring.draft import DraftTask, SuiteDraft
 from judge.authoring.export import choose, export_suite
@@ -172,13 +171,13 @@ def review(
         standing = each.standing
         several = each.notes.get("multiple_tables")
         shown.add_row(
-            Text(each.task.id),
+            each.task.id,
             standing.state.value + (" (changed since)" if standing.changed_since else ""),
-            Text(", ".join(standing.authors) or "not on record"),
-            Text(", ".join(standing.reviewers)),
+            ", ".join(standing.authors) or "not on record",
+            ", ".join(standing.reviewers),
             {True: "several", False: "one", None: "?"}[several],
             _UNDECIDED[each.notes.get("non_standard_table")],
-            Text(standing.note or ""),
+            standing.note or "",
         )
     print_table(shown)
     counts = [sum(each.standing.state is state for each in tasks) for state in State]

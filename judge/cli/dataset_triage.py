@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
 from judge.cli.dataset_authoring import by_option, who
 from judge.cli.listing import print_table, table
@@ -133,7 +132,7 @@ def _summarise(triaged: Sequence[TriagedPost]) -> None:
         answers = Counter(each.judgements[name].answer.value for each in triaged)
         by_model = sum(each.judgements[name].source != "rules" for each in triaged)
         shown.add_row(
-            Text(name.replace("_", " ")),
+            name.replace("_", " "),
             *(str(answers[answer]) for answer in ("yes", "no", "unsure")),
             str(by_model),
         )

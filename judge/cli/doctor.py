@@ -14,6 +14,7 @@ import click
 from judge import __version__
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
 from judge.errors import SandboxError
+from judge.terminal import make_console, styled
 
 if TYPE_CHECKING:
     from judge.sandbox import Finding
@@ -38,7 +39,8 @@ def doctor(attack: bool, as_json: bool) -> None:
     if not as_json:
         _print_findings(findings)
         if not backends:
-            click.secho("No sandbox can be had: programs cannot be judged here.", fg="red")
+            said = "No sandbox can be had: programs cannot be judged here."
+            make_console().print(styled((said, "red")))
     attacked = [_attack(backend, show=not as_json) for backend in backends if attack]
     if as_json:
         document = {
@@ -71,10 +73,10 @@ def _print_findings(findings: Sequence[Finding]) -> None:
         f"judge {__version__}, Python {platform.python_version()}, {platform.platform()}, "
         f"{os.cpu_count()} cores"
     )
+    console = make_console()
     for finding in findings:
-        mark = click.style("ok     ", fg="green")
-        if not finding.ok:
-            mark = click.style("missing", fg="yellow")
-        click.echo(f"  {mark} {finding.name}: {finding.detail}")
+        mark = ("ok     ", "green") if finding.ok else ("missing", "yellow")
+        said = styled("  ", mark, f" {finding.name}: {finding.detail}")
+        console.print(said, soft_wrap=True)
         if not finding.ok and finding.mend:
-            click.echo(f"          {click.style(finding.mend, fg='cyan')}")
+            console.print(styled("          ", (finding.mend, "cyan")), soft_wrap=True)

@@ -148,12 +148,12 @@ async def _run(
     progress: Callable[[InferenceEvent], None],
     scorer: ArrivalScorer | None,
 ) -> InferenceSummary:
-    from judge.dataset.locate import cache_folder  # noqa: PLC0415
     from judge.inference.asker import ReplyCache  # noqa: PLC0415
     from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
     from judge.inference.outcome import Listeners  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources, run_inference  # noqa: PLC0415
+    from judge.places import cache_folder  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
     from judge.store import RunDirectory  # noqa: PLC0415
 

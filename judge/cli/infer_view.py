@@ -52,11 +52,12 @@ class InferenceProgress:
 
     def __enter__(self) -> Self:
         if self._live:
-            from rich.console import Console  # noqa: PLC0415  only a live terminal needs rich
             from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
+            from judge.terminal import make_console  # noqa: PLC0415  only a live terminal needs it
+
             columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=make_console(err=True), transient=True)
             self._task = self._bar.add_task("asking", total=None)
             self._bar.start()
         return self

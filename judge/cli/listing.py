@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
+
+from judge.terminal import make_console
 
 
 def table(*columns: str) -> Table:
@@ -20,4 +21,4 @@ def table(*columns: str) -> Table:
 
 def print_table(shown: Table) -> None:
     """Prints a table on standard output."""
-    Console().print(shown)
+    make_console().print(shown)

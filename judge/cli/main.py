@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from judge import __version__
-from judge.errors import INTERRUPTED_EXIT_CODE, JudgeError, SuiteError
+from judge.cli.signals import Ended, ending_by_signals
+from judge.errors import (
+    BROKEN_PIPE_EXIT_CODE,
+    INTERRUPTED_EXIT_CODE,
+    JudgeError,
+    SuiteError,
+)
+from judge.terminal import drop_output, print_label, shown_streams
 
 # name -> (module, attribute, one line for the overview). Modules are imported when they are used:
 # `judge --help` must not pay for Docker, the readers, or an HTTP client.
@@ -68,57 +73,75 @@ def judge() -> None:
 
     Exit codes: 0 done; 1 any other failure; 2 wrong use; 3 broken suite; 4 broken solutions file;
     5 no sandbox; 6 unreadable workbook; 7 unreadable answer position; 8 calculation engine;
-    9 results directory; 10 inference; 11 incomplete run, can be continued; 130 interrupted.
+    9 results directory; 10 inference; 11 incomplete run, can be continued; 129, 130,
+    143 ended by a signal; 141 the reader of the output has gone.
     """
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
+    with shown_streams(), ending_by_signals():
+        try:
+            code = _run(arguments)
+        except BrokenPipeError:  # of standard error, while something was told there
+            code = _leave_quietly()
+        sys.exit(code)
+
+
+def _run(arguments: list[str] | None) -> int:
     stdout = sys.stdout
     try:
-        code = judge.main(arguments, prog_name="judge", standalone_mode=False)
+        # With `color`, click leaves what looks like a colour to the stream, which spells it out.
+        code = judge.main(arguments, prog_name="judge", standalone_mode=False, color=True)
         sys.stdout.flush()
     except JudgeError as error:
-        _print_error(error)
-        sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        _print_interrupted()
-    except KeyboardInterrupt:
-        _print_interrupted()
+        return _print_error(error)
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        return _print_interrupted(error)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        return _print_usage(error)
     except BrokenPipeError:
-        _leave_quietly()
+        return _leave_quietly()
     except SystemExit as ending:
         # Both libraries that print end the program themselves then; click changes stdout before.
         if isinstance(ending.__context__, BrokenPipeError) or sys.stdout is not stdout:
-            _leave_quietly()
+            return _leave_quietly()
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _print_error(JudgeError(f"{where}{error.strerror or error}"))
-        sys.exit(JudgeError.exit_code)
-    sys.exit(code if isinstance(code, int) else 0)
+        return _print_error(JudgeError(f"{where}{error.strerror or error}"))
+    return code if isinstance(code, int) else 0
 
 
-def _leave_quietly() -> NoReturn:
-    """Ends where the reader of our output (`head`, a pager) has gone, which is its right."""
-    # What is left in the buffer is written at exit, and must have somewhere to go.
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    sys.exit(0)
+def _leave_quietly() -> int:
+    """Ends where the reader of our output (`head`, a pager) has gone, which is its right.
+
+    What the command would have said by its exit code is not known then: 0 would be a lie.
+    """
+    drop_output()
+    return BROKEN_PIPE_EXIT_CODE
 
 
-def _print_error(error: JudgeError) -> None:
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message}", err=True)
+def _print_error(error: JudgeError) -> int:
+    drop_output()  # what was said before the error stands before it, where anybody takes it
+    print_label("error:", "red", error.message)
     if isinstance(error, SuiteError):
         for fault in error.faults:
             click.echo(f"  - {fault}", err=True)
     if error.hint:
-        click.echo(f"{click.style('hint:', fg='cyan', bold=True)} {error.hint}", err=True)
+        print_label("hint:", "cyan", error.hint)
+    return error.exit_code
 
 
-def _print_interrupted() -> NoReturn:
+def _print_usage(error: click.ClickException) -> int:
+    error.show()
+    return error.exit_code
+
+
+def _print_interrupted(error: BaseException) -> int:
+    ending = error if isinstance(error, Ended) else error.__cause__ or error.__context__
+    if isinstance(ending, Ended):
+        click.echo(f"ended by {ending.name}", err=True)
+        return ending.exit_code
     click.echo("interrupted", err=True)
-    sys.exit(INTERRUPTED_EXIT_CODE)
+    return INTERRUPTED_EXIT_CODE

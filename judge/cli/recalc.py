@@ -140,8 +140,9 @@ def engines(sandbox: str, as_json: bool) -> None:
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
-    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
+
+    from judge.terminal import make_console, styled  # noqa: PLC0415
 
     table = Table()
     for heading in ("engine", "version", "functions trusted", "how to get it"):
@@ -150,6 +151,6 @@ def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
         coverage = entry.coverage
         measured = coverage.get("measured", 0)
         trusted = f"{coverage['trusted']} of {measured}" if measured else "not measured"
-        version = entry.version or "[yellow]not here[/]"
+        version = styled(entry.version or ("not here", "yellow"))
         table.add_row(entry.name, version, trusted, entry.hint)
-    Console().print(table)
+    make_console().print(table)

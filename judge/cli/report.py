@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,8 +75,10 @@ def _html(run: Path, dataset: str | None, method: Method) -> str:
     from tqdm import tqdm  # noqa: PLC0415  as above
 
     from judge.report.html import render_run  # noqa: PLC0415
+    from judge.terminal import stream_behind  # noqa: PLC0415
 
-    with tqdm(desc="task pages", unit="", disable=None, leave=False) as bar:
+    terminal = stream_behind(sys.stderr)
+    with tqdm(desc="task pages", unit="", file=terminal, disable=None, leave=False) as bar:
 
         def show(done: int, total: int) -> None:
             bar.total = total
@@ -86,9 +89,8 @@ def _html(run: Path, dataset: str | None, method: Method) -> str:
 
 def _write(text: str, out: Path | None) -> None:
     # Conversations and workbooks can hold halves of surrogate pairs, which no file can.
-    data = text.encode("utf-8", "replace")
     if out is None or str(out) == "-":
-        click.echo(data, nl=False)
+        click.echo(text, nl=False)
         return
-    out.write_bytes(data)
+    out.write_bytes(text.encode("utf-8", "replace"))
     click.echo(str(out), err=True)

@@ -67,26 +67,28 @@ def _as_json(result: CaseResult) -> dict[str, object]:
 
 
 def _print(results: Sequence[CaseResult], show: int) -> None:
-    from rich.console import Console  # noqa: PLC0415  `--json` needs none of it
-    from rich.markup import escape  # noqa: PLC0415
-
-    from judge.cli.tables import styled_verdict  # noqa: PLC0415
+    from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--json` needs none of it
     from judge.compare.render import difference_overview  # noqa: PLC0415
+    from judge.terminal import make_console, styled  # noqa: PLC0415
 
-    console = Console(highlight=False, emoji=False)
+    console = make_console()
     for result in results:
         facts = [f"{phase} {seconds:.3f} s" for phase, seconds in result.timings_s.items()]
         if isinstance(memory := result.run.get("peak_memory_bytes"), int):
             facts.append(f"memory {memory / 2**20:.0f} MiB")
         console.print(
-            f"case {result.case}: {styled_verdict(result.verdict.value)} "
-            f"{result.verdict.description}  [dim]{', '.join(facts)}[/]"
+            styled(
+                f"case {result.case}: ",
+                verdict_piece(result.verdict.value),
+                f" {result.verdict.description}  ",
+                (", ".join(facts), "dim"),
+            )
         )
         if result.cause:
-            console.print(f"  {escape(result.cause)}")
+            console.print(f"  {result.cause}")
         for line in difference_overview(result.comparison, show):
-            console.print(f"    {escape(line)}")
+            console.print(f"    {line}")
         stderr = str(result.run.get("stderr", "")).rstrip()
         if stderr and result.verdict.value in {"RE", "CE", "MLE"}:
             for line in stderr.splitlines()[-show:]:
-                console.print(f"    [dim]{escape(line)}[/]")
+                console.print(styled((f"    {line}", "dim")))

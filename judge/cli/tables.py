@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
+from judge.terminal import Piece, make_console, styled
 from judge.verdict import Verdict
 
 _STYLES = {
@@ -22,19 +23,19 @@ _STYLES = {
 }
 
 
-def styled_verdict(code: str | None) -> str:
-    """A verdict code with its colour, as rich markup; a dash where there is none."""
+def verdict_piece(code: str | None) -> Piece:
+    """A verdict code with its colour; a dash where there is none."""
     if code is None:
-        return "[dim]-[/]"
-    return f"[{_STYLES.get(Verdict(code), 'yellow')}]{code}[/]"
+        return "-", "dim"
+    return code, _STYLES.get(Verdict(code), "yellow")
 
 
 def print_run(run: ScoredRun, console: Console | None = None) -> None:
     """Prints scores by instruction type, verdict counts, and what was left out."""
-    console = console or Console(emoji=False)
+    console = console or make_console()
     report: Any = run.report
     identity = report["run"]
-    table = Table(title=escape(_title(run, identity)), title_justify="left", title_style="bold")
+    table = Table(title=_title(run, identity), title_justify="left", title_style="bold")
     table.add_column("")
     for heading in ("tasks", "cases", "soft %", "hard %"):
         table.add_column(heading, justify="right")
@@ -48,7 +49,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     _print_not_calculated(console, run, identity)
     _print_usage(console, report)
     _print_expectations(console, run)
-    console.print(f"[dim]report: {escape(str(run.path))}/report.json[/]", highlight=False)
+    console.print(styled((f"report: {run.path}/report.json", "dim")))
 
 
 def _title(run: ScoredRun, identity: Mapping[str, Any]) -> str:
@@ -63,9 +64,9 @@ def _title(run: ScoredRun, identity: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def _cells(group: Mapping[str, Any]) -> list[str]:
-    verdicts = "  ".join(
-        f"{styled_verdict(code)} {count}" for code, count in group["verdicts"].items()
+def _cells(group: Mapping[str, Any]) -> list[str | Text]:
+    verdicts = Text("  ").join(
+        styled(verdict_piece(code), f" {count}") for code, count in group["verdicts"].items()
     )
     return [
         str(group["tasks"]),
@@ -87,19 +88,19 @@ def _print_left_out(console: Console, overall: Mapping[str, Any]) -> None:
         counts = ", ".join(f"{code} {len(cases)}" for code, cases in excluded.items())
         everything = overall["including_excluded"]
         console.print(
-            f"[yellow]Not scored:[/] {counts}. Counted as failed, soft is "
-            f"{percent(everything['soft_restriction'])} % and hard "
-            f"{percent(everything['hard_restriction'])} % of {everything['tasks']} tasks "
-            f"({everything['cases']} cases)."
+            styled(
+                ("Not scored:", "yellow"),
+                f" {counts}. Counted as failed, soft is "
+                f"{percent(everything['soft_restriction'])} % and hard "
+                f"{percent(everything['hard_restriction'])} % of {everything['tasks']} tasks "
+                f"({everything['cases']} cases).",
+            )
         )
         for code in ("BT", "JE"):
             for case in excluded.get(code, [])[:5]:
-                console.print(
-                    f"  {code} task {case['id']} case {case['case']}: {escape(case['reason'])}",
-                    highlight=False,
-                )
+                console.print(f"  {code} task {case['id']} case {case['case']}: {case['reason']}")
     if missing := overall.get("tasks_without_submission"):
-        console.print(f"[dim]{missing} tasks of the suite have no solution here.[/]")
+        console.print(styled((f"{missing} tasks of the suite have no solution here.", "dim")))
 
 
 def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[str, Any]) -> None:
@@ -107,15 +108,19 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[st
         return
     recalc = identity.get("recalc", {})
     if recalc.get("mode") == "never":
-        console.print("[yellow]NC:[/] formulas without a value were left alone (--recalc never).")
+        left = " formulas without a value were left alone (--recalc never)."
+        console.print(styled(("NC:", "yellow"), left))
         return
     engines = recalc.get("engines", [])
     if recalc.get("engine") == "auto" and not any(
         str(engine).startswith("libreoffice") for engine in engines
     ):
         console.print(
-            "[yellow]NC:[/] some formulas could not be calculated, and LibreOffice is not here. "
-            "`judge sandbox build --office` adds it."
+            styled(
+                ("NC:", "yellow"),
+                " some formulas could not be calculated, and LibreOffice is not here. "
+                "`judge sandbox build --office` adds it.",
+            )
         )
 
 
@@ -133,7 +138,7 @@ def _print_usage(console: Console, report: Mapping[str, Any]) -> None:
             parts.append(f"${usage['cost_usd']:.4f}")
         if latency := usage["latency_s"]:
             parts.append(f"{latency['median']:.1f} s a call (median)")
-        console.print(f"[dim]chat model: {', '.join(parts)}[/]", highlight=False)
+        console.print(styled((f"chat model: {', '.join(parts)}", "dim")))
 
 
 def _print_expectations(console: Console, run: ScoredRun) -> None:
@@ -142,9 +147,13 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
         return
     met = expected - len(mismatches)
     colour = "red" if mismatches else "green"
-    console.print(f"[{colour}]{met} of {expected} cases have the verdict that they must get.[/]")
+    said = f"{met} of {expected} cases have the verdict that they must get."
+    console.print(styled((said, colour)))
     for each in mismatches:
         console.print(
-            f"  task {escape(each.task_id)} ({escape(each.label)}), case {each.case}: "
-            f"expected {styled_verdict(each.expected)}, got {each.actual}"
+            styled(
+                f"  task {each.task_id} ({each.label}), case {each.case}: expected ",
+                verdict_piece(each.expected),
+                f", got {each.actual}",
+            )
         )

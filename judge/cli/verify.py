@@ -21,6 +21,7 @@ from judge.cli.options import (
     split_ids,
 )
 from judge.errors import SuiteError
+from judge.terminal import stream_behind
 
 if TYPE_CHECKING:
     from judge.verify import CaseCheck
@@ -53,7 +54,7 @@ def verify(suite: str, as_json: bool, **options: Any) -> None:
     )
     live = sys.stderr.isatty()
     with click.progressbar(
-        length=0, label="verifying", file=sys.stderr, hidden=not live, show_pos=True
+        length=0, label="verifying", file=stream_behind(sys.stderr), hidden=not live, show_pos=True
     ) as bar:
 
         def on_case(_: CaseCheck, total: int) -> None:

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from judge import __version__
 from judge.dataset.archive import unpack
-from judge.dataset.locate import cache_folder, fetched_folder
+from judge.dataset.locate import fetched_folder
 from judge.dataset.sources import Source
 from judge.errors import SuiteError, UsageError
+from judge.places import cache_folder
 
 _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"

@@ -10,6 +10,7 @@ from pathlib import Path
 from judge.dataset.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.dataset.sources import load_sources
 from judge.errors import SuiteError
+from judge.places import cache_folder
 
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
@@ -23,14 +24,6 @@ class Located:
 
     name: str
     root: Path
-
-
-def cache_folder() -> Path:
-    """Where unpacked and fetched suites lie: ``JUDGE_CACHE``, else ``judge`` in the XDG cache."""
-    if named := os.environ.get("JUDGE_CACHE"):
-        return Path(named).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "judge"
 
 
 def data_folder() -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import JudgeError, RecalcError, UsageError
+from judge.places import cache_folder
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import Engine
 from judge.recalc.engines import (
@@ -23,7 +24,6 @@ from judge.recalc.services import program_text
 from judge.recalc.trust import TrustTable, trust_table
 from judge.recalc.versions import VersionBook
 from judge.sandbox.contract import Sandbox
-from judge.sandbox.roots import cache_folder
 
 OFFICE_ROOT = "office"
 PYTHON_ROOT = "python"

@@ -9,9 +9,9 @@ from pathlib import Path
 from judge.compare.checker import prepare
 from judge.compare.reader import open_workbook
 from judge.errors import PositionError, WorkbookError
+from judge.places import cache_folder
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.shapes import ShapeCache, WorkbookShape
-from judge.sandbox.roots import cache_folder
 from judge.task import Task, TestCase
 
 

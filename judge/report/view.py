@@ -184,6 +184,11 @@ def serve(
     with socket.create_server(("127.0.0.1", port)) as listening:
         on_ready(f"http://127.0.0.1:{listening.getsockname()[1]}/")
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off"
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            use_colors=False,
         )
         uvicorn.Server(config).run(sockets=[listening])

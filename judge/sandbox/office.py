@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.errors import SandboxError
+from judge.places import cache_folder
 from judge.sandbox import debian
-from judge.sandbox.roots import COMPLETE, Report, cache_folder, fresh_folder, is_complete
+from judge.sandbox.roots import COMPLETE, Report, fresh_folder, is_complete
 
 
 def office_root() -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 from judge.errors import SandboxError
+from judge.places import cache_folder
 from judge.sandbox import elf, layout
 
 _FORMAT = "3"
@@ -34,15 +34,6 @@ _LEFT_OUT = shutil.ignore_patterns(
 BUILD_HINT = "run: judge sandbox build"
 
 Report = Callable[[str], None]
-
-
-def cache_folder() -> Path:
-    """Where roots are kept: ``JUDGE_CACHE``, or ``judge`` in the user's cache folder."""
-    named = os.environ.get("JUDGE_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "judge"
 
 
 def lock_text(name: str) -> str:

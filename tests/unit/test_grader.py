@@ -27,7 +27,8 @@ from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.submission import Submission
 from judge.task import InstructionType, Task, TestCase
-from judge.verdict import Verdict, visible
+from judge.verdict import Verdict
+from judge.visible import visible
 
 TRACEBACK = b"""a warning before it all
 Traceback (most recent call last):
@@ -187,9 +188,9 @@ def test_whose_fault_is_what_only_comparing_finds(
 
 def test_nothing_of_a_solution_steers_a_terminal() -> None:
     assert visible("Größe 表\u00a0 42\n\tKeyError: 'x'") == "Größe 表\u00a0 42\n\tKeyError: 'x'"
-    assert visible("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
+    assert visible("\x1b]0;title\x07") == "\\u001b]0;title\\u0007"
     assert visible("100 %\r  0 %") == "100 %\\r  0 %"
-    assert visible("\x9b31m\u202ered") == "\\x9b31m\\u202ered"
+    assert visible("\x9b31m\u202ered") == "\\u009b31m\\u202ered"
 
 
 def test_records_and_causes_are_visible() -> None:
@@ -200,5 +201,5 @@ def test_records_and_causes_are_visible() -> None:
     facts = run_case(session, submission, b"", Limits())
     case = TestCase(1, Path("input.xlsx"), Path("gold.xlsx"))
     judged = case_result(submission, case, facts, None)
-    assert judged.cause == "ValueError: \\x1b[31mred"
+    assert judged.cause == "ValueError: \\u001b[31mred"
     assert "\x1b" not in str(judged.run["stderr"])

@@ -273,5 +273,11 @@ def server_of(page: Page) -> uvicorn.Server:
     It writes no log of requests, whose addresses hold the token.
     """
     return uvicorn.Server(
-        uvicorn.Config(page, access_log=False, log_level="critical", timeout_graceful_shutdown=3)
+        uvicorn.Config(
+            page,
+            access_log=False,
+            log_level="critical",
+            use_colors=False,
+            timeout_graceful_shutdown=3,
+        )
     )

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from judge.dataset.locate import fetched_folder
 from judge.errors import SandboxError
+from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import elf, roots
 
 
@@ -35,13 +37,18 @@ def test_a_lock_without_some_packages() -> None:
     assert kept.count("--hash") < roots.lock_text("engines").count("--hash")
 
 
-def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path))
-    assert roots.cache_folder() == tmp_path
-    assert roots.python_root().parent == tmp_path / "roots"
+def test_there_is_one_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Suites, roots and computed values, whoever expands the user's home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in (str(tmp_path / "x"), "~/x"):
+        monkeypatch.setenv("JUDGE_CACHE", named)
+        assert roots.python_root().parent == tmp_path / "x" / "roots"
+        assert fetched_folder("some").parent == tmp_path / "x" / "suites"
+        assert recalc_cache_folder() == tmp_path / "x" / "recalc"
     monkeypatch.delenv("JUDGE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert roots.cache_folder() == tmp_path / "cache" / "judge"
+    assert roots.python_root().parent == tmp_path / "cache" / "judge" / "roots"
+    assert fetched_folder("some").parent == tmp_path / "cache" / "judge" / "suites"
 
 
 def test_a_fresh_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> None:

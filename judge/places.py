@@ -1,0 +1,17 @@
+"""Where the judge keeps what can be made again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Suites, roots, computed values: ``JUDGE_CACHE``, else ``judge`` in the user's cache folder.
+
+    A leading ``~`` is the user's home in both, as in a shell that did not expand it.
+    """
+    if named := os.environ.get("JUDGE_CACHE"):
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base).expanduser() if base else Path.home() / ".cache") / "judge"
