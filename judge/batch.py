@@ -16,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.errors import JudgeError, SandboxError, StoreError
+from judge.documents import read_regular
+from judge.errors import JudgeError, SandboxError, StoreError, WorkbookError
 from judge.grader import (
     GradingRules,
     Judgement,
@@ -33,7 +34,7 @@ from judge.limits import Limits
 from judge.recalc.policy import Origin, Recalculator
 from judge.records import CaseKey, CaseKeys, FileDigests, KnownCases, record_key, record_of_result
 from judge.sandbox.contract import RunRequest, Sandbox, SandboxSession
-from judge.store import CASES_FILE, RunDirectory
+from judge.store import CASES_FILE, MOST_WORKBOOK_BYTES, RunDirectory
 from judge.submission import Submission
 from judge.task import Task, TestCase
 from judge.verdict import CaseResult, Verdict
@@ -252,13 +253,13 @@ def _read_output(path: Path | None) -> tuple[bytes | None, RunFacts]:
     if path is None:
         return None, RunFacts(Verdict.NO, "no such output workbook in the folder", {}, None)
     try:
-        # Without following it into a FIFO that never ends, or a device.
-        if not path.is_file():
-            return None, RunFacts(Verdict.IW, f"{path.name} is no regular file", {}, None)
-        return path.read_bytes(), RunFacts(None, "", {}, None)
-    except OSError as error:
-        cause = f"{path.name} cannot be read: {error.strerror}"
+        data = read_regular(path, WorkbookError, most_bytes=MOST_WORKBOOK_BYTES)
+    except WorkbookError as error:
+        cause = error.message.removeprefix(f"{path.parent}/")
         return None, RunFacts(Verdict.IW, cause, {}, None)
+    if data is None:
+        return None, RunFacts(Verdict.NO, "no such output workbook in the folder", {}, None)
+    return data, RunFacts(None, "", {}, None)
 
 
 # -- workers --------------------------------------------------------------------------------------

@@ -38,22 +38,26 @@ class MalformedError(Exception):
 
 
 def read_regular(
-    path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FILE_BYTES
+    path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MOST_FILE_BYTES
 ) -> bytes | None:
     """The bytes of a regular file, or None where there is nothing of that name.
 
     Args:
         path: the file; a link to a regular file is one.
         error: what to raise.
-        most_bytes: what a longer file is refused for.
+        start: how many bytes to leave out.
+        most_bytes: a longer file is refused.
 
     Raises:
         JudgeError: of the class ``error``: it is something else than a regular file, too long, or
             cannot be read.
     """
     with _opened(path, error, most_bytes) as file:
-        data = None if file is None else file.read(most_bytes + 1)
-    if data is not None and len(data) > most_bytes:
+        if file is None:
+            return None
+        file.seek(start)
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
         raise _too_long(path, error, most_bytes)
     return data
 

@@ -25,6 +25,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Self
 
+from judge.documents import (
+    MIB,
+    MalformedError,
+    as_object,
+    parse_json,
+    read_json_lines,
+    read_regular,
+)
 from judge.errors import StoreError
 
 SCHEMA_VERSION = 1
@@ -33,6 +41,12 @@ SUBMISSIONS_FILE = "submissions.jsonl"
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 WORKBOOKS_FOLDER = "workbooks"
+
+MOST_DOCUMENT_BYTES = 256 * MIB
+"""A report.json of 100 samples of 912 tasks stays below it."""
+
+MOST_WORKBOOK_BYTES = 256 * MIB
+"""Four times what a program may leave."""
 
 
 class RunDirectory:
@@ -75,21 +89,15 @@ class RunDirectory:
     def read_document(self, name: str) -> dict[str, object] | None:
         """A JSON object of the directory, or None where there is no such file."""
         path = self.path / name
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        data = read_regular(path, StoreError, most_bytes=MOST_DOCUMENT_BYTES)
+        if data is None:
             return None
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
         try:
-            document = json.loads(text)
-        except ValueError as error:
+            return as_object(parse_json(data))
+        except MalformedError as error:
             raise StoreError(
-                f"{path}: not JSON ({error})", hint=f"Move {path} away and run the command again."
+                f"{path}: {error}", hint=f"Move {path} away and run the command again."
             ) from error
-        if not isinstance(document, dict):
-            raise StoreError(f"{path}: expected a JSON object, found {type(document).__name__}")
-        return document
 
     def write_document(self, name: str, document: Mapping[str, object]) -> None:
         """Replaces a JSON document of the directory atomically."""
@@ -107,27 +115,9 @@ class RunDirectory:
         """The records of a .jsonl file in order; a torn last line is dropped.
 
         Raises:
-            StoreError: a line that is not the last one is no JSON object.
+            StoreError: it is no regular file, or a line but the last one is no JSON object.
         """
-        path = self.path / name
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return
-        *lines, _torn = data.split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise StoreError(
-                    f"{path}, line {number}: not JSON ({error})",
-                    hint="The file was changed by something else than the judge; take the line out "
-                    "and run the command again: what is missing is judged again.",
-                ) from error
-            if not isinstance(record, dict):
-                raise StoreError(f"{path}, line {number}: expected a JSON object")
+        for _, record in read_json_lines(self.path / name, StoreError, whole=True):
             yield record
 
     def append(self, name: str, record: Mapping[str, object]) -> None:
@@ -171,10 +161,12 @@ class RunDirectory:
     def get_workbook(self, digest: str) -> bytes | None:
         """An output workbook by the hash of its content; None where it is not there or damaged."""
         try:
-            data = self._workbook_path(digest).read_bytes()
-        except OSError:
+            data = read_regular(
+                self._workbook_path(digest), StoreError, most_bytes=MOST_WORKBOOK_BYTES
+            )
+        except StoreError:
             return None
-        return data if hashlib.sha256(data).hexdigest() == digest else None
+        return data if data and hashlib.sha256(data).hexdigest() == digest else None
 
     def _workbook_path(self, digest: str) -> Path:
         return self.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
@@ -283,7 +275,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _cut_torn_line(path: Path) -> None:
-    data = path.read_bytes()
+    data = read_regular(path, StoreError) or b""
     if data and not data.endswith(b"\n"):
         with path.open("r+b") as handle:
             handle.truncate(data.rfind(b"\n") + 1)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from judge.documents import read_json_lines
 from judge.errors import StoreError
 
 
@@ -50,22 +51,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
     Raises:
         StoreError: the file cannot be read, or holds something else.
     """
-    with _told(path):
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return []
-    *lines, _torn = data.split(b"\n")
-    found = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise StoreError(f"{path}, line {number}: not JSON ({error})") from error
-        if not isinstance(record, dict):
-            raise StoreError(f"{path}, line {number}: expected a JSON object")
-        found.append(record)
-    return found
+    return [record for _, record in read_json_lines(path, StoreError, whole=True)]
 
 
 def write_file(path: Path, data: bytes) -> None:

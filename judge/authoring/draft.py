@@ -36,6 +36,7 @@ from judge.authoring.review import Standing, State, check_review, standing_of
 from judge.dataset import load_suite
 from judge.dataset.records import read_record
 from judge.dataset.validate import Finding, Severity, check_task
+from judge.documents import read_json
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.store import RunDirectory
 from judge.task import Task, TestCase
@@ -236,10 +237,7 @@ class SuiteDraft:
 
     def _records(self) -> list[dict[str, Any]]:
         path = self.root / _DATASET
-        try:
-            records = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise SuiteError(f"{path}: not JSON: {error}") from error
+        records = read_json(path, SuiteError)
         if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
             raise SuiteError(f"{path}: must be a list of tasks")
         return records

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.documents import MalformedError, parse_json
 from judge.errors import UsageError
 
 _TEXT_FIELDS = ("body", "text", "question", "content", "post", "instruction")
@@ -60,9 +61,9 @@ def read_posts(lines: Iterable[str], name: str) -> tuple[Post, ...]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise UsageError(f"{name}, line {number}: not JSON: {error}") from error
+            record = parse_json(line)
+        except MalformedError as error:
+            raise UsageError(f"{name}, line {number}: {error}") from error
         if not isinstance(record, dict):
             raise UsageError(f"{name}, line {number}: must be an object with `id` and `body`")
         post = _read_post(record, f"{name}, line {number}")

@@ -13,6 +13,7 @@ import click
 
 from judge.cli.dataset_authoring import by_option, who
 from judge.cli.listing import print_table, table
+from judge.documents import read_text
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,7 +147,4 @@ def _summarise(triaged: Sequence[TriagedPost]) -> None:
 
 
 def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 at byte {error.start}") from error
+    return read_text(path, UsageError)

@@ -20,6 +20,7 @@ from judge.compare.sheet import Sheet
 from judge.compare.style import CellStyle
 from judge.compare.style_sheet import StyleSheet, read_style_sheet
 from judge.compare.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
+from judge.documents import read_regular
 from judge.errors import WorkbookError
 
 
@@ -42,7 +43,7 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
                 f"{source}: the file has {size:,} bytes, "
                 f"more than {limits.file_bytes:,} are not read"
             )
-        data = source.read_bytes()
+        data = read_regular(source, WorkbookError, most_bytes=limits.file_bytes) or b""
     except OSError as error:
         raise WorkbookError(f"{source}: {error.strerror or error}") from error
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from judge.dataset.locate import locate_suite
 from judge.dataset.pairing import Pairing, pair_workbooks
 from judge.dataset.records import TaskRecord, read_record
 from judge.dataset.suite import SPREADSHEETBENCH, SPREADSHEETBENCH_VERIFIED, Suite
+from judge.documents import MalformedError, parse_json, read_regular
 from judge.errors import SuiteError
 from judge.task import Task, TestCase
 
@@ -79,17 +79,13 @@ def load_suite(source: Path | str) -> Suite:
 
 def _read_dataset(path: Path) -> list[object]:
     """The records of a ``dataset.json``; at least one."""
+    data = read_regular(path, SuiteError)
+    if data is None:
+        raise _broken(path, "is not there")
     try:
-        records = json.loads(path.read_bytes())
-    except OSError as error:
-        raise _broken(path, f"cannot be read: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise _broken(path, f"is not JSON at {where}: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise _broken(path, f"is not UTF-8 at byte {error.start}") from error
-    except RecursionError as error:
-        raise _broken(path, "is not a list of tasks: it is nested too deeply") from error
+        records = parse_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except MalformedError as error:
+        raise _broken(path, f"is {error}") from error
     if not isinstance(records, list):
         raise _broken(path, f"must be a list of tasks, not {type(records).__name__}")
     if not records:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from judge.dataset.suite import Suite
 from judge.dataset.told import told_paths
+from judge.documents import MalformedError, parse_json, read_lines, read_text
 from judge.errors import SubmissionError
 from judge.extract import extract_code
 from judge.sandbox.layout import can_be_placed
@@ -95,12 +95,7 @@ def submission_of_program(
     Raises:
         SubmissionError: the file cannot be read.
     """
-    try:
-        code = program.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SubmissionError(f"{program} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SubmissionError(f"{program} is not UTF-8 at byte {error.start}") from error
+    code = read_text(program, SubmissionError)
     told = told_paths(task.id, code, input_path=input_path, output_path=output_path)
     return Submission(
         task_id=task.id,
@@ -143,20 +138,14 @@ class _LineError(Exception):
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not blank, numbered from 1."""
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise SubmissionError(
-                        f"{path}, line {number}: not UTF-8 at byte {error.start}",
-                        hint="save the file as UTF-8",
-                    ) from error
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise SubmissionError(f"{path} cannot be read: {error.strerror}") from error
+    for number, raw in read_lines(path, SubmissionError):
+        try:
+            yield number, raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise SubmissionError(
+                f"{path}, line {number}: not UTF-8 at byte {error.start}",
+                hint="save the file as UTF-8",
+            ) from error
 
 
 def _read_line(
@@ -164,11 +153,9 @@ def _read_line(
 ) -> Submission | None:
     """One submission; None where the task is not wanted or not known (which is remembered)."""
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise _LineError(f"not JSON at column {error.colno}: {error.msg}") from error
-    except RecursionError as error:
-        raise _LineError("not a record: nested too deeply") from error
+        record = parse_json(line)
+    except MalformedError as error:
+        raise _LineError(str(error)) from error
     if not isinstance(record, dict):
         raise _LineError(f"must be an object with id and solution, not {type(record).__name__}")
     raw_id = record.get("id")

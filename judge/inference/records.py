@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
+from judge.documents import read_json_lines
 from judge.errors import StoreError
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
@@ -158,19 +159,4 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
     Raises:
         StoreError: it cannot be read; names the line.
     """
-    records = []
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise StoreError(f"{path}, line {number}: not JSON ({error})") from error
-        if not isinstance(record, dict):
-            raise StoreError(f"{path}, line {number}: expected a JSON object")
-        records.append(record)
-    return records
+    return [record for _, record in read_json_lines(path, StoreError)]

@@ -14,6 +14,7 @@ from judge.compare.address import column_letters
 from judge.compare.cell import CellRange
 from judge.compare.reader import open_workbook
 from judge.compare.render import difference_lines
+from judge.documents import MIB, read_regular
 from judge.errors import UsageError, WorkbookError
 from judge.records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditMarks, AuditSample, SubmissionKey
@@ -303,7 +304,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _csv_table(path: Path) -> list[list[str]]:
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    data = read_regular(path, UsageError, most_bytes=256 * MIB) or b""
+    text = data.decode("utf-8-sig", "replace")
     # Spreadsheet programs of half the world write semicolons.
     first = text.partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from judge.dataset import Suite, load_suite
+from judge.documents import MalformedError, parse_json, read_regular
 from judge.errors import JudgeError, StoreError
 from judge.overrides import OVERRIDES_FILE
 from judge.report.build import build_report_data
@@ -22,6 +21,7 @@ from judge.report.html.render import json_form
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import ReportData
 from judge.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.verdict import Verdict
 
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
@@ -249,23 +249,21 @@ class _Tail:
     def read(self) -> None:
         """Takes in what was appended; begins anew where the file was replaced by a shorter one."""
         try:
-            with self.path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size < self.offset:
-                    self.offset = 0
-                    self.verdicts.clear()
-                file.seek(self.offset)
-                data = file.read()
-        except OSError:
+            if self.path.stat().st_size < self.offset:
+                self.offset = 0
+                self.verdicts.clear()
+            data = read_regular(self.path, StoreError, start=self.offset) or b""
+        except (OSError, StoreError):
             return
         # A line without its end is still being written.
         whole = data[: data.rfind(b"\n") + 1]
         self.offset += len(whole)
-        for line in whole.splitlines():
+        for line in whole.split(b"\n"):
             try:
-                record = json.loads(line)
+                record = parse_json(line)
                 key = (str(record["task"]), str(record["sample"]), str(record["case"]))
-                self.verdicts[key] = str(record["verdict"])
-            except (ValueError, KeyError, TypeError):
+                self.verdicts[key] = Verdict(str(record["verdict"])).value
+            except (MalformedError, ValueError, KeyError, TypeError):
                 continue
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from judge.compare.comparison import DifferenceClass
 from judge.compare.render import difference_lines
 from judge.dataset.outputs import find_outputs
-from judge.errors import JudgeError
+from judge.documents import read_regular
+from judge.errors import JudgeError, StoreError
 from judge.extract import extract_code
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
@@ -132,10 +133,10 @@ class TaskPages:
         """An output that was made elsewhere, which no run keeps a copy of."""
         path = self._finished.get((task_id, number))
         try:
-            data = b"" if path is None else path.read_bytes()
-        except OSError:
+            data = None if path is None else read_regular(path, StoreError)
+        except StoreError:
             return None
-        return data if hashlib.sha256(data).hexdigest() == digest else None
+        return data if data and hashlib.sha256(data).hexdigest() == digest else None
 
     @cached_property
     def _finished(self) -> Mapping[tuple[str, int], Path]:

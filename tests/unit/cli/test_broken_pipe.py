@@ -57,8 +57,7 @@ def test_output_that_was_closed_is_dropped(
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     done = subprocess.run(
         [*LAUNCH, "compare", str(tmp_path / "gold.xlsx"), str(tmp_path / "output.xlsx"), "--at=A1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         preexec_fn=lambda: [os.close(each) for each in closed],  # type: ignore[func-returns-value]
         check=False,
     )

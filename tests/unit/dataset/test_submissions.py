@@ -111,7 +111,7 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
         ),
         ('{"id": 101, "solution": "x", "input_path": "in.xlsx"}', "must be an absolute path"),
         ('{"id": 101, "solution": "x", "output_path": "/a/../b"}', "nothing can stand at"),
-        ("[" * 100_000, "line 2: not a record: nested too deeply"),
+        ("[" * 100_000, "line 2: nested more than 100 levels deep"),
     ],
 )
 def test_a_line_at_fault(tmp_path: Path, suite: Suite, line: str, problem: str) -> None:
