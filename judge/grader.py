@@ -14,13 +14,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from judge.compare.checker import Plan, check, needs_input, prepare
+from judge.compare.checker import Plan, check, needs_input, prepare, wanted_conditions
 from judge.compare.comparison import Comparison
+from judge.compare.conditions import NO_ANSWERS
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.render import comparison_to_json, computed_to_json, first_difference
 from judge.errors import JudgeError, PositionError, WorkbookError
 from judge.limits import Limits
+from judge.recalc.conditions import answer_conditions
 from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import (
     OutputStatus,
@@ -340,6 +342,18 @@ def _compare(
     gold_computed = recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
     wanted = [cell_range for cell_range in plan.output_ranges if cell_range is not None]
     output_computed = recalculator.fill(output, wanted, origin=origin)
+    questions = wanted_conditions(
+        plan,
+        gold,
+        output,
+        profile=rules.profile,
+        style=rules.style,
+        gold_computed=gold_computed,
+        output_computed=output_computed,
+    )
+    conditions = NO_ANSWERS
+    if not questions.is_empty:
+        conditions = answer_conditions(recalculator, questions, gold, output, origin=origin)
     recalc_s = time.perf_counter() - recalc_started
     comparison = check(
         plan,
@@ -349,12 +363,14 @@ def _compare(
         style=rules.style,
         gold_computed=gold_computed,
         output_computed=output_computed,
+        conditions=conditions,
         before=before,
         max_differences=rules.max_differences,
     )
     verdict, cause = verdict_of_comparison(comparison)
     record = comparison_to_json(comparison)
-    record["engines"] = sorted({*gold_computed.engines, *output_computed.engines})
+    asked = (gold_computed, output_computed, conditions.gold, conditions.output)
+    record["engines"] = sorted({engine for each in asked for engine in each.engines})
     record["computed_cells"] = {
         "gold": len(gold_computed.values),
         "output": len(output_computed.values),

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from judge.compare.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.compare.comparison import CellGroup, Comparison
+from judge.compare.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.differences import Differences
 from judge.compare.official_check import check_officially, officially_equal
 from judge.compare.options import CheckOptions
 from judge.compare.position import parse_position
 from judge.compare.profiles import Profile
-from judge.compare.range_check import RangeSide, compare_range
+from judge.compare.range_check import RangeSide, ask_conditions, compare_range
 from judge.compare.reader import Workbook
 from judge.compare.resolve import SheetIndex, resolve_position
 from judge.compare.untouched import find_touched, group_cells
@@ -100,6 +101,41 @@ def _sheet_index(workbook: Workbook) -> SheetIndex:
     )
 
 
+def wanted_conditions(
+    plan: Plan,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: Profile,
+    style: Sequence[str] = (),
+    gold_computed: ComputedValues = NOTHING_COMPUTED,
+    output_computed: ComputedValues = NOTHING_COMPUTED,
+) -> ConditionQuestions:
+    """The conditions of conditional formats that have to be known before :func:`check`.
+
+    Nothing is asked where no style counts that they change, and where they read alike. The
+    arguments are those of :func:`check`.
+
+    Raises:
+        WorkbookError: the conditional formats cannot be read, or there are too many.
+    """
+    questions = ConditionQuestions()
+    style = tuple(style) or plan.options.style
+    if profile.published or not style or gold is output:
+        return questions
+    rules = plan.options.apply_to(profile)
+    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        if output_range is not None:
+            ask_conditions(
+                RangeSide(gold, gold_range, gold_computed),
+                RangeSide(output, output_range, output_computed),
+                rules,
+                style=style,
+                questions=questions,
+            )
+    return questions
+
+
 def check(
     plan: Plan,
     gold: Workbook,
@@ -109,6 +145,7 @@ def check(
     style: Sequence[str] = (),
     gold_computed: ComputedValues = NOTHING_COMPUTED,
     output_computed: ComputedValues = NOTHING_COMPUTED,
+    conditions: ConditionAnswers = NO_ANSWERS,
     before: Workbook | None = None,
     max_differences: int = 200,
     ask_official: bool = True,
@@ -123,6 +160,8 @@ def check(
         style: names of style attributes to compare beside the values.
         gold_computed: computed values of the gold, which take the place of those in the file.
         output_computed: the same for the output.
+        conditions: what was found out about :func:`wanted_conditions`; without it, conditional
+            formats that do not read alike are not the same.
         before: the input workbook, for the groups of cells and for the option ``untouched``.
         max_differences: how many differences are kept; all are counted.
         ask_official: also say what the published script makes of the two files.
@@ -144,6 +183,7 @@ def check(
     rules = plan.options.apply_to(profile)
     found = Differences(max_differences)
     differing: list[set[int] | None] = []
+    seen: list[str] = []
     for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
         if output_range is None:
             found.add_missing_sheet(gold_range, output.sheet_names)
@@ -157,9 +197,11 @@ def check(
                 plan.options,
                 style=tuple(style) or plan.options.style,
                 found=found,
+                conditions=conditions,
+                notes=seen,
             )
         )
-    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed)]
+    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed), *seen]
     notes += [f"output: {remark}" for remark in output.remarks]
     touched: int | None = None
     groups: tuple[CellGroup, ...] = ()

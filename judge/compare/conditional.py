@@ -1,89 +1,293 @@
-"""Conditional formats: which rules speak for a cell, and what they would make of its looks.
+"""Conditional formats as text: which rules speak for which cells, and whether two sets read alike.
 
-Rules are compared as rules: two cells look the same if the same conditions, read from where the
-cell stands, lead to the same look. Whether a condition holds is not computed; a cell that is
-painted and one that a rule paints are not the same.
+A range is cut into rectangles in each of which the same rules speak for every cell. Two rules that
+read alike in the first and in the last cell of a rectangle read alike in all of it, so that text is
+compared per rectangle, however many cells it has. What rules come to where they do not read alike
+is found out by :mod:`judge.compare.rule_check`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from judge.compare.formula_shift import shift_formula
+from judge.compare.address import Window
+from judge.compare.rule_formulas import (
+    AGGREGATES,
+    RuleFormula,
+    canonical_reader,
+    rule_formula,
+)
 from judge.compare.sheet_tail import ConditionalRule
-from judge.compare.style import colours_agree
+from judge.compare.style import colours_agree, fills_agree, resolve_colour
 from judge.compare.style_sheet import ConditionalStyle, StyleSheet
+from judge.errors import WorkbookError
 
-CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold")
+CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 """Style attributes that conditional formats can change."""
+
+_MOST_WORK = 3_000_000
+_READING_WORK = 20
+_CHARS_PER_WORK = 20
+
+
+class RuleWork:
+    """Counts what comparing the rules of a range costs, which a hostile file could drive up."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
+
+    def take(self, count: int) -> None:
+        """Counts steps.
+
+        Raises:
+            WorkbookError: there are too many.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise WorkbookError("the range holds too many conditional formats to compare")
+
+
+class SpokenRule:
+    """A rule of a conditional format with its look.
+
+    Args:
+        rule: the rule.
+        styles: the workbook's looks.
+        work: what is counted.
+    """
+
+    def __init__(self, rule: ConditionalRule, styles: StyleSheet, work: RuleWork) -> None:
+        self.rule = rule
+        self.look = ConditionalStyle()
+        if rule.style is not None and rule.style < len(styles.conditional):
+            self.look = styles.conditional[rule.style]
+        self._read = canonical_reader(rule)
+        self._work = work
+        self._cost = _READING_WORK + sum(map(len, rule.formulas)) // _CHARS_PER_WORK
+        self._formula: RuleFormula | None = None
+        self._drawn = tuple(
+            (name, resolve_colour(dict(attributes), styles.palette))
+            if name == "color"
+            else (name, attributes)
+            for name, attributes in rule.drawn
+        )
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether it is a colour scale."""
+        return self.rule.kind == "colorScale"
+
+    @property
+    def formula(self) -> RuleFormula:
+        """Its condition as a formula."""
+        if self._formula is None:
+            self._formula = rule_formula(self.rule)
+        return self._formula
+
+    def sets(self, name: str) -> bool:
+        """Whether it can change an attribute."""
+        return getattr(self.look, name) is not None or (self.is_scale and name == "fill")
+
+    def condition(self, row: int, column: int, *, with_ranges: bool) -> tuple[object, ...]:
+        """Its condition as text, as it reads in a cell.
+
+        Args:
+            row: its row.
+            column: its column.
+            with_ranges: whether the ranges of a rule that looks at all of them belong to it.
+        """
+        self._work.take(self._cost)
+        rule = self.rule
+        told: tuple[object, ...] = (rule.kind, rule.terms, self._drawn, self._read(row, column))
+        if rule.kind in AGGREGATES and (with_ranges or self.is_scale):
+            told += (tuple(sorted(rule.windows)),)
+        return told
+
+
+def spoken_rules(
+    rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
+) -> list[SpokenRule]:
+    """The rules that matter for some attributes, in their order; none where none sets one."""
+    spoken = [SpokenRule(each, styles, work) for each in rules if each.windows]
+    told = [each for each in spoken if each.rule.stops or any(map(each.sets, names))]
+    if not any(each.sets(name) for each in told for name in names):
+        return []
+    return sorted(told, key=lambda each: each.rule.priority)
+
+
+# -- rectangles -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedRule:
-    """A rule as it reads in one cell."""
+class Segment:
+    """A rectangle in which the same rules speak for every cell.
 
-    condition: tuple[object, ...]
-    look: ConditionalStyle
+    Attributes:
+        window: the rectangle, as the gold has it.
+        rows_down: by how many rows the output has the cells lower.
+        gold, output: the rules of both sides, in their order.
+    """
 
-
-def applied_rules(
-    rules: Sequence[ConditionalRule], styles: StyleSheet, row: int, column: int
-) -> list[AppliedRule]:
-    """The rules that speak for a cell, in their order, with formulas as they read there."""
-    applied = _applied(rules, styles, row, column)
-    return [rule for _, rule in sorted(applied, key=lambda pair: pair[0])]
-
-
-def _applied(
-    rules: Sequence[ConditionalRule], styles: StyleSheet, row: int, column: int
-) -> Iterator[tuple[int, AppliedRule]]:
-    for rule in rules:
-        if not any(window.holds(row, column) for window in rule.windows):
-            continue
-        top = min(window.min_row for window in rule.windows)
-        left = min(window.min_column for window in rule.windows)
-        formulas = tuple(
-            _canonical(shift_formula(text, row - top, column - left)) for text in rule.formulas
-        )
-        look = ConditionalStyle()
-        if rule.style is not None and 0 <= rule.style < len(styles.conditional):
-            look = styles.conditional[rule.style]
-        yield rule.priority, AppliedRule((rule.kind, rule.terms, formulas), look)
+    window: Window
+    rows_down: int
+    gold: tuple[SpokenRule, ...]
+    output: tuple[SpokenRule, ...]
 
 
-_TEXT = re.compile(r'("(?:[^"]|"")*")')
-_IDLE = re.compile(r"[\s$]+")
+_Piece = tuple[Window, int, int]
+"""A rectangle of a rule: where, of which side (0 is the gold), and the rule's place there."""
 
 
-def _canonical(formula: str) -> str:
-    """A condition without spaces and dollar signs, which mean nothing in the cell itself."""
-    pieces = _TEXT.split(formula)
-    return "".join(
-        piece if index % 2 else _IDLE.sub("", piece).upper() for index, piece in enumerate(pieces)
+def segments(
+    window: Window,
+    gold: Sequence[SpokenRule],
+    output: Sequence[SpokenRule],
+    moved_rows: Mapping[int, int],
+    work: RuleWork,
+) -> Iterator[Segment]:
+    """The rectangles of a window in which some rule speaks.
+
+    Args:
+        window: the rectangle that is compared.
+        gold: the rules of the gold.
+        output: the rules of the output.
+        moved_rows: row of the gold -> row in which the output has it, where rows were moved.
+        work: what is counted.
+
+    Raises:
+        WorkbookError: there are too many rules.
+    """
+    sides = (gold, output)
+    pieces: list[_Piece] = [
+        (each, side, place)
+        for side, rules in enumerate(sides)
+        for place, rule in enumerate(rules)
+        for each in rule.rule.windows
+    ]
+    bands = (
+        _moved_bands(window, pieces, moved_rows, work)
+        if moved_rows
+        else _bands(window, pieces, work)
+    )
+    for first, last, down, active in bands:
+        for left, right, members in _columns(window, active, work):
+            spoken = [
+                tuple(
+                    sides[side][place] for place in sorted({p for _, s, p in members if s == side})
+                )
+                for side in (0, 1)
+            ]
+            yield Segment(Window(first, left, last, right), down, spoken[0], spoken[1])
+
+
+def _bands(
+    window: Window, pieces: Sequence[_Piece], work: RuleWork
+) -> Iterator[tuple[int, int, int, list[_Piece]]]:
+    """Runs of rows in which the same rectangles stand."""
+    begins: dict[int, list[int]] = defaultdict(list)
+    ends: dict[int, list[int]] = defaultdict(list)
+    for index, (each, _, _) in enumerate(pieces):
+        first, last = max(each.min_row, window.min_row), min(each.max_row, window.max_row)
+        if first <= last and each.min_column <= window.max_column:
+            begins[first].append(index)
+            ends[last + 1].append(index)
+    active: dict[int, None] = {}
+    cuts = sorted(begins.keys() | ends.keys())
+    for row, following in pairwise(cuts):
+        for index in ends.get(row, ()):
+            del active[index]
+        active.update(dict.fromkeys(begins.get(row, ())))
+        work.take(1 + len(active))
+        if active:
+            yield row, following - 1, 0, [pieces[index] for index in active]
+
+
+def _moved_bands(
+    window: Window, pieces: Sequence[_Piece], moved_rows: Mapping[int, int], work: RuleWork
+) -> Iterator[tuple[int, int, int, list[_Piece]]]:
+    """Each row by itself, with what speaks for it where the output has it."""
+    for row in range(window.min_row, window.max_row + 1):
+        work.take(1 + len(pieces))
+        places = (row, moved_rows.get(row, row))
+        active = [
+            (each, side, place)
+            for each, side, place in pieces
+            if each.min_row <= places[side] <= each.max_row
+        ]
+        if active:
+            yield row, row, places[1] - row, active
+
+
+def _columns(
+    window: Window, active: Sequence[_Piece], work: RuleWork
+) -> Iterator[tuple[int, int, list[_Piece]]]:
+    cuts = {window.min_column, window.max_column + 1}
+    for each, _, _ in active:
+        cuts |= {each.min_column, each.max_column + 1}
+    inside = sorted(cut for cut in cuts if window.min_column <= cut <= window.max_column + 1)
+    for left, following in pairwise(inside):
+        work.take(1 + len(active))
+        members = [each for each in active if each[0].min_column <= left <= each[0].max_column]
+        if members:
+            yield left, following - 1, members
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def reads_alike(name: str, segment: Segment) -> bool:
+    """Whether the rules that matter for an attribute are the same ones in the same order."""
+    first = [each for each in segment.gold if each.sets(name) or each.rule.stops]
+    second = [each for each in segment.output if each.sets(name) or each.rule.stops]
+    return len(first) == len(second) and all(
+        one.rule.stops == other.rule.stops and _same(name, one, other, segment, with_ranges=True)
+        for one, other in zip(first, second, strict=True)
     )
 
 
-def rules_agree(name: str, expected: Sequence[AppliedRule], actual: Sequence[AppliedRule]) -> bool:
-    """Whether the rules of two cells set one attribute alike under the same conditions."""
-    first = [rule for rule in expected if getattr(rule.look, name) is not None]
-    second = [rule for rule in actual if getattr(rule.look, name) is not None]
-    if len(first) != len(second):
+def same_rules(name: str, segment: Segment) -> bool:
+    """Whether both sides set an attribute alike under the same conditions, in any order.
+
+    This is what is left where nobody can say what the rules come to.
+    """
+    first = [each for each in segment.gold if each.sets(name)]
+    unmatched = [each for each in segment.output if each.sets(name)]
+    if len(first) != len(unmatched):
         return False
-    unmatched = list(second)
     for rule in first:
-        match = next((each for each in unmatched if _same(name, rule, each)), None)
+        match = next(
+            (each for each in unmatched if _same(name, rule, each, segment, with_ranges=False)),
+            None,
+        )
         if match is None:
             return False
         unmatched.remove(match)
     return True
 
 
-def _same(name: str, first: AppliedRule, second: AppliedRule) -> bool:
-    if first.condition != second.condition:
+def _same(
+    name: str, first: SpokenRule, second: SpokenRule, segment: Segment, *, with_ranges: bool
+) -> bool:
+    if not looks_agree(name, getattr(first.look, name), getattr(second.look, name)):
         return False
-    one, other = getattr(first.look, name), getattr(second.look, name)
+    window, down = segment.window, segment.rows_down
+    corners = {(window.min_row, window.min_column), (window.max_row, window.max_column)}
+    return all(
+        first.condition(row, column, with_ranges=with_ranges)
+        == second.condition(row + down, column, with_ranges=with_ranges)
+        for row, column in corners
+    )
+
+
+def looks_agree(name: str, first: object, second: object) -> bool:
+    """Whether two rules set an attribute to the same; None where a rule does not set it."""
+    if first is None or second is None:
+        return first is second
     if name == "fill":
-        return one.pattern == other.pattern and all(map(colours_agree, one.colours, other.colours))
-    return colours_agree(one, other) if name == "font_color" else bool(one == other)
+        return fills_agree(first, second)  # type: ignore[arg-type]
+    if name == "font_color":
+        return colours_agree(first, second)  # type: ignore[arg-type]
+    return first == second

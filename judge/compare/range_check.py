@@ -10,14 +10,21 @@ from operator import is_not, ne, or_
 from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
 from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
 from judge.compare.comparison import Difference, DifferenceClass
+from judge.compare.conditions import (
+    NO_ANSWERS,
+    Answers,
+    ConditionAnswers,
+    ConditionQuestions,
+)
 from judge.compare.differences import Differences
 from judge.compare.options import CheckOptions
 from judge.compare.position import parse_position
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook
 from judge.compare.row_order import match_rows
+from judge.compare.rule_comparison import RuleComparison, RuleSide, has_rules
 from judge.compare.sheet import Sheet
-from judge.compare.style_check import StyleChecker
+from judge.compare.style_check import StyleChecker, conditional_names
 from judge.compare.value import Agree, classify, comparator
 
 
@@ -82,6 +89,8 @@ def compare_range(
     *,
     style: tuple[str, ...],
     found: Differences,
+    conditions: ConditionAnswers = NO_ANSWERS,
+    notes: list[str] | None = None,
 ) -> set[int]:
     """Compares one rectangle and adds what differs to what was found.
 
@@ -92,6 +101,8 @@ def compare_range(
         options: options of the task's checker.
         style: style attributes to compare beside the values.
         found: where differences go.
+        conditions: what was found out about the conditions of conditional formats.
+        notes: where it goes how conditional formats were compared.
 
     Returns:
         Keys of the gold's cells that differ.
@@ -101,9 +112,16 @@ def compare_range(
     styles: dict[int, str] = {}
     if style:
         checker = StyleChecker(gold.workbook, output.workbook, style)
+        rules = _rules(gold, output, comparison, style, conditions)
         styles = checker.details(
-            gold.cell_range, output.cell_range, comparison.output_key, skip=differing.keys()
+            gold.cell_range,
+            output.cell_range,
+            comparison.output_key,
+            skip=differing.keys(),
+            rules=rules,
         )
+        if rules is not None and notes is not None:
+            notes += rules.notes
     ignored = _ignored(options.ignore, gold.cell_range)
     keys = sorted(
         key
@@ -117,6 +135,63 @@ def compare_range(
         else:
             found.add(comparison.difference(key, kind, styles.get(key, "")))
     return set(keys)
+
+
+def ask_conditions(
+    gold: RangeSide,
+    output: RangeSide,
+    profile: Profile,
+    *,
+    style: tuple[str, ...],
+    questions: ConditionQuestions,
+) -> None:
+    """Notes which conditions of conditional formats would have to be known to compare a rectangle.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        profile: the rules.
+        style: style attributes to compare beside the values.
+        questions: where they are noted; nothing is where the conditional formats read alike.
+
+    Raises:
+        WorkbookError: there are too many conditional formats.
+    """
+    names = conditional_names(style)
+    sides = ((gold, names), (output, names))
+    if not names or not all(has_rules(side.sheet, side.workbook, each) for side, each in sides):
+        return
+    comparison = _RangeComparison(gold, output, profile)
+    rules = _rules(gold, output, comparison, style, NO_ANSWERS)
+    if rules is not None:
+        rules.ask(questions, skip=comparison.differing().keys())
+
+
+def _rules(
+    gold: RangeSide,
+    output: RangeSide,
+    comparison: _RangeComparison,
+    style: tuple[str, ...],
+    conditions: ConditionAnswers,
+) -> RuleComparison | None:
+    names = conditional_names(style)
+    if not names:
+        return None
+    return RuleComparison(
+        _rule_side(gold, conditions.gold),
+        _rule_side(output, conditions.output),
+        gold.window,
+        names,
+        comparison.moved_rows,
+    )
+
+
+def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
+    def values_of(area: CellRange) -> tuple[Mapping[int, CellValue], Mapping[int, str]]:
+        asked = RangeSide(side.workbook, area, answers.values)
+        return asked.values(), asked.uncomputed()
+
+    return RuleSide(side.workbook, side.cell_range.sheet, answers, values_of)
 
 
 class _RangeComparison:
@@ -158,6 +233,11 @@ class _RangeComparison:
             return key
         row, column = _place(key)
         return cell_key(self._rows.get(row, row), column)
+
+    @property
+    def moved_rows(self) -> Mapping[int, int]:
+        """Row of the gold -> row of the output, where rows may stand in any order."""
+        return self._rows
 
     def _forget_common_formulas(self) -> None:
         # Nobody knows the value of either, but the same formula gives the same value.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from judge.compare.address import Window, parse_window
+from judge.compare.xml_numbers import whole_number
 from judge.errors import WorkbookError
 
 _TERMS = {
@@ -18,6 +19,14 @@ _TERMS = {
     "text",
     "timePeriod",
 }
+
+_DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
+"""Elements of colour scales, data bars and icon sets that say what they draw."""
+
+_MOST_DRAWN = 16
+"""Elements kept of a rule: an icon set of five has six, nothing has more."""
+
+_ON = {"1", "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,8 @@ class ConditionalRule:
         formulas: its formulas.
         style: index of its look, or None.
         priority: rules of lower numbers come first.
+        stops: whether rules after this one say nothing where it holds.
+        drawn: name and attributes of the elements of a colour scale, a data bar or an icon set.
     """
 
     windows: tuple[Window, ...]
@@ -55,6 +66,8 @@ class ConditionalRule:
     formulas: tuple[str, ...]
     style: int | None
     priority: int
+    stops: bool = False
+    drawn: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,6 +104,7 @@ class TailCollector:
         self._windows: tuple[Window, ...] = ()
         self._rule: dict[str, str] | None = None
         self._formulas: list[str] = []
+        self._drawn: list[tuple[str, tuple[tuple[str, str], ...]]] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Called where an element begins, with its local name."""
@@ -103,6 +117,9 @@ class TailCollector:
         elif tag == "cfRule":
             self._rule = attributes
             self._formulas = []
+            self._drawn = []
+        elif self._rule is not None and tag in _DRAWN and len(self._drawn) < _MOST_DRAWN:
+            self._drawn.append((tag, tuple(sorted(attributes.items()))))
 
     def end(self, tag: str, text: list[str]) -> None:
         """Called where an element ends, with its local name and the text before that."""
@@ -120,8 +137,6 @@ class TailCollector:
         self._tail.links.append(Link(window, identifier, attributes.get("location")))
 
     def _add_rule(self, attributes: dict[str, str]) -> None:
-        style = attributes.get("dxfId", "")
-        priority = attributes.get("priority", "")
         terms = tuple(sorted((name, attributes[name]) for name in _TERMS & attributes.keys()))
         self._tail.rules.append(
             ConditionalRule(
@@ -129,8 +144,10 @@ class TailCollector:
                 kind=attributes.get("type", ""),
                 terms=terms,
                 formulas=tuple(self._formulas),
-                style=int(style) if style.isdigit() else None,
-                priority=int(priority) if priority.isdigit() else 0,
+                style=whole_number(attributes.get("dxfId")),
+                priority=whole_number(attributes.get("priority")) or 0,
+                stops=attributes.get("stopIfTrue", "0").lower() in _ON,
+                drawn=tuple(self._drawn),
             )
         )
 

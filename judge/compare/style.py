@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judge.compare.xml_numbers import whole_number
+
 STYLE_ATTRIBUTES: tuple[str, ...] = (
     "fill",
     "font_color",
@@ -96,7 +98,8 @@ def resolve_colour(attributes: Mapping[str, str], palette: Palette) -> str | Non
 
 
 def _at(colours: Sequence[str], index: str) -> str | None:
-    return colours[int(index)] if index.isdigit() and int(index) < len(colours) else None
+    number = whole_number(index)
+    return colours[number] if number is not None and number < len(colours) else None
 
 
 def _tinted(colour: str, tint: float) -> str:
@@ -183,15 +186,20 @@ class CellStyle:
 DEFAULT_STYLE = CellStyle()
 
 
+def fills_agree(first: Fill, second: Fill) -> bool:
+    """Whether two fills look the same."""
+    return (
+        first.pattern == second.pattern
+        and len(first.colours) == len(second.colours)
+        and all(map(colours_agree, first.colours, second.colours))
+    )
+
+
 def attribute_agrees(name: str, expected: CellStyle, actual: CellStyle) -> bool:
     """Whether two cells look the same in one attribute of :data:`STYLE_ATTRIBUTES`."""
     first, second = getattr(expected, name), getattr(actual, name)
     if name == "fill":
-        return (
-            first.pattern == second.pattern
-            and len(first.colours) == len(second.colours)
-            and all(map(colours_agree, first.colours, second.colours))
-        )
+        return fills_agree(first, second)
     if name == "font_color":
         return colours_agree(first, second)
     if name == "number_format":

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.compare.address import Window, cell_key
 from judge.compare.cell import CellRange
-from judge.compare.conditional import CONDITIONAL_ATTRIBUTES, applied_rules, rules_agree
+from judge.compare.conditional import CONDITIONAL_ATTRIBUTES
 from judge.compare.reader import Workbook
-from judge.compare.sheet_tail import ConditionalRule
+from judge.compare.rule_comparison import RuleComparison
 from judge.compare.style import STYLE_ATTRIBUTES, attribute_agrees
-from judge.errors import UsageError, WorkbookError
-
-_MOST_RULE_CHECKS = 3_000_000
+from judge.errors import UsageError
 
 
 def check_style_names(names: Sequence[str]) -> None:
@@ -32,8 +30,8 @@ def check_style_names(names: Sequence[str]) -> None:
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
-    A cell that a file does not store looks like its first cell format. Conditional formats count
-    as rules: see :mod:`judge.compare.conditional`.
+    A cell that a file does not store looks like its first cell format. Conditional formats are
+    compared beside the cells' own formats: see :mod:`judge.compare.rule_comparison`.
 
     Args:
         gold: the gold workbook.
@@ -58,6 +56,7 @@ class StyleChecker:
         output_key: Callable[[int], int],
         *,
         skip: Collection[int],
+        rules: RuleComparison | None = None,
     ) -> dict[int, str]:
         """What differs in the looks of the cells of a rectangle.
 
@@ -66,6 +65,7 @@ class StyleChecker:
             output_range: the output's rectangle.
             output_key: where the output has what belongs into a cell of the gold.
             skip: cells that are not looked at.
+            rules: compares the conditional formats, where they count.
 
         Returns:
             Key of the gold's cell -> which attributes differ and how.
@@ -86,8 +86,9 @@ class StyleChecker:
                 found.setdefault(key, []).append(what)
 
         self._compare_formats(gold_range, output_range, window, output_key, note)
-        if any(name in CONDITIONAL_ATTRIBUTES for name in self._attributes):
-            self._compare_rules(gold_range, output_range, window, output_key, note)
+        if rules is not None:
+            for key, what in rules.differing(skip=skip):
+                note(key, what)
         if "hyperlink" in self._attributes:
             self._compare_links(gold_range, output_range, window, output_key, note)
         return {key: "; ".join(what) for key, what in found.items()}
@@ -121,37 +122,6 @@ class StyleChecker:
             if name != "hyperlink" and not attribute_agrees(name, expected, actual)
         )
 
-    # -- conditional formats ---------------------------------------------------------------------
-
-    def _compare_rules(
-        self,
-        gold_range: CellRange,
-        output_range: CellRange,
-        window: Window,
-        output_key: Callable[[int], int],
-        note: Callable[[int, str], None],
-    ) -> None:
-        expected = self._gold.sheet(gold_range.sheet).tail.rules
-        actual = self._output.sheet(output_range.sheet).tail.rules
-        names = [name for name in self._attributes if name in CONDITIONAL_ATTRIBUTES]
-        with self._gold.package.blamed():
-            covered = set(_covered(expected, window, rules=len(expected)))
-        with self._output.package.blamed():
-            # Its rules are looked at for the cells of the gold's rules as well.
-            checks = len(covered) * len(actual)
-            rules = len(expected) + len(actual)
-            covered.update(_covered(actual, window, rules=rules, checks=checks))
-        for key in covered:
-            row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-            other = output_key(key)
-            first = applied_rules(expected, self._gold.style_sheet, row, column)
-            second = applied_rules(
-                actual, self._output.style_sheet, other >> COLUMN_BITS, other & COLUMN_MASK
-            )
-            for name in names:
-                if not rules_agree(name, first, second):
-                    note(key, f"{name.replace('_', ' ')}: other conditional formats")
-
     # -- hyperlinks ------------------------------------------------------------------------------
 
     def _compare_links(
@@ -170,31 +140,9 @@ class StyleChecker:
                 note(key, f"hyperlink: expected {first or 'none'}, found {second or 'none'}")
 
 
-def _covered(
-    own: Sequence[ConditionalRule], window: Window, *, rules: int, checks: int = 0
-) -> Iterator[int]:
-    """Keys of the cells of a window that some rule speaks for.
-
-    Args:
-        own: the rules.
-        window: the window.
-        rules: how many rules each of these cells will be held against.
-        checks: how often cells are held against rules already.
-
-    Raises:
-        WorkbookError: there would be too many checks.
-    """
-    for rule in own:
-        for each in rule.windows:
-            rows = range(max(each.min_row, window.min_row), min(each.max_row, window.max_row) + 1)
-            columns = range(
-                max(each.min_column, window.min_column),
-                min(each.max_column, window.max_column) + 1,
-            )
-            checks += len(rows) * len(columns) * rules
-            if checks > _MOST_RULE_CHECKS:
-                raise WorkbookError("the range holds too many conditional formats to compare")
-            yield from (cell_key(row, column) for row in rows for column in columns)
+def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
+    """Those of some style attributes that conditional formats can change."""
+    return tuple(name for name in dict.fromkeys(attributes) if name in CONDITIONAL_ATTRIBUTES)
 
 
 def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:

@@ -19,6 +19,7 @@ from judge.compare.style import (
     Palette,
     resolve_colour,
 )
+from judge.compare.xml_numbers import whole_number
 from judge.errors import WorkbookError
 
 _Item = TypeVar("_Item")
@@ -70,12 +71,17 @@ class ConditionalStyle:
     Attributes:
         fill: the fill that it sets.
         font_color: the colour of the text that it sets.
-        bold: whether the text becomes bold.
+        bold, italic: whether the text becomes so.
+        underline: how it is underlined then.
+        number_format: code of the number format that it sets.
     """
 
     fill: Fill | None = None
     font_color: str | None = None
     bold: bool | None = None
+    italic: bool | None = None
+    underline: str | None = None
+    number_format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,12 @@ class StyleSheet:
     Attributes:
         cells: looks of the cell formats, by index.
         conditional: looks of the conditional formats, by index.
+        palette: what colours refer to, for those that stand outside of the style sheet.
     """
 
     cells: Sequence[CellStyle] = ()
     conditional: Sequence[ConditionalStyle] = ()
+    palette: Palette = field(default_factory=Palette)
 
     def cell(self, index: int) -> CellStyle:
         """The look of a cell format."""
@@ -129,7 +137,8 @@ def read_style_sheet(
                 alignment=_alignment(xf.child("alignment")),
             )
         )
-    return StyleSheet(cells, [_conditional(each, palette) for each in _list(root, "dxfs")])
+    looks = [_conditional(each, palette) for each in _list(root, "dxfs")]
+    return StyleSheet(cells, looks, palette)
 
 
 def _list(root: Element, name: str) -> list[Element]:
@@ -138,7 +147,7 @@ def _list(root: Element, name: str) -> list[Element]:
 
 
 def _pick(items: Sequence[_Item], index: str | None, default: _Item) -> _Item:
-    number = int(index) if index is not None and index.isdigit() else 0
+    number = whole_number(index) or 0
     return items[number] if number < len(items) else default
 
 
@@ -233,19 +242,24 @@ def _alignment(element: Element | None) -> Alignment:
 
 
 def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0
+    return whole_number(text) or 0
 
 
 def _conditional(element: Element, palette: Palette) -> ConditionalStyle:
     font, fill = element.child("font"), element.child("fill")
     style = ConditionalStyle()
     if font is not None:
-        bold = font.child("b")
+        bold, italic, underline = (font.child(name) for name in ("b", "i", "u"))
         style = replace(
             style,
             font_color=_colour(font.child("color"), palette),
             bold=None if bold is None else _is_on(bold),
+            italic=None if italic is None else _is_on(italic),
+            underline=None if underline is None else underline.attributes.get("val", "single"),
         )
+    number_format = element.child("numFmt")
+    if number_format is not None:
+        style = replace(style, number_format=number_format.attributes.get("formatCode"))
     pattern = None if fill is None else fill.child("patternFill")
     if pattern is not None:
         # Here, and only here, the colour of a plain fill is its background colour.

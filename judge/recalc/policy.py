@@ -200,6 +200,19 @@ class Recalculator:
             self._cache.put(key, known, lasting=lasting)
         return replace(known, seconds=time.perf_counter() - started)
 
+    def rests_on_change(self, workbook: Workbook, cells: Sequence[CellRef]) -> bool:
+        """Whether some formula cells rest on a function whose value changes by itself.
+
+        Raises:
+            WorkbookError: the cells cannot be read.
+        """
+        index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+        areas = [
+            CellRange(each.sheet, each.row, each.column, each.row, each.column) for each in cells
+        ]
+        asked = [(area.sheet, cell) for area in areas for cell in workbook.formula_cells(area)]
+        return bool(footing_or_doubt(asked, index).volatile)
+
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
         # What was kept by another state of this package is not taken for what this one computes.
         asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))

@@ -153,7 +153,7 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
     if isinstance(value, ErrorValue):
         return b' t="e"', value.code.encode()
     if isinstance(value, str):
-        return b' t="str"', escape(_NOT_XML.sub("", value)).encode()
+        return b' t="str"', escape(NOT_XML.sub("", value)).encode()
     if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
         number = to_serial(value)
         if date_1904 and isinstance(value, (dt.datetime, dt.date)):
@@ -163,7 +163,7 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
 
 
 DAYS_BETWEEN_SYSTEMS = 1462
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"

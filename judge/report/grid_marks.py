@@ -16,6 +16,7 @@ from judge.compare.checker import check, prepare
 from judge.compare.comparison import DifferenceClass
 from judge.compare.profiles import get_profile
 from judge.compare.reader import Workbook
+from judge.compare.rule_comparison import OTHER_RULES
 from judge.errors import JudgeError
 from judge.task import Task
 
@@ -95,7 +96,8 @@ def complete_marks(
         computed: cells whose value was computed for the verdict. The files say nothing of them.
 
     Returns:
-        All differences; those of ``computed`` only where the record lists them.
+        All differences; those of ``computed`` only where the record lists them, and so with
+        conditional formats, whose conditions were computed.
     """
     try:
         plan = prepare(
@@ -122,6 +124,6 @@ def complete_marks(
         if place is None or difference.kind.value in _OUTSIDE:
             continue
         key = (difference.sheet, cell_key(*place))
-        if key not in computed:
+        if key not in computed and not difference.detail.endswith(OTHER_RULES):
             kinds.setdefault(key, difference.kind.value)
     return replace(marks, kinds=kinds, doubtful=bool(computed))

@@ -1,0 +1,16 @@
+"""Whole numbers in attributes of a file that may be hostile. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+def whole_number(text: str | None) -> int | None:
+    """The number that some digits spell; None where the text is something else.
+
+    Nine digits hold every index and count of a workbook. ``str.isdigit`` is no test for this: it
+    takes superscripts, and :class:`int` refuses them, as it refuses thousands of digits.
+    """
+    return int(text) if text is not None and _WHOLE.fullmatch(text) else None

@@ -1,0 +1,141 @@
+"""The truth of conditions of conditional formats, and the values that their rules look at.
+
+A condition is computed as the formula that it is, in a scratch cell of its sheet, by the engines
+that compute every other formula.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from judge.compare.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
+from judge.compare.conditions import (
+    NOT_ASKED,
+    Answers,
+    ConditionAnswers,
+    ConditionKey,
+    ConditionQuestions,
+    Questions,
+)
+from judge.compare.reader import Workbook, open_workbook
+from judge.errors import WorkbookError
+from judge.recalc.formula import traits
+from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.scratch import ScratchFormula, with_formulas
+
+FOLLOWED_ALONE = 500
+"""Conditions up to which each one is asked by itself whether it rests on what changes by itself."""
+
+_VOLATILE = "it changes by itself"
+
+
+def answer_conditions(
+    recalculator: Recalculator,
+    questions: ConditionQuestions,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    origin: Origin,
+) -> ConditionAnswers:
+    """Has the conditions of both workbooks evaluated that a comparison asks for.
+
+    Args:
+        recalculator: computes formulas.
+        questions: what :func:`judge.compare.checker.wanted_conditions` asks.
+        gold: the gold workbook.
+        output: the output workbook.
+        origin: where the output comes from.
+
+    Raises:
+        EngineUnavailableError: an engine cannot be started.
+    """
+    return ConditionAnswers(
+        gold=_answers(recalculator, questions.gold, gold, Origin.GOLD),
+        output=_answers(recalculator, questions.output, output, origin),
+    )
+
+
+def _answers(
+    recalculator: Recalculator, questions: Questions, workbook: Workbook, origin: Origin
+) -> Answers:
+    if questions.is_empty:
+        return NOT_ASKED
+    try:
+        values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
+    except WorkbookError:
+        # The comparison finds the same fault when it reads the values, and says so.
+        values = NOTHING_COMPUTED
+    unknown: dict[ConditionKey, str] = {}
+    wanted: list[ConditionKey] = []
+    for key in questions.conditions:
+        if traits(key[1]).volatile:
+            unknown[key] = _VOLATILE
+        else:
+            wanted.append(key)
+    if not wanted:
+        return Answers({}, unknown, values, engines=values.engines)
+    try:
+        cells, book, computed = _computed(recalculator, workbook, wanted)
+        changing = _changing(recalculator, book, cells) if computed.values else set()
+    except WorkbookError as error:
+        reason = f"conditions cannot be computed in this workbook: {error.message}"
+        unknown |= dict.fromkeys(wanted, reason)
+        return Answers({}, unknown, values, engines=values.engines)
+    truths: dict[ConditionKey, bool] = {}
+    for key, ref in cells.items():
+        if ref in changing:
+            unknown[key] = _VOLATILE
+        elif ref in computed.values:
+            truths[key] = _is_true(computed.values[ref])
+        else:
+            unknown[key] = computed.not_calculated.get(ref, "nothing computed it")
+    return Answers(
+        truths,
+        unknown,
+        values,
+        engines=tuple(dict.fromkeys((*values.engines, *computed.engines))),
+    )
+
+
+def _computed(
+    recalculator: Recalculator, workbook: Workbook, wanted: Sequence[ConditionKey]
+) -> tuple[dict[ConditionKey, CellRef], Workbook, ComputedValues]:
+    by_sheet: dict[str, list[ConditionKey]] = defaultdict(list)
+    for key in wanted:
+        by_sheet[key[0]].append(key)
+    formulas = {
+        sheet: [ScratchFormula(text, traits(text).array_sensitive) for _, text in keys]
+        for sheet, keys in by_sheet.items()
+    }
+    data, places = with_formulas(workbook.data, formulas)
+    cells = {
+        key: ref
+        for sheet, keys in by_sheet.items()
+        for key, ref in zip(keys, places[sheet], strict=True)
+    }
+    book = open_workbook(data)
+    areas = [_around(refs) for refs in places.values()]
+    return cells, book, recalculator.fill(book, areas, origin=Origin.SOLUTION)
+
+
+def _around(refs: Sequence[CellRef]) -> CellRange:
+    first, last = refs[0], refs[-1]
+    return CellRange(first.sheet, first.row, first.column, last.row, last.column)
+
+
+def _changing(
+    recalculator: Recalculator, book: Workbook, cells: Mapping[ConditionKey, CellRef]
+) -> set[CellRef]:
+    """The cells whose value changes by itself, by something that they rest on."""
+    refs = list(cells.values())
+    if not recalculator.rests_on_change(book, refs):
+        return set()
+    if len(refs) > FOLLOWED_ALONE:
+        return set(refs)
+    return {ref for ref in refs if recalculator.rests_on_change(book, [ref])}
+
+
+def _is_true(value: CellValue) -> bool:
+    """Whether a rule holds whose condition has a value: texts and errors are no truth."""
+    return bool(value) if isinstance(value, bool | int | float) else False
