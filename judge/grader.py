@@ -19,6 +19,7 @@ from judge.compare.comparison import Comparison
 from judge.compare.conditions import NO_ANSWERS
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
+from judge.compare.remarks import tell_erased
 from judge.compare.render import comparison_to_json, computed_to_json, first_difference
 from judge.errors import JudgeError, PositionError, WorkbookError
 from judge.limits import Limits
@@ -307,7 +308,8 @@ def judge_output(
         # A file that is held against itself, as when a suite is verified, is read once.
         output = gold if output_data == gold_data else open_workbook(output_data)
         plan = _prepare(task, gold, output)
-        return _compare(plan, gold, output, recalculator, rules, origin, started, before)
+        given = _Input(input_path, before)
+        return _compare(plan, gold, output, recalculator, rules, origin, started, given)
     except WorkbookError as error:
         # Much is read only while comparing, where the files are read side by side.
         if error.culprit is gold.package:
@@ -328,6 +330,19 @@ def _prepare(task: Task, gold: Workbook, output: Workbook | None) -> Plan:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """The input workbook of a case.
+
+    Attributes:
+        path: where it is, if that is known.
+        workbook: the workbook, where the rules look at it.
+    """
+
+    path: Path | None
+    workbook: Workbook | None
+
+
 def _compare(
     plan: Plan,
     gold: Workbook,
@@ -336,7 +351,7 @@ def _compare(
     rules: GradingRules,
     origin: Origin,
     started: float,
-    before: Workbook | None,
+    before: _Input,
 ) -> Judgement:
     recalc_started = time.perf_counter()
     gold_computed = recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
@@ -364,9 +379,11 @@ def _compare(
         gold_computed=gold_computed,
         output_computed=output_computed,
         conditions=conditions,
-        before=before,
+        before=before.workbook,
         max_differences=rules.max_differences,
     )
+    if before.workbook is None and before.path is not None:
+        comparison = tell_erased(comparison, before.path)
     verdict, cause = verdict_of_comparison(comparison)
     record = comparison_to_json(comparison)
     asked = (gold_computed, output_computed, conditions.gold, conditions.output)

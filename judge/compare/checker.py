@@ -19,6 +19,7 @@ from judge.compare.position import parse_position
 from judge.compare.profiles import Profile
 from judge.compare.range_check import RangeSide, ask_conditions, compare_range
 from judge.compare.reader import Workbook
+from judge.compare.remarks import tell_erased
 from judge.compare.resolve import SheetIndex, resolve_position
 from judge.compare.untouched import find_touched, group_cells
 from judge.errors import UsageError
@@ -219,7 +220,7 @@ def check(
         official = officially_equal(
             plan.answer_position, gold, output, gold_computed, output_computed
         )
-    return Comparison(
+    comparison = Comparison(
         equal=not found.cells and not touched,
         profile=profile.name,
         ranges=plan.gold_ranges,
@@ -232,6 +233,7 @@ def check(
         touched_cells=touched,
         groups=groups,
     )
+    return comparison if before is None else tell_erased(comparison, before)
 
 
 def _holds_values(gold: Workbook, cell_range: CellRange) -> bool:

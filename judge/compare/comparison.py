@@ -45,6 +45,7 @@ class Difference:
         expected_formula: the gold's formula, where it holds one.
         actual_formula: the output's formula, where it holds one.
         detail: a line for people: which style, why not calculated, which sheets there are.
+        erased: what the input holds in a cell that the output left blank, where that is known.
     """
 
     kind: DifferenceClass
@@ -55,6 +56,7 @@ class Difference:
     expected_formula: str | None = None
     actual_formula: str | None = None
     detail: str = ""
+    erased: CellValue = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,25 +65,30 @@ def _is_uncomputed(difference: Mapping[str, Any]) -> bool:
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
 
-def shown(value: object, start: int = 0) -> str:
-    """A value in JSON form as it is written for people, cut to a width.
+def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -> str:
+    """A value in JSON form as it is written for people: texts in quotes, dates without.
 
     Args:
         value: the value.
         start: the character of a text that must be seen.
+        width: how many characters of a text are shown; None for all.
     """
     if value is None:
         return "blank"
     if isinstance(value, dict):
+        if "date" in value:
+            return str(value["date"]).removesuffix("T00:00:00").replace("T", " ")
         return str(value.get("error"))
     if isinstance(value, bool):
         return str(value).upper()
     if not isinstance(value, str):
         return str(value)
+    if width is None:
+        return repr(value)
     text = value
-    if len(text) > _WIDEST_VALUE and start > _WIDEST_VALUE - _AHEAD:
+    if len(text) > width and start > width - _AHEAD:
         text = f"…{text[start - _AHEAD :]}"
-    return repr(_cut(text, _WIDEST_VALUE))
+    return repr(_cut(text, width))
 
 
 def _remark(difference: Mapping[str, Any]) -> str:
@@ -95,8 +100,12 @@ def _remark(difference: Mapping[str, Any]) -> str:
     parts = [] if said else [kind.value.replace("_", " ")]
     if detail := difference.get("detail"):
         parts.append(str(detail))
-    if formula := difference.get("actual_formula"):
-        parts.append(f"from {_cut(' '.join(str(formula).split()), _WIDEST_FORMULA)}")
+    if (erased := difference.get("erased")) is not None:
+        parts.append(f"erased, the input holds {shown(erased)}")
+    formulas = [difference.get(name) for name in ("actual_formula", "expected_formula")]
+    for formula, words in zip(formulas, ("from", "gold from"), strict=True):
+        if formula:
+            parts.append(f"{words} {_cut(' '.join(str(formula).split()), _WIDEST_FORMULA)}")
     return "; ".join(parts)
 
 

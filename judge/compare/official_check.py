@@ -9,11 +9,15 @@ from judge.compare.cell import CellRange, CellValue, ComputedValues
 from judge.compare.comparison import Comparison, Difference, DifferenceClass
 from judge.compare.differences import Differences
 from judge.compare.official import OfficialPart, ScriptError, official_agree, official_parts
+from judge.compare.profiles import get_profile
 from judge.compare.range_check import RangeSide, differing_keys
 from judge.compare.reader import Workbook
+from judge.compare.remarks import remark_on
 from judge.compare.value import classify
 
 PROFILE_NAME = "official"
+
+_SCRIPT = get_profile(PROFILE_NAME)
 
 _ENDS_OF_NAN = {"n", "N", *filter(str.isspace, map(chr, range(0x3001)))}
 _HUGE = 1 << 1000  # near to where whole numbers are too large for a float
@@ -127,7 +131,7 @@ def _compare(gold: RangeSide, output: RangeSide, found: Differences) -> None:
         first, second = expected.get(key), actual.get(key)
         raw = output.sheet.raw_formula(key)
         uncomputed = second is None and raw is not None and not raw.cached
-        kind = DifferenceClass.NOT_CALCULATED if uncomputed else classify(first, second)
+        kind = DifferenceClass.NOT_CALCULATED if uncomputed else classify(first, second, _SCRIPT)
         if found.is_full:
             found.count(kind)
             continue
@@ -140,6 +144,7 @@ def _compare(gold: RangeSide, output: RangeSide, found: Differences) -> None:
                 actual=second,
                 expected_formula=gold.sheet.formula(key),
                 actual_formula=output.sheet.formula(key),
+                detail=remark_on(first, second, expected_1904=gold.workbook.date_1904),
             )
         )
 

@@ -21,6 +21,7 @@ from judge.compare.options import CheckOptions
 from judge.compare.position import parse_position
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook
+from judge.compare.remarks import remark_on
 from judge.compare.row_order import match_rows
 from judge.compare.rule_comparison import RuleComparison, RuleSide, has_rules
 from judge.compare.sheet import Sheet
@@ -281,7 +282,12 @@ class _RangeComparison:
     def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
         """What is to be told of a cell."""
         output_key = self.output_key(key)
-        why = self._unknown.get(key, detail)
+        expected, actual = self._expected.get(key), self._actual.get(key)
+        if key in self._unknown:
+            why, actual = self._unknown[key], None
+        else:
+            remark = remark_on(expected, actual, expected_1904=self._gold.workbook.date_1904)
+            why = detail or remark
         if output_key != key:
             why = f"{why}; " if why else ""
             why += f"the output has it in {cell_name(*_place(output_key))}"
@@ -289,8 +295,8 @@ class _RangeComparison:
             kind=kind,
             sheet=self._gold.cell_range.sheet,
             cell=cell_name(*_place(key)),
-            expected=self._expected.get(key),
-            actual=None if key in self._unknown else self._actual.get(key),
+            expected=expected,
+            actual=actual,
             expected_formula=self._gold.sheet.formula(key),
             actual_formula=self._output.sheet.formula(output_key),
             detail=why,

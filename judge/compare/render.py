@@ -10,7 +10,8 @@ from typing import Any
 from judge.compare.address import Window, cell_name
 from judge.compare.cell import CellRange, CellValue, ComputedValues, ErrorValue
 from judge.compare.comparison import Comparison, Difference, DifferenceClass
-from judge.compare.difference_table import common_length, difference_table, has_values
+from judge.compare.difference_table import common_length, difference_table, has_values, shown
+from judge.compare.value import text_as_number
 
 _LONGEST_TEXT = 200
 _SHOWN_OF_A_DIFFERENCE = 40
@@ -30,7 +31,8 @@ _WORDS = {
 
 
 def value_to_json(value: CellValue) -> object:
-    """A cell value as JSON: dates and times as ISO text, errors as ``{"error": "#N/A"}``.
+    """A cell value as JSON: dates and times as ISO text, durations as ``30:00:00``, errors as
+    ``{"error": "#N/A"}``.
 
     Long texts are cut; numbers that JSON cannot say become text.
     """
@@ -39,7 +41,7 @@ def value_to_json(value: CellValue) -> object:
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
-        return _iso_duration(value)
+        return _duration(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, str):
@@ -47,9 +49,20 @@ def value_to_json(value: CellValue) -> object:
     return value
 
 
-def _iso_duration(value: dt.timedelta) -> str:
-    seconds = value.total_seconds()
-    return f"{'-' if seconds < 0 else ''}PT{abs(seconds):g}S"
+def _duration(value: dt.timedelta) -> str:
+    """A duration as spreadsheets show it: hours, minutes, seconds."""
+    whole, rest = divmod(abs(value), dt.timedelta(seconds=1))
+    minutes, seconds = divmod(whole, 60)
+    fraction = f"{rest.microseconds / 1e6:.3f}".removeprefix("0").rstrip("0") if rest else ""
+    sign = "-" if value < dt.timedelta() else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}{fraction}"
+
+
+def _dated(value: CellValue) -> object:
+    """A value as JSON in which no text is taken for a date, a time or a duration."""
+    shown = value_to_json(value)
+    is_date = isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta)
+    return {"date": shown} if is_date else shown
 
 
 def _cut(text: str) -> str:
@@ -98,10 +111,7 @@ def computed_to_json(computed: ComputedValues, limit: int) -> dict[str, dict[str
     """
     found: dict[str, dict[str, object]] = {}
     for ref in sorted(computed.values)[:limit]:
-        value = computed.values[ref]
-        shown = value_to_json(value)
-        if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
-            shown = {"date": shown}
+        shown = _dated(computed.values[ref])
         found.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
     return found
 
@@ -112,9 +122,11 @@ def _difference_to_json(difference: Difference) -> dict[str, Any]:
         "kind": difference.kind.value,
         "sheet": difference.sheet,
         "cell": difference.cell,
-        "expected": value_to_json(expected),
-        "actual": value_to_json(actual),
+        "expected": _dated(expected),
+        "actual": _dated(actual),
     }
+    if difference.erased is not None:
+        record["erased"] = _dated(difference.erased)
     for name in ("expected_formula", "actual_formula", "detail"):
         text = getattr(difference, name)
         if text:
@@ -136,14 +148,67 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
 
 
 def first_difference(comparison: Comparison) -> str:
-    """One line that says what is wrong; empty where nothing is."""
+    """One line that says what is wrong; empty where nothing is.
+
+    It tells of the difference that most others are like, and counts the rest by class.
+    """
     if comparison.equal:
         return ""
     if not comparison.differences:
         return next(iter(comparison.notes), "the output is not accepted")
-    line = _line(_difference_to_json(comparison.differences[0]))
-    more = comparison.differing_cells - 1
-    return f"{line} (and {more:,} more of {comparison.cells:,} cells)" if more > 0 else line
+    lead = _lead(comparison.differences)
+    line = _line(_difference_to_json(lead))
+    rest = dict(comparison.difference_counts)
+    rest[lead.kind] = rest.get(lead.kind, 0) - 1
+    touched = rest.pop(DifferenceClass.TOUCHED, 0)
+    more = comparison.differing_cells - (lead.kind is not DifferenceClass.TOUCHED)
+    said = []
+    if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
+        # One class alone is that of the cell that is told.
+        counted = _counted(rest) if rest.get(lead.kind, 0) != more else ""
+        said.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
+    elif more > 0:
+        said.append(f"{comparison.differing_cells:,} of {comparison.cells:,} cells differ")
+    if touched > 0:
+        other = "other " if lead.kind is DifferenceClass.TOUCHED else ""
+        said.append(f"{touched:,} {other}cells outside the answer range changed")
+    return f"{line} (and {'; '.join(said)})" if said else line
+
+
+def _lead(differences: Sequence[Difference]) -> Difference:
+    """The first of those differences that are most alike.
+
+    A lost sheet explains all else; a wrong value is worse than one that nobody knows; where it is
+    as many texts as numbers, the numbers are the answer and the texts its headings.
+    """
+
+    def alike(difference: Difference) -> tuple[DifferenceClass, bool]:
+        told = difference.actual if difference.expected is None else difference.expected
+        return difference.kind, isinstance(told, str) and text_as_number(told) is None
+
+    groups: dict[tuple[DifferenceClass, bool], list[Difference]] = {}
+    for each in differences:
+        groups.setdefault(alike(each), []).append(each)
+
+    def weight(group: tuple[DifferenceClass, bool]) -> tuple[bool, bool, int, bool]:
+        kind, is_text = group
+        within = kind is not DifferenceClass.TOUCHED
+        known = kind is not DifferenceClass.NOT_CALCULATED
+        return (
+            kind is DifferenceClass.MISSING_SHEET,
+            within and known,
+            len(groups[group]) if within else 0,
+            not is_text,
+        )
+
+    return groups[max(groups, key=weight)][0]
+
+
+def _counted(counts: Mapping[DifferenceClass, int]) -> str:
+    """Differences by class, in words."""
+    return ", ".join(
+        f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in counts.items() if count
+    )
 
 
 def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
@@ -181,11 +246,7 @@ def render_text(comparison: Comparison, *, limit: int = 20) -> str:
         f"{verdict} under {comparison.profile}: {agreed} in {_ranges(comparison.ranges)}",
     ]
     if comparison.difference_counts:
-        counted = ", ".join(
-            f"{count:,} {kind.value.replace('_', ' ')}"
-            for kind, count in comparison.difference_counts.items()
-        )
-        lines.append(f"  {counted}")
+        lines.append(f"  {_counted(comparison.difference_counts)}")
     lines += [f"  {line}" for line in difference_overview(record, limit)]
     lines += [
         f"  {each.name}: {each.cells - each.differing_cells:,} of {each.cells:,} cells agree"
@@ -223,20 +284,34 @@ def _line(difference: Mapping[str, Any]) -> str:
     if kind is DifferenceClass.STYLE:
         return f"{place}: {words}: {detail}"
     if kind is DifferenceClass.TOUCHED:
-        was, now = _shown(difference["expected"]), _shown(difference["actual"])
-        return f"{place}: {words}: was {was}, is {now} ({detail})"
-    values = f"expected {_shown(difference['expected'])}, found {_shown(difference['actual'])}"
-    formula = difference.get("actual_formula")
-    if formula:
-        values += f" from {_cut(str(formula))}"
-    return f"{place}: {words}: {values}" + (f" ({detail})" if detail else "")
+        # A sheet that is gone has no cell to speak of.
+        return f"{place}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
+    erased = difference.get("erased")
+    if kind is DifferenceClass.MISSING and erased is not None:
+        words, told = "erased", f"the input holds {shown(erased, width=None)}"
+        detail = f"{told}; {detail}" if detail else told
+    expected, found = (_with_formula(difference, side) for side in ("expected", "actual"))
+    return f"{place}: {words}: expected {expected}, found {found}" + (
+        f" ({detail})" if detail else ""
+    )
 
 
-def _shown(value: object) -> str:
-    if value is None:
-        return "blank"
-    if isinstance(value, dict):
-        return str(value.get("error"))
-    if isinstance(value, bool):
-        return str(value).upper()
-    return repr(value) if isinstance(value, str) else str(value)
+def _change(difference: Mapping[str, Any]) -> str:
+    """What happened to a cell outside the answer range."""
+    same_formula = difference.get("expected_formula") == difference.get("actual_formula")
+    was, now = (
+        shown(difference[side], width=None) if same_formula else _with_formula(difference, side)
+        for side in ("expected", "actual")
+    )
+    if now == "blank":
+        return f"erased: was {was}"
+    if was == "blank":
+        return f"added: is {now}"
+    return f"{_WORDS[DifferenceClass.TOUCHED]}: was {was}, is {now}"
+
+
+def _with_formula(difference: Mapping[str, Any], side: str) -> str:
+    """The value of one side, and the formula that it comes from."""
+    formula = difference.get(f"{side}_formula")
+    value = shown(difference[side], width=None)
+    return f"{value} from {_cut(' '.join(str(formula).split()))}" if formula else value

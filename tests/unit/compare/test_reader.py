@@ -283,7 +283,9 @@ def test_a_master_under_a_merged_range_is_still_one() -> None:
     )
     for inner, column, formula in ((covered, 1, "=C3"), (below, 2, "=C3")):
         data = Book({"Sheet1": inner}).to_bytes()
-        (theirs,) = ReferenceWorkbook(data).cells(CellRange("Sheet1", 3, column, 3, column)).values()
+        (theirs,) = (
+            ReferenceWorkbook(data).cells(CellRange("Sheet1", 3, column, 3, column)).values()
+        )
         assert theirs.formula == formula
         for window in ((1, 1, 3, 2), (3, column, 3, column)):
             assert formulas_of(open_workbook(data), *window)[-1] == formula

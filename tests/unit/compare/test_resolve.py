@@ -80,11 +80,13 @@ def test_a_sheet_that_the_gold_lacks_is_named_with_those_it_has() -> None:
 def test_the_only_sheet_is_meant_whatever_it_is_called() -> None:
     resolved = resolve("'Sheet9'!A1,B2", index("Data"))
     assert [each.sheet for each in resolved.gold_ranges] == ["Data", "Data"]
-    assert resolved.notes == ("no sheet is called 'Sheet9'; the only one, 'Data', was taken for it",)
+    assert resolved.notes == (
+        "no sheet is called 'Sheet9'; the only one, 'Data', was taken for it",
+    )
 
 
 def test_the_only_sheet_cannot_be_two() -> None:
-    with pytest.raises(PositionError, match="'Sheet8'.*'Data'"):
+    with pytest.raises(PositionError, match=r"'Sheet8'.*'Data'"):
         resolve("'Sheet8'!A1,'Sheet9'!A1", index("Data"))
 
 
