@@ -31,10 +31,10 @@ _WORDS = {
 
 
 def value_to_json(value: CellValue) -> object:
-    """A cell value as JSON: dates and times as ISO text, durations as ``30:00:00``, errors as
-    ``{"error": "#N/A"}``.
+    """A cell value as JSON: dates and times as ISO text, errors as ``{"error": "#N/A"}``.
 
-    Long texts are cut; numbers that JSON cannot say become text.
+    Durations are hours, minutes and seconds, such as ``30:00:00``. Long texts are cut;
+    numbers that JSON cannot say become text.
     """
     if isinstance(value, ErrorValue):
         return {"error": value.code}

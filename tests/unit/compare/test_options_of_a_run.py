@@ -82,6 +82,36 @@ def test_an_input_that_cannot_be_read_is_the_fault_of_the_suite(tmp_path: Path) 
     assert "1_1_input.xlsx: the file is text, not an .xlsx package" in judgement.cause
 
 
+def test_what_the_output_erased_is_told_without_that_option_too(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, answer_position="A1:D1")
+    judgement = judged(suite, simple({"A1": 1, "B1": 2}))
+    assert judgement.verdict is Verdict.WA
+    assert judgement.cause == (
+        "Sheet1!D1: erased: expected 'keep', found blank (the input holds 'keep')"
+    )
+
+
+@pytest.mark.parametrize("damaged", [b"no workbook", BROKEN[:-40], None])
+def test_an_input_that_cannot_be_read_leaves_the_verdict_as_it_is(
+    tmp_path: Path, damaged: bytes | None
+) -> None:
+    suite = write_suite(tmp_path, answer_position="A1:D1")
+    path = suite / "spreadsheet/1/1_1_input.xlsx"
+    path.unlink() if damaged is None else path.write_bytes(damaged)
+    task = load_suite(suite).task(1)
+    judgement = judge_output(
+        task,
+        simple(GOLD),
+        simple({"A1": 1, "B1": 2}),
+        recalculator=Recalculator([], mode="never"),
+        rules=GradingRules(get_profile("standard")),
+        origin=Origin.SOLUTION,
+        input_path=path,
+    )
+    assert judgement.verdict is Verdict.WA
+    assert judgement.cause == "Sheet1!D1: is blank: expected 'keep', found blank"
+
+
 def test_ssb2_counts_cells_to_change_and_cells_to_keep_apart(tmp_path: Path) -> None:
     suite = write_suite(tmp_path, answer_position="A1:D1")
     groups = judged(suite, simple(GOLD | {"D1": "lost"}), profile="ssb2").comparison["groups"]

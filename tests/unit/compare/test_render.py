@@ -31,8 +31,10 @@ from tests.unit.compare.packages import Book, cell, sheet_data, simple
         (dt.datetime(2024, 2, 29, 12), "2024-02-29T12:00:00"),  # noqa: DTZ001
         (dt.date(2024, 2, 29), "2024-02-29"),
         (dt.time(10, 30), "10:30:00"),
-        (dt.timedelta(hours=30), "PT108000S"),
-        (dt.timedelta(seconds=-1.5), "-PT1.5S"),
+        (dt.timedelta(0), "0:00:00"),
+        (dt.timedelta(hours=30), "30:00:00"),
+        (dt.timedelta(minutes=5, seconds=7, milliseconds=50), "0:05:07.05"),
+        (dt.timedelta(seconds=-1.5), "-0:00:01.5"),
         (float("inf"), "inf"),
     ],
 )
@@ -58,7 +60,7 @@ def test_the_first_difference_in_a_line() -> None:
     gold, output = simple({"A1": 1, "A2": 2}), simple({"A1": 3})
     comparison = compare_workbooks(gold, output, "A1:A2")
     assert first_difference(comparison) == (
-        "Sheet1!A1: wrong value: expected 1, found 3 (and 1 more of 2 cells)"
+        "Sheet1!A1: wrong value: expected 1, found 3 (and 1 more of 2 cells: 1 missing)"
     )
     assert first_difference(compare_workbooks(gold, gold, "A1:A2")) == ""
     alone = compare_workbooks(gold, output, "A2")
@@ -120,8 +122,144 @@ def test_styles_and_touched_cells_in_a_line() -> None:
     record = comparison_to_json(comparison(differences=(styled, touched), differing_cells=2))
     assert difference_lines(record, 5) == [
         "S!A1: style differs: fill: expected #FF0000",
-        "S!B1: changed: was 5, is blank (outside)",
+        "S!B1: erased: was 5 (outside)",
     ]
+
+
+def touched(**changes: object) -> str:
+    """The line on a cell outside the answer range."""
+    difference = Difference(DifferenceClass.TOUCHED, "S", "B1", detail="outside", **changes)  # type: ignore[arg-type]
+    record = comparison_to_json(comparison(differences=(difference,)))
+    return difference_lines(record, 1)[0]
+
+
+def test_a_cell_outside_the_range_says_what_happened_to_it() -> None:
+    formulas = {"expected_formula": "=A1*2", "actual_formula": "=A1*3"}
+    assert touched(expected=5, actual=6) == "S!B1: changed: was 5, is 6 (outside)"
+    assert touched(expected=5, actual=5, **formulas) == (
+        "S!B1: changed: was 5 from =A1*2, is 5 from =A1*3 (outside)"
+    )
+    assert touched(expected=5, actual=5, expected_formula="=A1") == (
+        "S!B1: changed: was 5 from =A1, is 5 (outside)"
+    )
+    assert touched(expected=5, expected_formula="=A1") == "S!B1: erased: was 5 from =A1 (outside)"
+    assert touched(actual="x") == "S!B1: added: is 'x' (outside)"
+
+
+def test_a_sheet_that_is_gone_is_named_once() -> None:
+    gone = Difference(DifferenceClass.TOUCHED, "S", "", detail="the sheet 'S' is gone")
+    record = comparison_to_json(comparison(differences=(gone,)))
+    assert difference_lines(record, 1)[0] == "the sheet 'S' is gone"
+
+
+def cause(gold: bytes, output: bytes, position: str, **options: object) -> str:
+    return first_difference(compare_workbooks(gold, output, position, **options))  # type: ignore[arg-type]
+
+
+def test_the_numbers_lead_and_not_their_heading() -> None:
+    gold = simple({"A1": "Total"} | {f"A{row}": row for row in range(2, 10)})
+    output = simple({"A1": "Sum"} | {f"A{row}": row * 10 for row in range(2, 9)})
+    assert cause(gold, output, "A1:A9") == (
+        "Sheet1!A2: wrong value: expected 2, found 20 "
+        "(and 8 more of 9 cells: 7 wrong value, 1 missing)"
+    )
+    assert cause(simple({"A1": "x", "A2": 1}), simple({"A1": "y", "A2": 2}), "A1:A2") == (
+        "Sheet1!A2: wrong value: expected 1, found 2 (and 1 more of 2 cells)"
+    )
+    texts = simple({"A1": 1, "A2": "b", "A3": "c"})
+    assert "Sheet1!A2" in cause(texts, simple({"A1": 2, "A2": "x", "A3": "y"}), "A1:A3")
+
+
+def test_a_wrong_value_leads_before_what_nobody_computed() -> None:
+    cells = [cell("A1", formula="F()"), cell("A2", formula="F()"), cell("A3", 4)]
+    output = Book({"Sheet1": sheet_data(*cells)}).to_bytes()
+    told = cause(simple({"A1": 1, "A2": 2, "A3": 3}), output, "A1:A3")
+    assert told == (
+        "Sheet1!A3: wrong value: expected 3, found 4 (and 2 more of 3 cells: 2 not calculated)"
+    )
+
+
+def test_a_lost_sheet_leads() -> None:
+    gold = Book({"A": sheet_data(cell("A1", 1)), "B": sheet_data(cell("A1", 1))}).to_bytes()
+    output = Book({"A": sheet_data(cell("A1", 2))}).to_bytes()
+    assert cause(gold, output, "'A'!A1:A9,'B'!A1:A2") == (
+        "the output has no sheet 'B'; it has 'A' (and 3 of 11 cells differ)"
+    )
+
+
+def test_changes_outside_the_range_are_counted_apart() -> None:
+    before, gold = simple({"A1": 1, "B1": 1, "B2": 2, "B3": 3}), simple({"A1": 2})
+    options = {"before": before, "options": {"untouched": True}}
+    kept = simple({"A1": 2, "B1": 9, "B3": 9})
+    assert cause(gold, kept, "A1", **options) == (
+        "Sheet1!B1: changed: was 1, is 9 (outside the answer range) "
+        "(and 2 other cells outside the answer range changed)"
+    )
+    wrong = simple({"A1": 3, "B1": 9, "B3": 9})
+    assert cause(gold, wrong, "A1", **options) == (
+        "Sheet1!A1: wrong value: expected 2, found 3 (and 3 cells outside the answer range changed)"
+    )
+
+
+def test_a_number_that_is_wrong_is_not_of_a_wrong_type() -> None:
+    gold, output = simple({"A1": "115"}), simple({"A1": 15})
+    assert cause(gold, output, "A1") == "Sheet1!A1: wrong value: expected '115', found 15"
+    assert cause(gold, output, "A1", profile="official") == (
+        "Sheet1!A1: wrong value: expected '115', found 15"
+    )
+    assert "wrong type" in cause(gold, output, "A1", profile="strict")
+
+
+def test_dates_times_and_durations_are_told_as_such() -> None:
+    def dated(number: str, style: int) -> bytes:
+        inner = sheet_data(f'<c r="A1" s="{style}"><v>{number}</v></c>')
+        return Book({"Sheet1": inner}).to_bytes()
+
+    assert cause(dated("0", 3), simple({"A1": 0.25}), "A1") == (
+        "Sheet1!A1: wrong value: expected 0:00:00, found 0.25 (the gold stores 0)"
+    )
+    assert cause(dated("45351", 1), simple({"A1": 45352}), "A1") == (
+        "Sheet1!A1: wrong value: expected 2024-02-29, found 45352 (the gold stores 45351)"
+    )
+    assert cause(dated("45351.5", 1), simple({"A1": "2024-02-29"}), "A1") == (
+        "Sheet1!A1: wrong type: expected 2024-02-29 12:00:00, found '2024-02-29'"
+    )
+    record = comparison_to_json(compare_workbooks(dated("0.5", 2), dated("1.5", 3), "A1"))
+    (difference,) = record["differences"]
+    assert (difference["expected"], difference["actual"]) == (
+        {"date": "12:00:00"},
+        {"date": "36:00:00"},
+    )
+
+
+@pytest.mark.parametrize("profile", ["standard", "official", "strict", "ssb2"])
+def test_an_error_value_of_the_gold_is_told(profile: str) -> None:
+    gold = Book({"Sheet1": sheet_data(cell("A1", "#N/A", kind="e"))}).to_bytes()
+    assert cause(gold, simple({"A1": 5}), "A1", profile=profile) == (
+        "Sheet1!A1: error value: expected #N/A, found 5 (the gold itself holds an error value)"
+    )
+
+
+def test_the_formulas_of_both_sides_are_told() -> None:
+    gold = Book({"Sheet1": sheet_data(cell("A1", 6, formula="SUM(B1:B3)"))}).to_bytes()
+    output = Book({"Sheet1": sheet_data(cell("A1", 3, formula="SUM(B1:B2)"))}).to_bytes()
+    assert cause(gold, output, "A1") == (
+        "Sheet1!A1: wrong value: expected 6 from =SUM(B1:B3), found 3 from =SUM(B1:B2)"
+    )
+    table = render_text(compare_workbooks(gold, output, "A1"))
+    assert "from =SUM(B1:B2); gold from =SUM(B1:B3)" in table
+
+
+def test_an_erased_cell_is_told_from_one_that_was_never_written() -> None:
+    gold = simple({"A1": 7, "A2": 8})
+    before = simple({"A1": 5})
+    comparison = compare_workbooks(gold, simple({}), "A1:A2", before=before)
+    lines = difference_lines(comparison_to_json(comparison), 5)
+    assert lines == [
+        "Sheet1!A1: erased: expected 7, found blank (the input holds 5)",
+        "Sheet1!A2: is blank: expected 8, found blank",
+    ]
+    assert "erased, the input holds 5" in render_text(comparison)
 
 
 def test_differences_as_a_table() -> None:
