@@ -97,8 +97,11 @@ def test_an_input_that_cannot_be_read_leaves_the_verdict_as_it_is(
 ) -> None:
     suite = write_suite(tmp_path, answer_position="A1:D1")
     path = suite / "spreadsheet/1/1_1_input.xlsx"
-    path.unlink() if damaged is None else path.write_bytes(damaged)
     task = load_suite(suite).task(1)
+    if damaged is None:
+        path.unlink()
+    else:
+        path.write_bytes(damaged)
     judgement = judge_output(
         task,
         simple(GOLD),
