@@ -265,7 +265,9 @@ def classify(
         if spelled is not None and math.isclose(spelled, _as_float(number), rel_tol=_NOISE_SHARE):
             return DifferenceClass.NUMBER_AS_TEXT
     comparable = {_kind(expected, profile), _kind(actual, profile)}
-    return DifferenceClass.WRONG_VALUE if len(comparable) == 1 else DifferenceClass.TYPE
+    # Two texts are of one type, even where only one of them spells a number.
+    alike = len(kinds) == 1 or len(comparable) == 1
+    return DifferenceClass.WRONG_VALUE if alike else DifferenceClass.TYPE
 
 
 def _kind(value: CellValue, profile: Profile | None = None) -> str:

@@ -217,6 +217,7 @@ def test_classes(expected: CellValue, actual: CellValue, kind: DifferenceClass) 
         ("115", 15, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
         (5, "6", DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
         (5, "five", DifferenceClass.TYPE, DifferenceClass.TYPE),
+        ("5", "five", DifferenceClass.WRONG_VALUE, DifferenceClass.WRONG_VALUE),
         (5, "5", DifferenceClass.NUMBER_AS_TEXT, DifferenceClass.NUMBER_AS_TEXT),
         (True, 0, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
         (DAY, 45352, DifferenceClass.WRONG_VALUE, DifferenceClass.TYPE),
