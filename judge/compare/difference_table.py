@@ -57,11 +57,12 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
     place = f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
-    found = "formula without a value" if _is_uncomputed(difference) else shown(actual, start)
+    found = "formula without a value" if is_uncomputed(difference) else shown(actual, start)
     return place, shown(expected, start), found
 
 
-def _is_uncomputed(difference: Mapping[str, Any]) -> bool:
+def is_uncomputed(difference: Mapping[str, Any]) -> bool:
+    """Whether a difference, in JSON form, is a formula whose value nobody knows."""
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
 

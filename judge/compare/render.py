@@ -10,7 +10,13 @@ from typing import Any
 from judge.compare.address import Window, cell_name
 from judge.compare.cell import CellRange, CellValue, ComputedValues, ErrorValue
 from judge.compare.comparison import Comparison, Difference, DifferenceClass
-from judge.compare.difference_table import common_length, difference_table, has_values, shown
+from judge.compare.difference_table import (
+    common_length,
+    difference_table,
+    has_values,
+    is_uncomputed,
+    shown,
+)
 from judge.compare.value import text_as_number
 
 _LONGEST_TEXT = 200
@@ -314,4 +320,9 @@ def _with_formula(difference: Mapping[str, Any], side: str) -> str:
     """The value of one side, and the formula that it comes from."""
     formula = difference.get(f"{side}_formula")
     value = shown(difference[side], width=None)
-    return f"{value} from {_cut(' '.join(str(formula).split()))}" if formula else value
+    if not formula:
+        return value
+    written = _cut(" ".join(str(formula).split()))
+    if side == "actual" and is_uncomputed(difference):
+        return f"{written} without a value"
+    return f"{value} from {written}"

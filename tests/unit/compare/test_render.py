@@ -179,6 +179,14 @@ def test_a_wrong_value_leads_before_what_nobody_computed() -> None:
     )
 
 
+def test_a_formula_without_a_value_is_not_called_blank() -> None:
+    output = Book({"Sheet1": sheet_data(cell("A1", formula="F(1)"))}).to_bytes()
+    assert cause(simple({"A1": 1}), output, "A1") == (
+        "Sheet1!A1: not calculated: expected 1, found =F(1) without a value "
+        "(the formula has no value, and nothing computed it)"
+    )
+
+
 def test_a_lost_sheet_leads() -> None:
     gold = Book({"A": sheet_data(cell("A1", 1)), "B": sheet_data(cell("A1", 1))}).to_bytes()
     output = Book({"A": sheet_data(cell("A1", 2))}).to_bytes()
