@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from judge.compare.cell import ComputedValues
 from judge.compare.checker import Plan, check, needs_input, prepare, wanted_conditions
 from judge.compare.comparison import Comparison
-from judge.compare.conditions import NO_ANSWERS
+from judge.compare.conditions import NO_ANSWERS, ConditionAnswers
 from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.remarks import tell_erased
@@ -385,6 +386,23 @@ def _compare(
     if before.workbook is None and before.path is not None:
         comparison = tell_erased(comparison, before.path)
     verdict, cause = verdict_of_comparison(comparison)
+    record = _comparison_record(comparison, gold_computed, output_computed, conditions)
+    total_s = time.perf_counter() - started
+    return Judgement(
+        verdict,
+        cause,
+        comparison=record,
+        timings_s={"recalculation": recalc_s, "comparison": total_s - recalc_s},
+    )
+
+
+def _comparison_record(
+    comparison: Comparison,
+    gold_computed: ComputedValues,
+    output_computed: ComputedValues,
+    conditions: ConditionAnswers,
+) -> dict[str, object]:
+    """A comparison as it is written to cases.jsonl, with what was computed for it."""
     record = comparison_to_json(comparison)
     asked = (gold_computed, output_computed, conditions.gold, conditions.output)
     record["engines"] = sorted({engine for each in asked for engine in each.engines})
@@ -396,13 +414,7 @@ def _compare(
         "gold": computed_to_json(gold_computed, _COMPUTED_KEPT),
         "output": computed_to_json(output_computed, _COMPUTED_KEPT),
     }
-    total_s = time.perf_counter() - started
-    return Judgement(
-        verdict,
-        cause,
-        comparison=record,
-        timings_s={"recalculation": recalc_s, "comparison": total_s - recalc_s},
-    )
+    return record
 
 
 def verdict_of_comparison(comparison: Comparison) -> tuple[Verdict, str]:
