@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from benchmarks.golds import Gold, agrees
 from judge.compare.cell import CellRef, CellValue, ErrorValue
 from judge.recalc.cascade import SURE_ERRORS, same_value
+from judge.recalc.dependency import Search
 from judge.recalc.formula import references, traits
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 
@@ -81,8 +82,9 @@ def pair_word(first: CellValue, second: CellValue) -> CellValue:
 
 def _upstream(gold: Gold, ref: CellRef, formula: str) -> set[CellRef] | None:
     found: set[CellRef] = set()
+    search = Search(gold.index)
     for reference in references(formula):
-        for sheet, cell in gold.index.within(reference, ref.sheet):
+        for sheet, cell in search.unseen(reference, ref.sheet):
             found.add(CellRef(sheet, cell.row, cell.column))
             if len(found) > MOST_UPSTREAM:
                 return None

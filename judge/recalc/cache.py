@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import json
 import os
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -17,7 +18,12 @@ from typing import Any
 from judge.compare.cell import CellRef, CellValue, ComputedValues, ErrorValue
 from judge.recalc.files import PART, write_whole
 
-KEPT_IN_MEMORY = 512
+KEPT_BYTES = 64 * 1024 * 1024
+"""What results in memory may take together, as :func:`weight_bytes` counts it."""
+
+CELL_BYTES = 192
+"""A computed cell: its place, its entry in a mapping, and a value that is a number."""
+
 FORMAT = 1
 
 DISK_LIMIT_BYTES = 256 * 1024 * 1024
@@ -42,22 +48,31 @@ class ResultCache:
     Args:
         folder: where entries are kept between runs; None for memory alone.
         limit_bytes: what entries on disk may take together, more or less.
+        memory_bytes: what results in memory may take together; a larger one is not kept there.
     """
 
-    def __init__(self, folder: Path | None = None, *, limit_bytes: int = DISK_LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        limit_bytes: int = DISK_LIMIT_BYTES,
+        memory_bytes: int = KEPT_BYTES,
+    ) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
+        self._memory_bytes = memory_bytes
         self._written = 0
-        self._memory: OrderedDict[str, ComputedValues] = OrderedDict()
+        self._memory: OrderedDict[str, tuple[ComputedValues, int]] = OrderedDict()
+        self._used_bytes = 0
         self._lock = threading.Lock()
 
     def get(self, key: str) -> ComputedValues | None:
         """What was remembered under a key (hex digits), or None."""
         with self._lock:
-            found = self._memory.get(key)
-            if found is not None:
+            kept = self._memory.get(key)
+            if kept is not None:
                 self._memory.move_to_end(key)
-                return found
+                return kept[0]
         if self._folder is None:
             return None
         path = self._path(key)
@@ -94,11 +109,26 @@ class ResultCache:
         return self._folder / key[:2] / f"{key}.json"
 
     def _remember(self, key: str, values: ComputedValues) -> None:
+        weight = weight_bytes(values)
         with self._lock:
-            self._memory[key] = values
-            self._memory.move_to_end(key)
-            while len(self._memory) > KEPT_IN_MEMORY:
-                self._memory.popitem(last=False)
+            _, before = self._memory.pop(key, (None, 0))
+            self._used_bytes -= before
+            if weight > self._memory_bytes:
+                return
+            self._memory[key] = (values, weight)
+            self._used_bytes += weight
+            while self._used_bytes > self._memory_bytes:
+                _, (_, oldest) = self._memory.popitem(last=False)
+                self._used_bytes -= oldest
+
+
+def weight_bytes(values: ComputedValues) -> int:
+    """About how much memory a result takes; a text that many cells share counts once."""
+    texts = [*values.not_calculated.values(), *values.notes, *values.engines]
+    texts += [value for value in values.values.values() if isinstance(value, str)]
+    shared = {id(text): sys.getsizeof(text) for text in texts}
+    cells = len(values.values) + len(values.not_calculated)
+    return CELL_BYTES * (cells + 1) + sum(shared.values())
 
 
 def prune(folder: Path, limit_bytes: int) -> None:

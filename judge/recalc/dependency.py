@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.compare.cell import Cell, CellRef
@@ -14,63 +14,115 @@ from judge.recalc.formula import FormulaTraits, Reference, references, traits
 FOLLOWED_LIMIT = 50_000
 """Most formulas that are followed one by one; past it every formula of the workbook counts."""
 
+WORK_LIMIT = 4_000_000
+"""Most steps that are spent on following the formulas of one workbook, whoever asks and how often;
+past it every formula of the workbook counts. A step is about half a microsecond. The workbooks of
+the published suites need at most a sixth of it."""
+
+STEPS_OF_FORMULA = 20
+STEPS_OF_REFERENCE = 3
+CHARACTERS_OF_STEP = 8
+"""What reading a formula costs: so much for itself and for each reference, and its characters. A
+column that is looked at is a step, and so is a cell that is found there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footing:
     """What some formula cells rest on, themselves included.
 
     Attributes:
-        traits: what each formula that is reached says, each kind once.
-        array_formulas: whether an array formula is among them.
+        functions: every function that is called.
+        volatile: every function whose value changes by itself.
+        unprefixed: every newer function that is called without its prefix.
+        unknown: whether a function is called that Excel does not know.
+        names: whether a defined name or a table is used.
+        array_sensitive: whether a formula depends on being entered as an array formula or not.
+        broken: whether a formula refers to what is no longer there.
+        opaque: whether a formula uses names, tables, or references made from text.
         complete: whether every formula that can be reached is known; False where a formula reaches
-            cells that its text does not show. Then every formula of the workbook is counted.
+            cells that its text does not show, and where there is more to follow than is followed.
+            Then every formula of the workbook is counted.
         cells: how many formula cells were reached.
     """
 
-    traits: tuple[FormulaTraits, ...]
-    array_formulas: bool
+    functions: frozenset[str]
+    volatile: frozenset[str]
+    unprefixed: frozenset[str]
+    unknown: bool
+    names: bool
+    array_sensitive: bool
+    broken: bool
+    opaque: bool
     complete: bool
     cells: int
 
-    @property
-    def functions(self) -> frozenset[str]:
-        """Every function that is called."""
-        return frozenset().union(*(each.functions for each in self.traits))
 
-    @property
-    def volatile(self) -> frozenset[str]:
-        """Every function whose value changes by itself."""
-        return frozenset().union(*(each.volatile for each in self.traits))
+class _Sum:
+    """What formulas say together; each kind of formula is added once."""
 
-    @property
-    def unprefixed(self) -> frozenset[str]:
-        """Every newer function that is called without its prefix."""
-        return frozenset().union(*(each.unprefixed for each in self.traits))
+    def __init__(self) -> None:
+        self.cells = 0
+        self._known: set[FormulaTraits] = set()
+        self._functions: set[str] = set()
+        self._volatile: set[str] = set()
+        self._unprefixed: set[str] = set()
+        self._unknown = self._names = self._arrays = self._broken = self._opaque = False
 
-    @property
-    def unknown(self) -> frozenset[str]:
-        """Every function that Excel does not know."""
-        return frozenset().union(*(each.unknown for each in self.traits))
+    def add(self, cell: Cell) -> FormulaTraits:
+        """Counts a formula cell; returns what its formula says."""
+        said = traits(cell.formula or "")
+        self.cells += 1
+        self._arrays = self._arrays or cell.array_range is not None
+        if said in self._known:
+            return said
+        if len(self._known) < KINDS_KNOWN:
+            self._known.add(said)
+        self._functions |= said.functions
+        self._volatile |= said.volatile
+        self._unprefixed |= said.unprefixed
+        self._unknown = self._unknown or bool(said.unknown)
+        self._names = self._names or bool(said.names)
+        self._arrays = self._arrays or said.array_sensitive
+        self._broken = self._broken or said.broken
+        self._opaque = self._opaque or said.opaque
+        return said
 
-    @property
-    def array_sensitive(self) -> bool:
-        """Whether a formula depends on being entered as an array formula or not."""
-        return self.array_formulas or any(each.array_sensitive for each in self.traits)
+    def footing(self, *, complete: bool, arrays: bool = False) -> Footing:
+        """What was added so far."""
+        return Footing(
+            functions=frozenset(self._functions),
+            volatile=frozenset(self._volatile),
+            unprefixed=frozenset(self._unprefixed),
+            unknown=self._unknown,
+            names=self._names,
+            array_sensitive=self._arrays or arrays,
+            broken=self._broken,
+            opaque=self._opaque,
+            complete=complete,
+            cells=self.cells,
+        )
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every defined name or table that is used."""
-        return frozenset().union(*(each.names for each in self.traits))
 
-    @property
-    def broken(self) -> bool:
-        """Whether a formula refers to what is no longer there."""
-        return any(each.broken for each in self.traits)
+KINDS_KNOWN = 4096
 
-    @property
-    def opaque(self) -> bool:
-        """Whether a formula uses names, tables, or references made from text."""
-        return any(each.opaque for each in self.traits)
+
+@dataclass(frozen=True, slots=True)
+class SheetFormulas:
+    """The formula cells of a sheet.
+
+    Attributes:
+        columns: numbers of the columns that hold any, sorted.
+        cells: column -> sorted rows and their cells.
+    """
+
+    columns: Sequence[int]
+    cells: Mapping[int, tuple[list[int], list[Cell]]]
+
+    def between(self, first: int, last: int) -> Sequence[int]:
+        """The columns from one to another that hold formulas."""
+        return self.columns[
+            bisect.bisect_left(self.columns, first) : bisect.bisect_right(self.columns, last)
+        ]
 
 
 class FormulaIndex:
@@ -79,20 +131,33 @@ class FormulaIndex:
     Args:
         sheets: names of the sheets, as they really are.
         load: gives the formula cells of a whole sheet; called once for each sheet reached.
+        work: how many steps may be spent on following formulas, over all that is asked.
     """
 
-    def __init__(self, sheets: Iterable[str], load: Callable[[str], Iterable[Cell]]) -> None:
+    def __init__(
+        self,
+        sheets: Iterable[str],
+        load: Callable[[str], Iterable[Cell]],
+        *,
+        work: int = WORK_LIMIT,
+    ) -> None:
         self._names = {name.casefold(): name for name in sheets}
         self._load = load
-        self._sheets: dict[str, Mapping[int, tuple[list[int], list[Cell]]]] = {}
+        self._sheets: dict[str, SheetFormulas] = {}
+        self._everything: Footing | None = None
+        self.work_left = work
 
     @property
     def sheets(self) -> tuple[str, ...]:
         """Real names of the sheets."""
         return tuple(self._names.values())
 
-    def sheet(self, name: str) -> Mapping[int, tuple[list[int], list[Cell]]]:
-        """Column -> sorted rows and their cells."""
+    def named(self, name: str) -> str | None:
+        """The real name of a sheet that a formula names; None where there is none."""
+        return self._names.get(name.casefold())
+
+    def sheet(self, name: str) -> SheetFormulas:
+        """The formula cells of a sheet, by its real name."""
         if name not in self._sheets:
             columns: dict[int, tuple[list[int], list[Cell]]] = defaultdict(lambda: ([], []))
             ordered = sorted(self._load(name), key=lambda cell: cell.row)
@@ -100,29 +165,72 @@ class FormulaIndex:
                 rows, cells = columns[cell.column]
                 rows.append(cell.row)
                 cells.append(cell)
-            self._sheets[name] = columns
+            self._sheets[name] = SheetFormulas(sorted(columns), dict(columns))
         return self._sheets[name]
 
-    def within(self, reference: Reference, home: str) -> Iterable[tuple[str, Cell]]:
-        """The formula cells of a rectangle, with their sheet."""
-        name = home
-        if reference.sheet is not None:
-            found = self._names.get(reference.sheet.casefold())
-            if found is None:
-                return
-            name = found
-        for column, (rows, cells) in self.sheet(name).items():
-            if reference.min_column <= column <= reference.max_column:
-                first = bisect.bisect_left(rows, reference.min_row)
-                last = bisect.bisect_right(rows, reference.max_row)
-                for cell in cells[first:last]:
-                    yield name, cell
-
-    def every(self) -> Iterable[Cell]:
+    def every(self) -> Iterator[Cell]:
         """Every formula cell of the workbook."""
         for name in self.sheets:
-            for _, cells in self.sheet(name).values():
+            for _, cells in self.sheet(name).cells.values():
                 yield from cells
+
+    def everything(self) -> Footing:
+        """What every formula of the workbook says."""
+        if self._everything is None:
+            found = _Sum()
+            for cell in self.every():
+                found.add(cell)
+            self._everything = found.footing(complete=False)
+        return self._everything
+
+
+class Search:
+    """A walk through an index that comes to every formula cell once, however often it is named.
+
+    Args:
+        index: the workbook's formulas; its steps are spent.
+    """
+
+    def __init__(self, index: FormulaIndex) -> None:
+        self._index = index
+        self._seen: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        """Of each column, place of a cell that was seen -> a later place; it leads past all that
+        were seen, as in a union-find structure."""
+        self._rectangles: set[tuple[str, Reference]] = set()
+
+    def unseen(self, reference: Reference, home: str) -> Iterator[tuple[str, Cell]]:
+        """The formula cells of a rectangle that were not given before, with their sheet."""
+        name = home if reference.sheet is None else self._index.named(reference.sheet)
+        if name is None:
+            return
+        if reference.min_column != reference.max_column:
+            if (name, reference) in self._rectangles:
+                return
+            self._rectangles.add((name, reference))
+        formulas = self._index.sheet(name)
+        for column in formulas.between(reference.min_column, reference.max_column):
+            self._index.work_left -= 1
+            rows, cells = formulas.cells[column]
+            seen = self._seen[name, column]
+            last = bisect.bisect_right(rows, reference.max_row)
+            place = _first_unseen(seen, bisect.bisect_left(rows, reference.min_row))
+            while place < last:
+                seen[place] = place + 1
+                self._index.work_left -= 1
+                yield name, cells[place]
+                place = _first_unseen(seen, place + 1)
+            if self._index.work_left < 0:
+                return
+
+
+def _first_unseen(seen: dict[int, int], place: int) -> int:
+    """The first place from one on that was not seen; paths are made shorter on the way."""
+    end = place
+    while end in seen:
+        end = seen[end]
+    while place != end:
+        seen[place], place = end, seen[place]
+    return end
 
 
 def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
@@ -132,27 +240,28 @@ def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
         cells: the formula cells asked for, with their sheet.
         index: the workbook's formulas.
     """
-    found: dict[str, FormulaTraits] = {}
-    seen: set[CellRef] = set()
-    asked: set[tuple[str, Reference]] = set()
-    arrays = False
+    found = _Sum()
+    search = Search(index)
+    done: set[CellRef] = set()
     waiting = list(cells)
     while waiting:
         sheet, cell = waiting.pop()
         ref = CellRef(sheet, cell.row, cell.column)
-        if ref in seen or cell.formula is None:
+        if cell.formula is None or ref in done:
             continue
-        seen.add(ref)
-        arrays = arrays or cell.array_range is not None
-        said = found.setdefault(cell.formula, traits(cell.formula))
-        if said.opaque or len(seen) > FOLLOWED_LIMIT:
-            return _everything(index)
-        for reference in references(cell.formula):
-            key = (sheet, reference)
-            if key not in asked:
-                asked.add(key)
-                waiting.extend(index.within(reference, sheet))
-    return Footing(tuple(set(found.values())), arrays, complete=True, cells=len(seen))
+        done.add(ref)
+        named = references(cell.formula)
+        index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
+        index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
+        if found.add(cell).opaque:
+            return index.everything()
+        for reference in named:
+            waiting.extend(search.unseen(reference, sheet))
+            if index.work_left < 0:
+                return index.everything()
+        if len(done) > FOLLOWED_LIMIT:
+            return index.everything()
+    return found.footing(complete=True)
 
 
 def footing_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Footing:
@@ -160,17 +269,7 @@ def footing_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> 
     try:
         return footing(cells, index)
     except WorkbookError:
-        found = {traits(cell.formula or "") for _, cell in cells}
-        return Footing(tuple(found), array_formulas=True, complete=False, cells=len(cells))
-
-
-def _everything(index: FormulaIndex) -> Footing:
-    found: set[FormulaTraits] = set()
-    arrays = False
-    count = 0
-    for cell in index.every():
-        count += 1
-        arrays = arrays or cell.array_range is not None
-        if cell.formula is not None:
-            found.add(traits(cell.formula))
-    return Footing(tuple(found), arrays, complete=False, cells=count)
+        found = _Sum()
+        for _, cell in cells:
+            found.add(cell)
+        return found.footing(complete=False, arrays=True)

@@ -114,18 +114,19 @@ def _filled(
     for source in sources:
         window = parse_window((source.array_range or "").replace("$", ""))
         if window is not None:
-            parts = [part for area in areas if (part := _overlap(area, window)) is not None]
-            overlaps += [(source, part) for part in parts]
-    if sum(part.size for _, part in overlaps) > FILLED_LIMIT:
+            parts = ((area, _overlap(area, window)) for area in areas)
+            overlaps += [(source, area, part) for area, part in parts if part is not None]
+    if sum(part.size for _, _, part in overlaps) > FILLED_LIMIT:
         raise WorkbookError(
             f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
             "the range"
         )
-    for source, part in overlaps:
-        stored = workbook.cells(part)
+    # Asked for once: each asking reads the sheet anew.
+    stored = {area: workbook.cells(area) for area in dict.fromkeys(area for _, area, _ in overlaps)}
+    for source, area, part in overlaps:
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):
-                own = stored.get((row, column))
+                own = stored[area].get((row, column))
                 yield WantedCell(
                     CellRef(part.sheet, row, column),
                     source,
@@ -134,7 +135,8 @@ def _filled(
                 )
 
 
-FILLED_LIMIT = 1_000_000
+FILLED_LIMIT = 250_000
+"""Most cells that array formulas may fill; each costs half a kilobyte and some microseconds."""
 
 
 def _overlap(area: CellRange, window: Window) -> CellRange | None:

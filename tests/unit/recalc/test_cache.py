@@ -3,11 +3,19 @@
 import datetime as dt
 import multiprocessing
 import os
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from judge.compare.cell import CellRef, ComputedValues, ErrorValue
-from judge.recalc.cache import KEPT_IN_MEMORY, LOOKED_AFTER_EVERY, ResultCache, prune
+from judge.recalc.cache import (
+    CELL_BYTES,
+    KEPT_BYTES,
+    LOOKED_AFTER_EVERY,
+    ResultCache,
+    prune,
+    weight_bytes,
+)
 from judge.recalc.files import PART
 
 VALUES = ComputedValues(
@@ -65,12 +73,46 @@ def test_a_folder_that_cannot_be_written_costs_only_the_entry(tmp_path: Path) ->
     assert cache.get(KEY) is VALUES
 
 
-def test_memory_is_bounded() -> None:
-    cache = ResultCache()
-    for number in range(KEPT_IN_MEMORY + 1):
+def test_memory_is_bounded_by_what_results_take() -> None:
+    room = 10 * weight_bytes(VALUES)
+    cache = ResultCache(memory_bytes=room)
+    for number in range(11):
         cache.put(f"{number:064x}", VALUES, lasting=True)
     assert cache.get(f"{0:064x}") is None
-    assert cache.get(f"{KEPT_IN_MEMORY:064x}") is VALUES
+    for number in range(1, 11):
+        assert cache.get(f"{number:064x}") is VALUES
+    many = {CellRef("S", row, 1): row for row in range(1, room // CELL_BYTES)}
+    large = ComputedValues(values=many)
+    cache.put("a" * 64, large, lasting=True)
+    assert cache.get("a" * 64) is large
+    assert cache.get(f"{5:064x}") is None
+    cache.put("b" * 64, ComputedValues(values={**many, CellRef("S", 0, 2): "x"}), lasting=True)
+    assert cache.get("b" * 64) is None
+    assert cache.get("a" * 64) is large
+
+
+def test_a_result_that_is_put_again_counts_once() -> None:
+    cache = ResultCache(memory_bytes=2 * weight_bytes(VALUES))
+    cache.put("a" * 64, VALUES, lasting=True)
+    for _ in range(5):
+        cache.put("b" * 64, VALUES, lasting=True)
+    assert cache.get("a" * 64) is VALUES
+
+
+def test_results_of_a_small_workbook_take_no_more_memory_than_is_said() -> None:
+    cache = ResultCache()
+    tracemalloc.start()
+    try:
+        for number in range(12):
+            # As engines give them: every cell and every reason is an object of its own.
+            values = {CellRef("S", row, number): row + 0.5 for row in range(20_000)}
+            reasons = {CellRef("S", row, 99): f"why {row}" for row in range(20_000)}
+            cache.put(f"{number:064x}", ComputedValues(values, reasons), lasting=False)
+            del values, reasons
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert KEPT_BYTES // 3 < used < KEPT_BYTES
 
 
 def keys(count: int) -> list[str]:

@@ -1,9 +1,20 @@
 """Which formulas a cell rests on."""
 
+from __future__ import annotations
+
+import os
+import resource
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from judge.compare.cell import Cell
 from judge.errors import WorkbookError
 from judge.recalc import dependency
-from judge.recalc.dependency import Footing, FormulaIndex, footing, footing_or_doubt
+from judge.recalc.dependency import Footing, FormulaIndex, Search, footing, footing_or_doubt
+from judge.recalc.formula import Reference
 
 SHEETS = {
     "One": {(1, 1): "=A2+Two!A1", (2, 1): "=B5", (5, 2): "=1", (9, 9): "=XLOOKUP(1,A:A,A:A)"},
@@ -77,3 +88,93 @@ def test_a_sheet_that_cannot_be_read_may_hold_anything() -> None:
     assert not said.complete
     assert said.array_sensitive
     assert said.functions == {"SUM"}
+
+
+ROWS = 40_000
+MEMORY_BYTES = 3 << 30
+CPU_S = 30
+
+LARGE = {
+    "growing sums": [Cell(row, 1, None, formula=f"=SUM(A$1:A{row - 1})") for row in range(2, ROWS)],
+    "counts so far": [
+        each
+        for row in range(2, ROWS // 2)
+        for each in (
+            Cell(row, 1, None, formula=f"=LEFT(C{row},3)"),
+            Cell(row, 2, None, formula=f"=COUNTIF(A$2:A{row},A{row})"),
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", LARGE)
+def test_ranges_that_overlap_cost_what_they_hold_once(shape: str) -> None:
+    cells = LARGE[shape]
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            spent = resource.getrusage(resource.RUSAGE_SELF)
+            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            said = footing([("S", cell) for cell in cells], FormulaIndex(["S"], lambda _: cells))
+            code = 0 if said.complete and said.cells == len(cells) else 2
+        except BaseException:  # noqa: BLE001 - said, and known by the exit code
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def steps(cells: list[Cell]) -> int:
+    index = FormulaIndex(["S"], lambda _: cells)
+    before = index.work_left
+    footing([("S", cell) for cell in cells], index)
+    return before - index.work_left
+
+
+def test_steps_grow_with_the_formulas_and_not_with_what_they_name() -> None:
+    spent = []
+    for rows in (1_000, 2_000):
+        cells = [Cell(row, 1, None, formula=f"=SUM(A$1:A{row - 1})") for row in range(2, rows)]
+        spent.append(steps(cells))
+    assert spent[1] < 2.2 * spent[0]
+
+
+def test_what_takes_too_much_work_rests_on_everything() -> None:
+    cells = [Cell(row, 1, None, formula=f"=A{row + 1}") for row in range(1, 100)]
+    cells.append(Cell(500, 5, None, formula="=TODAY()"))
+    index = FormulaIndex(["S"], lambda _: cells, work=2_000)
+    for _ in range(2):
+        said = footing([("S", cells[0])], index)
+        assert (said.complete, said.cells) == (False, 100)
+        assert said.volatile == {"TODAY"}
+    assert not footing([("S", cells[98])], index).complete
+    assert footing([("S", cells[98])], FormulaIndex(["S"], lambda _: cells)).complete
+
+
+rectangles = st.lists(
+    st.tuples(st.integers(1, 12), st.integers(1, 6), st.integers(1, 12), st.integers(1, 6)),
+    max_size=12,
+)
+
+
+@given(st.sets(st.tuples(st.integers(1, 12), st.integers(1, 6))), rectangles)
+def test_every_cell_of_every_rectangle_is_found_once(
+    places: set[tuple[int, int]], areas: list[tuple[int, int, int, int]]
+) -> None:
+    cells = [Cell(row, column, None, formula="=1") for row, column in places]
+    search = Search(FormulaIndex(["S"], lambda _: cells))
+    found: list[tuple[int, int]] = []
+    wanted: set[tuple[int, int]] = set()
+    for top, left, bottom, right in areas:
+        area = Reference(None, top, left, bottom, right)
+        found += [(cell.row, cell.column) for _, cell in search.unseen(area, "S")]
+        wanted |= {
+            (row, column)
+            for row, column in places
+            if top <= row <= bottom and left <= column <= right
+        }
+    assert len(found) == len(set(found))
+    assert set(found) == wanted

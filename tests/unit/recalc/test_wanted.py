@@ -1,11 +1,16 @@
 """Which cells a formula gives a value."""
 
+import io
+import zipfile
+
 import pytest
 
 from judge.compare.cell import CellRange
+from judge.compare.package import ReadLimits
+from judge.compare.reader import open_workbook
 from judge.recalc import wanted
 from judge.recalc.wanted import sheet_formulas, wanted_cells
-from tests.unit.recalc.fakes import ALL, SHEET, ref, workbook
+from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
 
 
 def test_formulas_and_what_they_fill() -> None:
@@ -42,3 +47,12 @@ def test_what_array_formulas_fill_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 def test_every_formula_of_a_sheet() -> None:
     book = workbook({"A1": "=1", "C3": ("C3:D4", "=A1")})
     assert [cell.array_range for cell in sheet_formulas(book, SHEET)] == [None, "C3:D4"]
+
+
+def test_many_array_formulas_cost_one_reading_of_the_sheet() -> None:
+    cells = {f"A{row}": (f"A{row}:B{row}", "=C1:D1") for row in range(1, 301)}
+    data = package(cells)
+    size = sum(entry.file_size for entry in zipfile.ZipFile(io.BytesIO(data)).infolist())
+    book = open_workbook(data, limits=ReadLimits(total_bytes=10 * size))
+    found, notes = wanted_cells(book, [CellRange(SHEET, 1, 1, 400, 2)])
+    assert (len(found), notes) == (600, [])
