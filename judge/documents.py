@@ -71,7 +71,7 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FIL
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:
-        raise error(f"{path}: no such file")
+        raise error(f"{path}: cannot be read: no such file")
     try:
         return _decoded(data.removeprefix(_BOM))
     except MalformedError as problem:
@@ -229,7 +229,7 @@ def _opened(path: Path, error: type[JudgeError], most_bytes: int) -> Iterator[IO
     """A regular file to read from; None where there is nothing of that name."""
     try:
         file = _open(path, error, most_bytes)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         file = None
     except ValueError as problem:  # a NUL in the name
         raise error(f"{path}: cannot be read: {problem}") from problem

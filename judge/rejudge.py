@@ -1,7 +1,10 @@
 """Verdicts again, from outputs that are stored: no code runs.
 
-Each case on record is judged by other rules (profile, styles, engines). What comes out is a
-preview; only when it is applied are records appended, so the earlier ones stay in cases.jsonl.
+Each case on record is judged by the same or by other rules (profile, styles, engines). A record is
+a claim: whoever can write the folder can write AC into it. So every output is compared again, also
+where the record says that nothing has changed, and nothing is accepted without its output. What
+comes out is a preview; only when it is applied are records appended, so the earlier ones stay in
+cases.jsonl.
 """
 
 from __future__ import annotations
@@ -9,11 +12,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.batch import Settings
 from judge.errors import JudgeError, StoreError
-from judge.grader import Judgement, RunFacts, case_result, comparison_key, judge_output
+from judge.grader import (
+    Judgement,
+    RunFacts,
+    case_result,
+    comparison_key,
+    judge_output,
+    known_fault,
+    problem_of_input,
+)
 from judge.recalc.policy import Origin
 from judge.records import (
     CaseKey,
@@ -27,9 +38,12 @@ from judge.store import CASES_FILE, RunDirectory
 from judge.submission import Submission
 from judge.task import Task, TestCase
 from judge.verdict import CaseResult, Verdict
+from judge.visible import visible
 
-StoredOutput = Callable[[CaseKey, str], bytes | None]
-"""From a case and the SHA-256 of its output to the output's bytes; None where it is gone."""
+StoredOutput = Callable[[CaseKey, str], bytes | str]
+"""From a case and the SHA-256 of its output to the output's bytes, or to why it is not at hand."""
+
+NOT_RUN = "it was not run: `judge score` tries again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +52,28 @@ class RejudgedCase:
 
     Attributes:
         before: the result on record.
-        after: the result under the other rules; the same object where nothing had to be judged.
+        after: the result now; the same object where the record was found to be right.
         record: what is appended to cases.jsonl when this is applied; None where nothing is.
-        kept_because: why the verdict on record was kept though there was something to judge.
+        same_rules: whether the record is of these very rules, so that another verdict contradicts
+            it.
+        unproven: why the verdict on record could not be checked; an accepted case is JE then.
     """
 
     before: CaseResult
     after: CaseResult
     record: Mapping[str, object] | None
-    kept_because: str = ""
+    same_rules: bool = False
+    unproven: str = ""
 
     @property
     def changed(self) -> bool:
         """Whether the verdict is another one."""
         return self.before.verdict is not self.after.verdict
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the record is wrong: another verdict by the rules that it was made by."""
+        return self.changed and self.same_rules and not self.unproven
 
 
 def rejudge_cases(
@@ -62,7 +84,7 @@ def rejudge_cases(
     *,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
 ) -> list[RejudgedCase]:
-    """Judges stored outputs by other rules, writing nothing.
+    """Judges stored outputs, writing nothing; nothing is taken from the records but the runs.
 
     Args:
         store: the results directory.
@@ -105,20 +127,57 @@ def _rejudge(
     before = result_of_record(record)
     run_key = str(record.get("run_key"))
     rule_key = comparison_key(run_key, task, digests.of(case.gold_path), settings.rules)
-    keys = CaseKeys(run_key, rule_key)
-    if record.get("comparison_key") == rule_key and before.verdict is not Verdict.JE:
-        return RejudgedCase(before, before, None)
+    same_rules = record.get("comparison_key") == rule_key
     digest = before.run.get("output_sha256")
+    unproven = ""
     if not isinstance(digest, str):
-        if before.verdict is Verdict.JE:
-            return RejudgedCase(before, before, None, "it was not run: `judge score` tries again")
-        # The run alone decided; the record says that it holds under these rules as well.
-        return RejudgedCase(before, before, record_of_result(keys, before))
-    output = output_of(record_key(record), digest)
-    if output is None:
-        return RejudgedCase(before, before, None, "its output workbook is not stored any more")
-    after = _judge(task, case, before, output, settings)
-    return RejudgedCase(before, after, record_of_result(keys, after))
+        after, unproven = _judge_run(task, case, before)
+    elif isinstance(output := output_of(record_key(record), digest), bytes):
+        after = _judge(task, case, before, output, settings)
+    else:
+        after, unproven = _unproven(case, before, output)
+    if after is before or (same_rules and _says_the_same(before, after)):
+        return RejudgedCase(before, before, None, same_rules, unproven)
+    new = record_of_result(CaseKeys(run_key, rule_key), after)
+    return RejudgedCase(before, after, new, same_rules, unproven)
+
+
+def _says_the_same(before: CaseResult, after: CaseResult) -> bool:
+    return (before.verdict, before.cause) == (after.verdict, after.cause)
+
+
+def _judge_run(task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
+    """The verdict on a run that left no output, and why it cannot be checked."""
+    fault = known_fault(task)
+    if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
+        fault = problem_of_input(case)
+    if fault is not None:
+        return replace(before, verdict=Verdict.BT, cause=visible(fault)), ""
+    if before.verdict is Verdict.JE:
+        return before, NOT_RUN
+    if not before.verdict.is_scored:
+        return _unproven(case, before, "the files of the suite show no fault")
+    if before.verdict in _OF_OUTPUTS:
+        return _unproven(case, before, "the record names no output workbook")
+    # The run alone decided; the record says that it holds under these rules as well.
+    return replace(before), ""
+
+
+_OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
+
+
+def _unproven(case: TestCase, before: CaseResult, why: str) -> tuple[CaseResult, str]:
+    """What becomes of a verdict that nothing proves.
+
+    One that costs its author the case stands. One that would win something (an accepted answer, a
+    case that is not scored) is not believed.
+    """
+    if before.verdict.is_scored and before.verdict is not Verdict.AC:
+        return before, why
+    said = f"the record says {before.verdict}, which cannot be checked: {why}"
+    facts = RunFacts(Verdict.JE, said, before.run, None)
+    placeholder = Submission(before.task_id, None, "", "", sample=before.sample)
+    return case_result(placeholder, case, facts, None), why
 
 
 def _judge(

@@ -168,6 +168,10 @@ class RunDirectory:
             return None
         return data if data and hashlib.sha256(data).hexdigest() == digest else None
 
+    def has_workbook(self, digest: str) -> bool:
+        """Whether something is stored under a hash, though it may be damaged."""
+        return self._workbook_path(digest).exists()
+
     def _workbook_path(self, digest: str) -> Path:
         return self.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
 

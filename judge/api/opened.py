@@ -308,7 +308,7 @@ class Opened:
             },
             "limits": asdict(options.limits),
             "reference": _reference_record(options),
-            "sandbox": _sandbox_record(settings.sandbox.info) if settings.sandbox else None,
+            "sandbox": sandbox_record(settings.sandbox.info) if settings.sandbox else None,
             "host": {"python": platform.python_version(), "system": platform.platform()},
         }
 
@@ -327,7 +327,8 @@ def _suite_source(dataset: str | None, kept: Mapping[str, object]) -> str:
     return str(Path(dataset).resolve()) if Path(dataset).exists() else dataset
 
 
-def _sandbox_record(info: SandboxInfo) -> dict[str, object]:
+def sandbox_record(info: SandboxInfo) -> dict[str, object]:
+    """A sandbox as run.json describes it."""
     return {
         "backend": info.backend,
         "image": info.image,

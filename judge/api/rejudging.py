@@ -12,15 +12,17 @@ from typing import Any, Literal
 
 from judge.api.opened import Opened
 from judge.api.options import ScoreOptions
+from judge.api.rerunning import ran_by, rerun_cases
 from judge.compare.style_check import check_style_names
 from judge.dataset import Suite
 from judge.dataset.outputs import FoundOutputs, find_outputs
-from judge.errors import JudgeError, SuiteError, UsageError
+from judge.documents import read_regular
+from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.overrides import ManualVerdict, override_verdict, read_overrides
 from judge.rejudge import RejudgedCase, StoredOutput, apply_rejudged, count_changes, rejudge_cases
 from judge.report.load import LoadedRun, load_run
 from judge.report.summary import build_report
-from judge.store import REPORT_FILE, RunDirectory
+from judge.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.verdict import CaseResult, Verdict
 
 
@@ -35,6 +37,9 @@ class Rejudgement:
         before: the report as it was.
         after: the report under the other rules.
         applied: whether records and report were written.
+        suite: where the golds came from.
+        corrections: how many corrections of tasks, and options of the comparison, the run names.
+        manual: how many verdicts a person changed.
     """
 
     path: Path
@@ -43,6 +48,9 @@ class Rejudgement:
     before: Mapping[str, Any]
     after: Mapping[str, Any]
     applied: bool
+    suite: str = ""
+    corrections: int = 0
+    manual: int = 0
 
     @property
     def changed(self) -> list[RejudgedCase]:
@@ -56,6 +64,9 @@ class Rejudgement:
             "run": str(self.path),
             "applied": self.applied,
             "rules": dict(self.rules),
+            "suite": self.suite,
+            "corrections": self.corrections,
+            "manual": self.manual,
             "before": {name: self.before["overall"][name] for name in scores},
             "after": {name: self.after["overall"][name] for name in scores},
             "changes": [
@@ -70,18 +81,19 @@ class Rejudgement:
                     "before": each.before.verdict.value,
                     "after": each.after.verdict.value,
                     "cause": each.after.cause,
+                    "contradicted": each.contradicted,
                 }
                 for each in self.changed
             ],
-            "kept": [
+            "unproven": [
                 {
                     "task": each.after.task_id,
                     "sample": each.after.sample,
                     "case": each.after.case,
-                    "why": each.kept_because,
+                    "why": each.unproven,
                 }
                 for each in self.cases
-                if each.kept_because
+                if each.unproven
             ],
         }
 
@@ -95,10 +107,14 @@ def rejudge(
     engine: str | None = None,
     dataset: str | None = None,
     apply: bool = False,
+    rerun: bool = False,
     options: ScoreOptions | None = None,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
 ) -> Rejudgement:
-    """Judges the stored outputs of a run by other rules; no code runs.
+    """Judges a run again, from its stored outputs or from its stored programs.
+
+    Every output is compared again, whatever its record says. Where it is not at hand, or not the
+    one that the record names, an accepted case is JE and a failed one stays failed.
 
     Args:
         run: the results directory.
@@ -108,7 +124,9 @@ def rejudge(
         engine: calculation engine.
         dataset: the suite; None for the one that the run remembers.
         apply: append the new records and replace report.json; otherwise nothing is written.
-        options: sandbox (which the engines need) and number of workers.
+        rerun: run the programs of the run as well, here and within ``options.limits``; for folders
+            of others, whose outputs are claims like their verdicts.
+        options: sandbox (which the engines need), limits of a rerun, and number of workers.
         on_case: told of each case, and of how many there are in all.
 
     Returns:
@@ -117,9 +135,12 @@ def rejudge(
     Raises:
         StoreError: the directory holds no run, or another judge is writing to it.
         SuiteError: the suite is not at hand.
+        UsageError: ``rerun``, and the run holds finished outputs instead of programs.
     """
     loaded = load_run(run, dataset)
     suite = _suite_of(loaded)
+    if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
+        raise UsageError(f"{loaded.path}: holds finished outputs, and no programs to run")
     chosen = _options(loaded.run, options or ScoreOptions(), profile, style, recalc, engine)
     check_style_names(chosen.style)
     cases = [
@@ -131,12 +152,16 @@ def rejudge(
         store = stack.enter_context(RunDirectory(loaded.path))
         if apply:
             store.lock()
+        # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
         settings = Opened(chosen, stack).settings(
-            needs_sandbox=False, remembered=_backend(loaded.run)
+            needs_sandbox=rerun, remembered=None if rerun else _backend(loaded.run)
         )
-        rejudged = rejudge_cases(
-            store, cases, settings, _stored_outputs(store, loaded.run, suite), on_case=on_case
-        )
+        keep = store if apply else None
+        if rerun:
+            rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)
+        else:
+            output_of = _stored_outputs(store, loaded.run, suite)
+            rejudged = rejudge_cases(store, cases, settings, output_of, on_case=on_case)
         rules = {
             "profile": chosen.profile,
             "style": list(chosen.style),
@@ -146,14 +171,24 @@ def rejudge(
                 "engines": list(settings.rules.engines),
             },
         }
-        described = {**loaded.run, **rules}
+        described = {**loaded.run, **rules, **(ran_by(settings) if rerun else {})}
         before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
         after = _report(store, loaded, suite, described, [each.after for each in rejudged])
         if apply:
             apply_rejudged(store, rejudged)
             store.write_run(described | {"rejudged": _history(loaded.run, rules, rejudged)})
             store.write_document(REPORT_FILE, after)
-    return Rejudgement(loaded.path, rules, rejudged, before, after, applied=apply)
+    return Rejudgement(
+        loaded.path,
+        rules,
+        rejudged,
+        before,
+        after,
+        applied=apply,
+        suite=f"{suite.name} ({suite.root})",
+        corrections=_corrections(loaded.run),
+        manual=len(loaded.overrides.applied),
+    )
 
 
 def change_verdict(
@@ -275,15 +310,31 @@ def _stored_outputs(store: RunDirectory, run: Mapping[str, Any], suite: Suite) -
         with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
             found = find_outputs(Path(folder), suite)
 
-    def output_of(key: tuple[str, int, int], digest: str) -> bytes | None:
+    def output_of(key: tuple[str, int, int], digest: str) -> bytes | str:
         stored = store.get_workbook(digest)
-        if stored is not None or found is None:
+        if stored is not None:
             return stored
-        path = found.get((key[0], key[2]))
-        data = None if path is None else path.read_bytes()
-        return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+        if store.has_workbook(digest):
+            return "its stored output is not the one that the record names"
+        path = None if found is None else found.get((key[0], key[2]))
+        if path is None:
+            return "its output workbook is not stored any more"
+        try:
+            data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES) or b""
+        except StoreError as error:
+            return error.message
+        if hashlib.sha256(data).hexdigest() != digest:
+            return f"{path.name} is not the workbook that the record names"
+        return data
 
     return output_of
+
+
+def _corrections(run: Mapping[str, Any]) -> int:
+    """What the run's own description changes about the suite's tasks."""
+    remembered, options = run.get("suite"), run.get("checker")
+    named = remembered.get("corrections") if isinstance(remembered, Mapping) else None
+    return sum(len(each) for each in (named, options) if isinstance(each, list | Mapping))
 
 
 def _history(

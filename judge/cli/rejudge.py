@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import sandbox_option
-from judge.errors import UsageError
+from judge.cli.options import limit_options, read_limits, sandbox_option
+from judge.errors import IncompleteRunError, UsageError
+from judge.limits import Limits
+from judge.verdict import Verdict
 
 if TYPE_CHECKING:
     from judge.api.rejudging import Rejudgement
+    from judge.rejudge import RejudgedCase
 
 _MOST_CASES = 40
 
@@ -34,8 +37,14 @@ _MOST_CASES = 40
 @click.option("--engine", help="Calculation engine. [as before]")
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @click.option("--apply", is_flag=True, help="Write the new verdicts; without it, only show them.")
+@click.option(
+    "--rerun",
+    is_flag=True,
+    help="Run the stored programs as well: for a folder that somebody else made.",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at one time. [cores]")
 @sandbox_option
+@limit_options
 @click.option("--case", metavar="ID/N", help="Change the verdict of case N of task ID by hand.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
 @click.option("--verdict", metavar="CODE", help="The verdict from now on; `auto` takes it back.")
@@ -45,8 +54,12 @@ _MOST_CASES = 40
 def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
     """Judge the stored outputs of RUN again; no code runs.
 
-    Shows which verdicts change under another profile or engine; --apply writes them. The earlier
-    records are kept.
+    Every output is compared again, so that a record that was edited shows; so are verdicts that
+    change under another profile or engine. --apply writes them. The earlier records are kept.
+    Exits with 11 where an accepted case cannot be checked, as its output is not there.
+
+    With --rerun, the programs are run again as well, here and within the limits of this command:
+    in a folder that somebody else made, outputs are claims like verdicts. Name the suite too.
 
     With --case, --verdict, --by and --why, changes one verdict by hand. Such a change outlives
     re-scoring, and every report says who made it and why.
@@ -62,14 +75,22 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
 
     jobs, sandbox = options.pop("jobs") or os.cpu_count() or 1, options.pop("sandbox")
     style = options.pop("style") or None
-    done = judge_again(
-        run, style=style, options=ScoreOptions(jobs=jobs, sandbox=sandbox), **options
-    )
+    limits = read_limits(options)
+    if limits != Limits() and not options["rerun"]:
+        raise UsageError("limits are of programs, and none is run", hint="Add --rerun.")
+    chosen = ScoreOptions(jobs=jobs, sandbox=sandbox, limits=limits)
+    done = judge_again(run, style=style, options=chosen, **options)
     if as_json:
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:
         for line in _lines(done):
             click.echo(line)
+    if unjudged := sum(each.after.verdict is Verdict.JE for each in done.cases):
+        raise IncompleteRunError(
+            f"{done.path}: {unjudged} of {len(done.cases)} verdicts cannot be told",
+            hint="`judge score` runs a program again whose output is gone; `judge rejudge --rerun` "
+            "runs all of them.",
+        )
 
 
 def _change(
@@ -92,12 +113,28 @@ def _change(
         click.echo(f"{case}: {change.automatic} is {change.verdict} now, said {change.by}")
 
 
+def _about(each: RejudgedCase) -> str:
+    """A case whose record does not stand as it is."""
+    after = each.after
+    sample = f", sample {after.sample}" if after.sample else ""
+    where = f"task {after.task_id}{sample}, case {after.case}:"
+    if each.unproven:
+        return f"{where} the record says {each.before.verdict}, not checked: {each.unproven}"
+    if each.contradicted:
+        said = f"the record says {each.before.verdict}, the comparison says {after.verdict}"
+        return f"{where} {said}  {after.cause}".rstrip()
+    return f"{where} {each.before.verdict} to {after.verdict}  {after.cause}".rstrip()
+
+
 def _lines(done: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
     from judge.rejudge import count_changes  # noqa: PLC0415
 
     rules = done.rules
-    lines = [f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}"]
+    lines = [
+        f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}",
+        f"  suite {done.suite}" + (", corrected as the run says" if done.corrections else ""),
+    ]
     for name, label in (("soft_restriction", "soft"), ("hard_restriction", "hard")):
         before, after = done.before["overall"][name], done.after["overall"][name]
         lines.append(f"  {label} {percent(before)} % before, {percent(after)} % after")
@@ -107,18 +144,16 @@ def _lines(done: Rejudgement) -> list[str]:
         f"    {before} to {after}: {count}"
         for (before, after), count in count_changes(done.cases).items()
     ]
-    lines += [
-        f"  task {each.after.task_id}, case {each.after.case}: {each.before.verdict} to "
-        f"{each.after.verdict}  {each.after.cause}".rstrip()
-        for each in changed[:_MOST_CASES]
-    ]
-    if len(changed) > _MOST_CASES:
-        lines.append(f"  and {len(changed) - _MOST_CASES} more (--json lists all)")
-    lines += [
-        f"  task {each.after.task_id}, case {each.after.case}: kept, {each.kept_because}"
-        for each in done.cases
-        if each.kept_because
-    ]
+    if wrong := sum(each.contradicted for each in done.cases):
+        lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")
+    told = [each for each in done.cases if each.changed or each.unproven]
+    # What speaks against the records comes first.
+    told.sort(key=lambda each: not (each.contradicted or each.unproven))
+    lines += [f"  {_about(each)}" for each in told[:_MOST_CASES]]
+    if len(told) > _MOST_CASES:
+        lines.append(f"  and {len(told) - _MOST_CASES} more (--json lists all)")
+    if by_hand := done.manual:
+        lines.append(f"  {by_hand} verdicts were changed by hand, and count so before and after")
     lines.append(
         "written; the earlier records are kept" if done.applied else "nothing written; add --apply"
     )

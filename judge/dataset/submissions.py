@@ -70,6 +70,8 @@ def load_submissions(
             continue
         lines[submission.key] = number
         submissions.append(submission)
+    if empty and not path.exists():
+        raise SubmissionError(f"{path}: cannot be read: no such file")
     if empty:
         raise SubmissionError(f"{path} is empty: it holds no solution")
     _raise_faults(path, faults)

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+import judge.api.opened
 from judge.api import ScoreOptions, score
 from judge.api.rejudging import change_verdict, rejudge
 from judge.errors import StoreError, SuiteError, UsageError
+from judge.limits import Limits
 from judge.report.data import report_data
+from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
 from judge.store import CASES_FILE, RunDirectory
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
@@ -89,26 +93,159 @@ def test_rules_that_are_not_named_stay_as_they_were(run: Path) -> None:
     assert rejudge(run, style=["fill"]).rules["style"] == ["fill"]
 
 
-def test_an_output_that_is_gone_keeps_its_verdict(run: Path) -> None:
+def edit(run: Path, task: str, case: int, **fields: Any) -> None:
+    """Writes something else into the record of a case, as `sed` would."""
+    edited = records(run)
+    (record,) = (each for each in edited if (each["task"], each["case"]) == (task, case))
+    record.update(fields)
+    (run / CASES_FILE).write_text("".join(json.dumps(each) + "\n" for each in edited))
+
+
+def unproven(run: Path, **options: Any) -> dict[tuple[str, int], str]:
+    return {
+        (each.after.task_id, each.after.case): each.unproven
+        for each in rejudge(run, **options).cases
+        if each.unproven
+    }
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    """A run that was really scored: task 1 right and wrong, task 2 right, and one case without."""
+    suite = make_suite(tmp_path / "suite", SUITE)
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    wrong = book((("Name", "Amount"), ("Ann", 7), ("Bob", 2), ("Cyd", 3)))
+    for name, data in (("1_1", book(TABLE)), ("2_1", wrong), ("1_2", book(TABLE))):
+        (outputs / f"{name}_output.xlsx").write_bytes(data)
+    run = tmp_path / "run"
+    score(outputs, ScoreOptions(dataset=str(suite.root), out=run, recalc="never", jobs=1))
+    assert [each["verdict"] for each in records(run)] == ["AC", "WA", "AC", "NO"]
+    return run
+
+
+def test_an_honest_record_is_found_to_be_right(scored: Path) -> None:
+    found = rejudge(scored)
+    assert not found.changed
+    assert [each.record for each in found.cases] == [None] * 4
+    assert found.after["overall"] == found.before["overall"]
+
+
+def test_a_verdict_that_was_edited_is_contradicted(scored: Path) -> None:
+    edit(scored, "1", 2, verdict="AC", cause="")
+    found = rejudge(scored)
+    (case,) = found.changed
+    assert (case.before.verdict, case.after.verdict, case.contradicted) == ("AC", "WA", True)
+    assert "B2" in case.after.cause
+    assert found.before["overall"]["soft_restriction"] == 0.75
+    assert found.after["overall"]["soft_restriction"] == 0.5
+    assert found.to_json()["cases"][0]["contradicted"] is True
+    rejudge(scored, apply=True)
+    assert records(scored)[-1]["verdict"] == "WA"
+    assert not rejudge(scored).changed
+
+
+def test_a_verdict_that_was_lowered_is_contradicted_as_well(scored: Path) -> None:
+    edit(scored, "1", 1, verdict="WA", cause="B2: wrong value")
+    (case,) = rejudge(scored).changed
+    assert (case.before.verdict, case.after.verdict, case.contradicted) == ("WA", "AC", True)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "why"),
+    [
+        ("AC", "the record names no output workbook"),
+        ("BT", "the files of the suite show no fault"),
+        ("SK", "the files of the suite show no fault"),
+    ],
+)
+def test_what_would_win_something_needs_proof(scored: Path, claimed: str, why: str) -> None:
+    """A case without an output that was edited to count, or not to count at all."""
+    edit(scored, "2", 2, verdict=claimed)
+    found = rejudge(scored)
+    assert unproven(scored) == {("2", 2): why}
+    assert [each.after.verdict for each in found.changed] == ["JE"]
+    everything = found.after["overall"]["including_excluded"]
+    assert everything["soft_restriction"] == 0.5
+    assert why in found.after["overall"]["excluded"]["JE"][0]["reason"]
+
+
+def test_an_output_that_is_gone_proves_nothing(run: Path) -> None:
     for path in (run / "workbooks").iterdir():
         path.unlink()
+    gone = "its output workbook is not stored any more"
+    assert unproven(run) == {("1", 1): gone, ("1", 2): gone, ("2", 1): gone}
     found = rejudge(run, profile="strict")
-    assert found.changed == []
-    assert [each.kept_because for each in found.cases] == [
-        "its output workbook is not stored any more",
-        "its output workbook is not stored any more",
-        "its output workbook is not stored any more",
-        "",
-    ]
-    assert len(found.to_json()["kept"]) == 3
+    # Not scored, but counted among the failures where everything is counted.
+    assert found.after["overall"]["verdicts"] == {"TLE": 1, "JE": 3}
+    assert found.after["overall"]["including_excluded"]["soft_restriction"] == 0
+    assert len(found.to_json()["unproven"]) == 3
+
+
+@pytest.mark.parametrize("profile", [None, "strict"])
+def test_a_failed_case_stays_failed_without_its_output(scored: Path, profile: str | None) -> None:
+    """To delete what speaks against an answer must not take the case out of the score."""
+    (scored.parent / "outputs" / "2_1_output.xlsx").unlink()
+    found = rejudge(scored, profile=profile)
+    assert unproven(scored) == {("1", 2): "its output workbook is not stored any more"}
+    assert found.after["tasks"][0]["test_case_results"] == ["AC", "WA"]
+
+
+def test_an_output_that_was_exchanged_proves_nothing(run: Path) -> None:
+    digest = records(run)[0]["run"]["output_sha256"]
+    (run / "workbooks" / f"{digest}.xlsx").write_bytes(book(TABLE))
+    why = "its stored output is not the one that the record names"
+    assert unproven(run) == {("1", 1): why, ("1", 2): why}
 
 
 def test_a_case_that_was_never_run_waits_for_judge_score(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "suite", SUITE)
-    found = rejudge(make_run(tmp_path / "run", suite, [Solution("1", ("JE", None))]))
-    assert [each.kept_because for each in found.cases] == [
-        "it was not run: `judge score` tries again"
+    run = make_run(tmp_path / "run", suite, [Solution("1", ("JE", None))])
+    assert unproven(run) == {("1", 1): "it was not run: `judge score` tries again"}
+
+
+# -- programs run again ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
+    right = RunResult(status=RunStatus.OK, output_status=OutputStatus.COLLECTED, output=book(TABLE))
+    nothing = RunResult(status=RunStatus.OK, output_status=OutputStatus.MISSING)
+    scripted = ScriptedSandbox([right, nothing, right, right])
+    monkeypatch.setattr(judge.api.opened, "open_sandbox", lambda *_, **__: scripted)
+    return scripted
+
+
+def test_programs_of_others_are_run_again(run: Path, sandbox: ScriptedSandbox) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    options = ScoreOptions(jobs=1, limits=Limits(cpu_s=7))
+    found = rejudge(run, rerun=True, options=options)
+    assert [each.limits.cpu_s for each in sandbox.requests] == [7] * 4
+    assert [each.after.verdict for each in found.cases] == ["AC", "NO", "AC", "AC"]
+    assert [(each.before.verdict, each.after.verdict) for each in found.changed] == [
+        ("AC", "NO"),
+        ("TLE", "AC"),
     ]
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_what_ran_again_can_be_written(run: Path, sandbox: ScriptedSandbox) -> None:
+    rejudge(run, rerun=True, apply=True, options=ScoreOptions(jobs=1, limits=Limits(cpu_s=7)))
+    assert [each["verdict"] for each in records(run)[4:]] == ["AC", "NO", "AC", "AC"]
+    described = json.loads((run / "run.json").read_text())
+    assert described["limits"]["cpu_s"] == 7
+    assert described["sandbox"]["backend"] == "scripted"
+    # From now on the run is ours, and nothing of it is run twice.
+    options = ScoreOptions(recalc="never", jobs=1, limits=Limits(cpu_s=7))
+    (again,) = score(run, options)
+    assert again.reused == 4
+    assert len(sandbox.requests) == 4
+    assert not rejudge(run).changed
+
+
+def test_finished_outputs_hold_no_programs(scored: Path) -> None:
+    with pytest.raises(UsageError, match="no programs to run"):
+        rejudge(scored, rerun=True)
 
 
 def test_without_its_suite_nothing_is_judged(run: Path) -> None:
@@ -176,7 +313,5 @@ def test_finished_outputs_are_judged_again_from_their_folder(tmp_path: Path) -> 
         ("2", 1),
     ]
     (outputs / "1_1_output.xlsx").write_bytes(book(TABLE))
-    kept = [
-        each.after.task_id for each in rejudge(run, profile="strict").cases if each.kept_because
-    ]
-    assert kept == ["1"]  # another file now: the verdict on the old one stays
+    why = "1_1_output.xlsx is not the workbook that the record names"
+    assert unproven(run, profile="strict") == {("1", 1): why}

@@ -82,6 +82,29 @@ def test_rejudge_shows_then_writes(run: Path) -> None:
     assert json.loads((run / "report.json").read_text())["overall"]["soft_restriction"] == 0.0
 
 
+def test_rejudge_names_a_record_that_is_wrong(run: Path) -> None:
+    call("rejudge", run, "--profile", "strict", "--apply")
+    lines = (run / "cases.jsonl").read_text().splitlines()
+    edited = [line.replace('"WA"', '"AC"') for line in lines[-4:]]
+    (run / "cases.jsonl").write_text("\n".join([*lines[:-4], *edited]) + "\n")
+    shown = call("rejudge", run)
+    assert "2 records are wrong: by the same rules, the verdict is another one" in shown.stdout
+    assert "task 1, case 1: the record says AC, the comparison says WA  " in shown.stdout
+    assert shown.exit_code == 0
+
+
+def test_rejudge_names_a_verdict_that_cannot_be_checked(run: Path) -> None:
+    for path in (run / "workbooks").iterdir():
+        path.unlink()
+    error = refused("rejudge", run)
+    assert error.exit_code == 11
+    assert "2 of 4 verdicts cannot be told" in error.message
+
+
+def test_limits_are_of_programs(run: Path) -> None:
+    assert "Add --rerun" in str(refused("rejudge", run, "--cpu", 5).hint)
+
+
 def test_a_verdict_by_hand_and_back(run: Path) -> None:
     by = ("--by", "Ann", "--why", "the gold rounds")
     shown = call("rejudge", run, "--case", "2/1", "--verdict", "ac", *by)

@@ -190,7 +190,7 @@ def test_a_program_file(tmp_path: Path, suite: Suite) -> None:
     assert submission.label == "solution.py"
     assert submission.input_path == "/mnt/data/input/1_7-1_input.xlsx"
     assert submission.output_path == "/elsewhere/1_7-1_output.xlsx"
-    with pytest.raises(SubmissionError, match=r"nothing\.py cannot be read"):
+    with pytest.raises(SubmissionError, match=r"nothing\.py: cannot be read"):
         submission_of_program(tmp_path / "nothing.py", suite.task("7-1"))
 
 

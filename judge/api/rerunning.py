@@ -1,0 +1,97 @@
+"""The stored programs of a run, run again: what a folder of others says of itself is not asked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from judge.api.opened import sandbox_record
+from judge.batch import Event, Settings, grade
+from judge.dataset import Suite
+from judge.dataset.submissions import load_submissions
+from judge.records import CaseKey, record_key, result_of_record
+from judge.rejudge import RejudgedCase
+from judge.report.load import LoadedRun
+from judge.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.verdict import CaseResult
+
+
+def rerun_cases(
+    store: RunDirectory,
+    loaded: LoadedRun,
+    suite: Suite,
+    settings: Settings,
+    keep: RunDirectory | None,
+    on_case: Callable[[RejudgedCase, int], None],
+) -> list[RejudgedCase]:
+    """Runs the programs of a run in a folder of its own, and sets the verdicts beside the recorded.
+
+    Args:
+        store: the run.
+        loaded: the same, read; its submissions are run.
+        suite: which they answer.
+        settings: sandbox, limits, rules, engines, workers: those of this machine.
+        keep: where the outputs are stored; None where nothing is to be written.
+        on_case: told of each case that is on record, and of how many there are in all.
+
+    Returns:
+        One entry for each case on record, in the order of the submissions.
+
+    Raises:
+        SandboxError: the sandbox went away.
+    """
+    before = {record_key(each): result_of_record(each) for each in store.read_records(CASES_FILE)}
+    wanted = {each.key for each in loaded.submissions}
+    pairs = [
+        (suite.task(each.task_id), each)
+        for each in load_submissions(loaded.path / SUBMISSIONS_FILE, suite)
+        if each.key in wanted
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="judge-rerun-") as folder,
+        RunDirectory(Path(folder)) as scratch,
+    ):
+        outcome = grade(scratch, pairs, settings, on_event=_told(before, on_case))
+        if outcome.stopped is not None:
+            raise outcome.stopped
+        records = {record_key(each): each for each in scratch.read_records(CASES_FILE)}
+        found = [
+            RejudgedCase(before[key], outcome.results[key], records[key])
+            for task, submission in pairs
+            for case in task.cases
+            if (key := (task.id, submission.sample, case.number)) in before
+        ]
+        if keep is not None:
+            _keep_outputs(found, scratch, keep)
+    return found
+
+
+def _keep_outputs(found: list[RejudgedCase], scratch: RunDirectory, keep: RunDirectory) -> None:
+    for each in found:
+        digest = each.after.run.get("output_sha256")
+        if isinstance(digest, str) and (data := scratch.get_workbook(digest)):
+            keep.put_workbook(data)
+
+
+def ran_by(settings: Settings) -> Mapping[str, object]:
+    """What a run.json says of the machine that a rerun ran on."""
+    assert settings.sandbox is not None
+    return {
+        "limits": asdict(settings.limits),
+        "reference": None,
+        "sandbox": sandbox_record(settings.sandbox.info),
+    }
+
+
+def _told(
+    before: Mapping[CaseKey, CaseResult], on_case: Callable[[RejudgedCase, int], None]
+) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        result = event.result
+        known = before.get((result.task_id, result.sample, result.case))
+        if known is not None:
+            on_case(RejudgedCase(known, result, None), event.total)
+
+    return tell
