@@ -5,7 +5,7 @@ for, so that ``import judge`` does no work:
 
 - :func:`score_results`, :func:`run_program`, :class:`ScoreOptions` from :mod:`judge.api`
 - :func:`load_suite` from :mod:`judge.dataset`
-- :func:`compare_workbooks` from :mod:`judge.compare`
+- :func:`compare_workbooks` from :mod:`judge.api`
 - :func:`recalculate` from :mod:`judge.recalc`
 - :class:`Report`, :func:`report_data`, :func:`report_html` from :mod:`judge.report`
 - :func:`compare_runs`, :func:`rejudge_run`, :func:`change_verdict`, :func:`make_audit`,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judge.api.comparing import compare_runs
     from judge.api.rejudging import change_verdict
     from judge.api.rejudging import rejudge as rejudge_run
-    from judge.compare import compare_workbooks
+    from judge.api.workbooks import compare_workbooks
     from judge.dataset import load_suite
     from judge.recalc import recalculate
     from judge.report.data import report_data
@@ -56,7 +56,7 @@ _HOMES = {
     "ScoreOptions": ("judge.api", "ScoreOptions"),
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
     "compare_runs": ("judge.api.comparing", "compare_runs"),
-    "compare_workbooks": ("judge.compare", "compare_workbooks"),
+    "compare_workbooks": ("judge.api.workbooks", "compare_workbooks"),
     "load_suite": ("judge.dataset", "load_suite"),
     "make_audit": ("judge.api.auditing", "make_audit"),
     "read_audit": ("judge.api.auditing", "read_audit"),

@@ -39,6 +39,7 @@ def page(
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
     from judge.annotate.web.desk import Desk  # noqa: PLC0415  likewise
+    from judge.annotate.web.redirect import redirect_to  # noqa: PLC0415  likewise
     from judge.annotate.web.server import Page, check_grid, listen, server_of  # noqa: PLC0415  likewise
 
     check_grid()
@@ -50,9 +51,17 @@ def page(
         click.echo(f"task {task_id} for {author}: {shown.address}\nCtrl-C ends it.")
         warming = threading.Thread(target=desk.warm_up)
         warming.start()
-        if not no_browser:
-            webbrowser.open(shown.address)
-        with contextlib.closing(listener), contextlib.suppress(KeyboardInterrupt):
+        with (
+            contextlib.closing(listener),
+            redirect_to(shown.address) as redirect,
+            contextlib.suppress(KeyboardInterrupt),
+        ):
+            # Whoever came by the printed address needs no file either.
+            shown.on_open = redirect.remove
+            if no_browser:
+                redirect.remove()
+            else:
+                webbrowser.open(redirect.uri)
             server_of(shown).run(sockets=[listener])
         shown.closing = True
         warming.join()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,13 +17,10 @@ from judge.cli.options import (
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
-    from judge.compare.cell import ComputedValues
-    from judge.compare.checker import Plan
     from judge.compare.comparison import Comparison
-    from judge.compare.conditions import ConditionAnswers, ConditionQuestions
     from judge.compare.reader import Workbook
-    from judge.recalc.policy import Recalculator
 
+_COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -63,8 +58,8 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
 
 
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
-    from judge.compare.checker import check, prepare, wanted_conditions  # noqa: PLC0415
-    from judge.compare.conditions import NO_ANSWERS  # noqa: PLC0415
+    from judge.api.workbooks import Engines, compute_and_check  # noqa: PLC0415
+    from judge.compare.checker import prepare  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.task import CheckerSpec  # noqa: PLC0415
 
@@ -78,24 +73,22 @@ def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Com
     profile = get_profile(options["profile"])
     spec = CheckerSpec(options=chosen)
     asked = {"answer_position": options["position"], "answer_sheet": options["answer_sheet"]}
-    with _Files() as files, _Engines(options) as engines:
+    computing = {name: options[name] for name in _COMPUTING}
+    with _Files() as files, Engines(**computing) as engines:
         gold = files.open("the gold", gold_path)
         prepare(spec, gold=gold, output=None, **asked)
         output = files.open("the output", output_path)
         before = None if input_path is None else files.open("the input", input_path)
         plan = prepare(spec, gold=gold, output=output, **asked)
-        gold_computed, output_computed = _compute(plan, gold, output, engines)
-        asked_of_check: dict[str, Any] = {
-            "profile": profile,
-            "style": options["style"],
-            "gold_computed": gold_computed,
-            "output_computed": output_computed,
-        }
-        questions = wanted_conditions(plan, gold, output, **asked_of_check)
-        conditions = NO_ANSWERS
-        if not questions.is_empty and engines.mode != "never":
-            conditions = engines.answer(questions, gold, output)
-        return check(plan, gold, output, conditions=conditions, before=before, **asked_of_check)
+        return compute_and_check(
+            engines,
+            plan,
+            gold,
+            output,
+            profile=profile,
+            style=options["style"],
+            before=before,
+        )
 
 
 class _Files:
@@ -134,75 +127,3 @@ def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
         "`judge score` gives such an output the verdict IW."
     )
     return WorkbookError(message, hint=hint)
-
-
-class _Engines:
-    """The calculation engines, opened when the first formula needs one."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        self.mode: str = options["recalc"]
-        self._options = options
-        self._stack = contextlib.ExitStack()
-
-    @functools.cached_property
-    def recalculator(self) -> Recalculator:
-        from judge.recalc.select import open_recalculator, recalc_cache_folder  # noqa: PLC0415
-        from judge.sandbox import open_sandbox  # noqa: PLC0415
-
-        options = self._options
-        sandbox = self._stack.enter_context(contextlib.closing(open_sandbox(options["sandbox"])))
-        opened = open_recalculator(
-            sandbox,
-            mode=options["recalc"],
-            engine=options["engine"],
-            lenient_names=options["lenient_names"],
-            cache_dir=recalc_cache_folder(),
-        )
-        return self._stack.enter_context(contextlib.closing(opened))
-
-    def answer(
-        self, questions: ConditionQuestions, gold: Workbook, output: Workbook
-    ) -> ConditionAnswers:
-        from judge.recalc.conditions import answer_conditions  # noqa: PLC0415
-        from judge.recalc.policy import Origin  # noqa: PLC0415
-
-        return answer_conditions(self.recalculator, questions, gold, output, origin=Origin.FINISHED)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-
-def _compute(
-    plan: Plan, gold: Workbook, output: Workbook, engines: _Engines
-) -> tuple[ComputedValues, ComputedValues]:
-    """Has the formulas computed whose values cannot be trusted, if there are any."""
-    from judge.compare.cell import NOTHING_COMPUTED  # noqa: PLC0415
-
-    output_ranges = [each for each in plan.output_ranges if each is not None]
-    always = engines.mode == "always"
-    needed = engines.mode != "never" and any(
-        _needs_engine(workbook, ranges, always=always)
-        for workbook, ranges in ((gold, plan.gold_ranges), (output, output_ranges))
-    )
-    if not needed:
-        return NOTHING_COMPUTED, NOTHING_COMPUTED
-    from judge.recalc.policy import Origin  # noqa: PLC0415
-
-    return (
-        engines.recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD),
-        engines.recalculator.fill(output, output_ranges, origin=Origin.FINISHED),
-    )
-
-
-def _needs_engine(workbook: Workbook, ranges: Any, *, always: bool) -> bool:
-    from judge.recalc.policy import calculates  # noqa: PLC0415
-
-    cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
-    if not cells:
-        return False
-    return (
-        always or not all(cell.has_cached_value for cell in cells) or not calculates(workbook.facts)
-    )

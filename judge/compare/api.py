@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from judge.compare.checker import check, prepare
@@ -11,6 +11,10 @@ from judge.compare.package import DEFAULT_LIMITS, ReadLimits
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.reader import open_workbook
 from judge.task import CheckerSpec
+
+Check = Callable[..., Comparison]
+"""What compares two opened workbooks: it takes the arguments of :func:`judge.compare.checker.check`
+up to ``max_differences``, but for computed values and conditions."""
 
 
 def compare_workbooks(
@@ -25,10 +29,12 @@ def compare_workbooks(
     options: Mapping[str, object] | None = None,
     max_differences: int = 200,
     limits: ReadLimits = DEFAULT_LIMITS,
+    check: Check = check,
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
-    Formulas are compared by the values that stand in the files; nothing is computed.
+    This is the comparison alone: formulas count by the values that stand in the files.
+    :func:`judge.api.workbooks.compare_workbooks` brings engines that compute them.
 
     Args:
         gold: the gold workbook, as a path or as bytes.
@@ -41,6 +47,7 @@ def compare_workbooks(
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
+        check: what compares the two once they are open.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.

@@ -83,12 +83,14 @@ class Page:
 
     Attributes:
         closing: set when the server ends; failures are not told in the terminal any more.
+        on_open: called whenever the page was asked for with its token.
     """
 
     def __init__(self, desk: Desk, suite: str, author: str, port: int = 0) -> None:
         self.token = secrets.token_urlsafe(24)
         self.port = port
         self.closing = False
+        self.on_open: Callable[[], None] = lambda: None
         self._desk = desk
         self._suite = suite
         self._author = author
@@ -147,6 +149,7 @@ class Page:
     def _index(self) -> Response:
         text = (page_folder() / "static" / "index.html").read_text(encoding="utf-8")
         page = string.Template(text).substitute(token=self.token)
+        self.on_open()
         return Response(page, media_type="text/html")
 
     # -- the page's requests ----------------------------------------------------------------------

@@ -1,0 +1,206 @@
+"""Two workbooks compared as ``judge compare`` does it, formulas computed where they have to be."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from judge.compare import api
+from judge.compare.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.compare.checker import Plan, check, wanted_conditions
+from judge.compare.comparison import Comparison
+from judge.compare.conditions import NO_ANSWERS
+from judge.compare.package import DEFAULT_LIMITS, ReadLimits
+from judge.compare.profiles import Profile
+from judge.compare.reader import Workbook
+from judge.recalc.conditions import answer_conditions
+from judge.recalc.policy import Mode, Origin, Recalculator, calculates
+from judge.recalc.select import open_recalculator, recalc_cache_folder
+
+
+def compare_workbooks(
+    gold: bytes | str | Path,
+    output: bytes | str | Path,
+    position: str,
+    *,
+    answer_sheet: str | None = None,
+    profile: str | Profile = "standard",
+    style: Sequence[str] = (),
+    before: bytes | str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+    max_differences: int = 200,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    recalc: Mode = "auto",
+    engine: str = "auto",
+    lenient_names: bool = False,
+    sandbox: str = "auto",
+) -> Comparison:
+    """Compares the answer range of an output workbook with that of its gold.
+
+    Every default is that of ``judge compare``: where, and only where, the range holds formulas
+    without a value to trust, they are computed, in the sandbox.
+
+    Args:
+        gold: the gold workbook, as a path or as bytes.
+        output: the output workbook, as a path or as bytes; it may be hostile.
+        position: the answer position, such as ``'Sheet1'!A1:B9``.
+        answer_sheet: the sheet that the suite names beside the position, if any.
+        profile: what "equal" means, by name or as rules.
+        style: names of style attributes to compare beside the values.
+        before: the input workbook, for the option ``untouched`` and for the groups of cells.
+        options: options of the checker, such as ``{"tolerance": 0.01}``.
+        max_differences: how many differences are kept; all are counted.
+        limits: bounds on what reading a workbook may cost.
+        recalc: ``auto``, ``never`` (formulas count by the values that stand in the files) or
+            ``always``.
+        engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``; opened only where something is computed.
+
+    Raises:
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: a workbook cannot be read.
+        UsageError: there is no such profile, style attribute, option or engine.
+        SandboxError: something has to be computed, and there is no sandbox.
+    """
+    with Engines(
+        recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
+    ) as engines:
+        return api.compare_workbooks(
+            gold,
+            output,
+            position,
+            answer_sheet=answer_sheet,
+            profile=profile,
+            style=style,
+            before=before,
+            options=options,
+            max_differences=max_differences,
+            limits=limits,
+            check=partial(compute_and_check, engines),
+        )
+
+
+class Engines:
+    """The calculation engines of one comparison, opened when the first formula needs one.
+
+    Args:
+        recalc: when to compute.
+        engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
+        sandbox: the kind of sandbox.
+    """
+
+    def __init__(self, *, recalc: Mode, engine: str, lenient_names: bool, sandbox: str) -> None:
+        self.mode = recalc
+        self._engine = engine
+        self._lenient_names = lenient_names
+        self._sandbox = sandbox
+        self._stack = contextlib.ExitStack()
+
+    @functools.cached_property
+    def recalculator(self) -> Recalculator:
+        """What computes.
+
+        Raises:
+            SandboxError: there is no sandbox.
+        """
+        from judge.sandbox import open_sandbox  # noqa: PLC0415  most comparisons need none
+
+        opened = self._stack.enter_context(contextlib.closing(open_sandbox(self._sandbox)))
+        recalculator = open_recalculator(
+            opened,
+            mode=self.mode,
+            engine=self._engine,
+            lenient_names=self._lenient_names,
+            cache_dir=recalc_cache_folder(),
+        )
+        return self._stack.enter_context(contextlib.closing(recalculator))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def compute_and_check(
+    engines: Engines,
+    plan: Plan,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: Profile,
+    style: Sequence[str] = (),
+    before: Workbook | None = None,
+    max_differences: int = 200,
+) -> Comparison:
+    """Compares two workbooks, having computed what their answer ranges and looks rest on.
+
+    Args:
+        engines: opened only where something has to be computed.
+        plan: what is compared.
+        gold: the gold workbook.
+        output: the output workbook.
+        profile: what "equal" means.
+        style: names of style attributes to compare beside the values.
+        before: the input workbook, for the option ``untouched`` and for the groups of cells.
+        max_differences: how many differences are kept; all are counted.
+    """
+    gold_computed, output_computed = _compute_values(engines, plan, gold, output)
+    questions = wanted_conditions(
+        plan,
+        gold,
+        output,
+        profile=profile,
+        style=style,
+        gold_computed=gold_computed,
+        output_computed=output_computed,
+    )
+    conditions = NO_ANSWERS
+    if not questions.is_empty and engines.mode != "never":
+        conditions = answer_conditions(
+            engines.recalculator, questions, gold, output, origin=Origin.FINISHED
+        )
+    return check(
+        plan,
+        gold,
+        output,
+        profile=profile,
+        style=style,
+        gold_computed=gold_computed,
+        output_computed=output_computed,
+        conditions=conditions,
+        before=before,
+        max_differences=max_differences,
+    )
+
+
+def _compute_values(
+    engines: Engines, plan: Plan, gold: Workbook, output: Workbook
+) -> tuple[ComputedValues, ComputedValues]:
+    """Has the formulas of both workbooks computed whose values cannot be trusted, if any are."""
+    output_ranges = [each for each in plan.output_ranges if each is not None]
+    needed = engines.mode != "never" and any(
+        _needs_engine(workbook, ranges, always=engines.mode == "always")
+        for workbook, ranges in ((gold, plan.gold_ranges), (output, output_ranges))
+    )
+    if not needed:
+        return NOTHING_COMPUTED, NOTHING_COMPUTED
+    return (
+        engines.recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD),
+        engines.recalculator.fill(output, output_ranges, origin=Origin.FINISHED),
+    )
+
+
+def _needs_engine(workbook: Workbook, ranges: Sequence[CellRange], *, always: bool) -> bool:
+    cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
+    if not cells:
+        return False
+    return (
+        always or not all(cell.has_cached_value for cell in cells) or not calculates(workbook.facts)
+    )
