@@ -10,7 +10,7 @@ from judge.dataset.suite import Suite
 from judge.dataset.told import told_paths
 from judge.documents import MalformedError, parse_json, read_lines, read_text
 from judge.errors import SubmissionError
-from judge.extract import extract_code
+from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
 from judge.submission import Submission
 from judge.task import Task
@@ -175,7 +175,7 @@ def _read_line(
 
 def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission:
     reply = _reply(record)
-    code = None if reply is None else extract_code(reply)
+    code = recorded_program(record)
     told = told_paths(
         task_id,
         code,

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from judge.inference.chat import CallError, ChatReply, Message
-from judge.inference.extract import Extraction, extract
 from judge.inference.prompt import Feedback
 from judge.inference.workplace import Execution, Workplace
+from judge.replies.extract import Extraction, extract
+from judge.replies.fences import outside_fences
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model: the conversation so far and the 1-based number of the round."""
 
-_DONE = re.compile(r"^[\s*_#>`]*DONE[\s*_.!`]*$", re.MULTILINE)
+_DONE = re.compile(r"[\s*_#>`]*+DONE[\s*_.!`]*+\Z")
 
 
 @dataclass(slots=True)
@@ -181,8 +182,7 @@ def _hand_in(talk: Talk, reply: ChatReply, found: Extraction) -> None:
 
 def _says_done(text: str) -> bool:
     """Whether the model ends the conversation, outside of any program."""
-    outside = re.sub(r"(?ms)^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", "", text)
-    return _DONE.search(outside) is not None
+    return any(_DONE.match(line) for line, outside in outside_fences(text) if outside)
 
 
 def _end_over_length(talk: Talk, error: CallError) -> None:

@@ -13,7 +13,7 @@ from judge.compare.render import difference_lines
 from judge.dataset.outputs import find_outputs
 from judge.documents import read_regular
 from judge.errors import JudgeError, StoreError
-from judge.extract import extract_code
+from judge.replies.recorded import recorded_program
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
@@ -149,11 +149,7 @@ class TaskPages:
             return {}
 
     def _code(self, submission: LoadedSubmission) -> list[tuple[str, str]] | None:
-        record = submission.record
-        text = record.get("solution", record.get("code"))
-        if not isinstance(text, str):
-            return None
-        code = extract_code(text)
+        code = recorded_program(submission.record)
         return None if code is None else highlight(code)
 
     # -- conversations ---------------------------------------------------------------------------

@@ -7,39 +7,46 @@ import json
 import re
 from dataclasses import dataclass
 
+from judge.replies.fences import outside_fences
+
 _CODE_TAGS = (
     "execute_python|execute|execute_code|run_python|python_code|python|code|code_block|pycode"
     "|solution_code|final_code|tool_code|code_interpreter|ipython|script"
 )
 _LOOSE_TAGS = "solution|answer|final_answer|final|output|response|result"
 _CODE_ARGUMENT = re.compile(
-    r"<(?:parameter|arg|argument)\s*(?:=\s*|name\s*=\s*)[\"']?"
-    r"(?:code|python|source|script|program|python_code|cmd)[\"']?\s*>"
+    r"<(?:parameter|arg|argument)\s*+(?:=\s*+|name\s*+=\s*+)[\"']?"
+    r"(?:code|python|source|script|program|python_code|cmd)[\"']?\s*+>"
     r"(?P<body>.*?)(?P<end></(?:parameter|arg|argument)>|</invoke>|</function>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _ARGUMENT_PAIR = re.compile(
-    r"<arg_key>\s*code\s*</arg_key>\s*<arg_value>(?P<body>.*?)(?P<end></arg_value>|\Z)", re.DOTALL
+    r"<arg_key>\s*+code\s*+</arg_key>\s*+<arg_value>(?P<body>.*?)(?P<end></arg_value>|\Z)", re.DOTALL
 )
 _TOOL_CALL = re.compile(
     r"(?:<tool_call>|<function_call>|<tool_use>|\[TOOL_CALLS\]|<\|tool_call\|>|<\|tool_calls_section_begin\|>)"
-    r"\s*(?P<body>.*?)(?P<end></tool_call>|</function_call>|</tool_use>|\Z)",
+    r"(?P<body>.*?)(?P<end></tool_call>|</function_call>|</tool_use>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_PYTHON_TAG = re.compile(r"<\|python_tag\|>(?P<body>.*?)(?P<end><\|\w+\|>|\Z)", re.DOTALL)
+_PYTHON_TAG = re.compile(r"<\|python_tag\|>(?P<body>.*?)(?P<end><\|\w{1,40}+\|>|\Z)", re.DOTALL)
 _CODE_ELEMENT = re.compile(
-    rf"(?<!['\"=(\w])<(?P<tag>{_CODE_TAGS})(?:\s+[^<>\n]*)?>(?P<body>.*?)(?P<end></(?P=tag)>|\Z)",
+    rf"(?<!['\"=(\w])<(?P<tag>{_CODE_TAGS})(?:\s++(?:[^<>\s][^<>\n]*+)?+)?+>"
+    r"(?P<body>.*?)(?P<end></(?P=tag)>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _LOOSE_ELEMENT = re.compile(
     rf"(?<!['\"=(\w])<(?P<tag>{_LOOSE_TAGS})>(?P<body>.*?)(?P<end></(?P=tag)>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_CDATA = re.compile(r"\A\s*<!\[CDATA\[(?P<body>.*?)(?:\]\]>\s*)?\Z", re.DOTALL)
+_CDATA_START, _CDATA_END = "<![CDATA[", "]]>"
 _JSON_KEYS = ("code", "python", "python_code", "solution", "program", "script", "source", "input")
-_JSON_BODY = re.compile(
-    r"\A\s*(?:```(?:json)?\s*)?(?P<body>\{.*\}|\[.*\])\s*(?:```)?\s*\Z", re.DOTALL
-)
+_JSON_FENCE = re.compile(r"```(?:json)?\s*+")
+_JSON_START = re.compile(r"[\[{]")
+_MAX_JSON_STARTS = 20
+_MAX_JSON_DEPTH = 40
+_WITHOUT_TAGS = str.maketrans("<>[", "   ")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39);")
+_ABOUT_HTML = re.compile(r"html|unescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +90,54 @@ def unwrap(text: str) -> Wrapped | None:
                 continue
             return Wrapped(argument, closed=True, is_code=True)
         return Wrapped(_unescape(body), closed, is_code)
-    if (whole := _JSON_BODY.match(text)) and (argument := _json_code(whole["body"])) is not None:
+    if (whole := _json_body(text)) is not None and (argument := _json_code(whole)) is not None:
         return Wrapped(argument, closed=True, is_code=True)
     return None
 
 
 def _blank_fences(text: str) -> str:
     """The text with the inside of fenced blocks blanked, character for character."""
+    return "".join(
+        line if outside else line.translate(_WITHOUT_TAGS)
+        for line, outside in outside_fences(text)
+    )
 
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[<>\[]", " ", match[0])
 
-    return re.sub(r"(?ms)^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", blank, text)
+def _json_body(text: str) -> str | None:
+    """A reply that is nothing but a JSON object or list, in a fence or not."""
+    body = text.strip()
+    if fence := _JSON_FENCE.match(body):
+        body = body[fence.end() :]
+    body = body.removesuffix("```").rstrip()
+    return body if body[:1] + body[-1:] in {"{}", "[]"} else None
 
 
-def _json_code(text: str) -> str | None:
+def _json_code(text: str, depth: int = 0) -> str | None:
     """The code argument of a tool call in JSON, wherever it is nested."""
     decoder = json.JSONDecoder(strict=False)
-    for start in [match.start() for match in re.finditer(r"[\[{]", text)][:20]:
+    position = 0
+    for _ in range(_MAX_JSON_STARTS):
+        start = _JSON_START.search(text, position)
+        if start is None:
+            return None
         try:
-            document, _ = decoder.raw_decode(text, start)
+            document, position = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
+            position = start.end()
             continue
-        found = _find_code(document)
-        if found is not None:
+        # What was read is not read again from its middle: JSON within JSON would be read anew at
+        # every bracket of every level.
+        if (found := _find_code(document, depth)) is not None:
             return found
     return None
 
 
-def _find_code(document: object, depth: int = 0) -> str | None:
-    if depth > 4:
+def _find_code(document: object, depth: int) -> str | None:
+    if depth > _MAX_JSON_DEPTH:
         return None
     if isinstance(document, str):
         # Arguments are often JSON within JSON.
-        return _json_code(document) if document.lstrip().startswith("{") else None
+        return _json_code(document, depth + 1) if document.lstrip().startswith("{") else None
     if isinstance(document, list):
         for item in reversed(document):
             if (found := _find_code(item, depth + 1)) is not None:
@@ -133,9 +154,9 @@ def _find_code(document: object, depth: int = 0) -> str | None:
 
 
 def _unescape(body: str) -> str:
-    cdata = _CDATA.match(body)
-    if cdata:
-        return cdata["body"]
-    if re.search(r"&(?:lt|gt|amp|quot|#39);", body) and not re.search(r"html|unescape", body):
+    inner = body.lstrip()
+    if inner.startswith(_CDATA_START):
+        return inner.removeprefix(_CDATA_START).rstrip().removesuffix(_CDATA_END)
+    if _ENTITY.search(body) and not _ABOUT_HTML.search(body):
         return html.unescape(body)
     return body

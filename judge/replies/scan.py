@@ -21,26 +21,29 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_STRING_ENDS = {
-    '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+"""', re.DOTALL),
-    "'''": re.compile(r"(?:[^'\\]++|\\.|'(?!''))*+'''", re.DOTALL),
-    '"': re.compile(r'(?:[^"\\\n]++|\\.)*+"', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\\n]++|\\.)*+'", re.DOTALL),
+_STRING_BODIES = {
+    '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+', re.DOTALL),
+    "'''": re.compile(r"(?:[^'\\]++|\\.|'(?!''))*+", re.DOTALL),
+    '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
 }
-_MAX_LINE_CHARS = 500  # longer ones are data, and the pattern of bindings is not linear
+_MAX_LINE_CHARS = 500  # longer ones are data, and each "for" looks to the end of its line
+_MAX_PARAMETERS_CHARS = 2_000
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _BINDS = re.compile(
-    r"""
-    ^[ \t]*(?:async[ ]+)?(?:def|class)[ ]+(?P<defined>\w+)(?:\s*\((?P<parameters>[^)]*)\))?
-  | \b(?:import|as|global|nonlocal)\b[ ]+(?P<bound>[\w., ()]+)
-  | \bfor\b[ ]+(?P<loop>[\w., ()*]+?)[ ]+in\b
-  | ^[ \t]*(?P<assigned>[\w., ()\[\]*]+?)(?:[ ]*:[^=\n]+)?[ ]*(?:=|\+=|-=)(?!=)
-  | \blambda\s+(?P<arguments>[\w., =*]+):
-  | (?P<walrus>\w+)\s*:=
+    rf"""
+    ^[ \t]*+(?:async[ ]++)?+(?:def|class)[ ]++(?P<defined>\w++)
+        (?:\s*+\((?P<parameters>[^)]{{0,{_MAX_PARAMETERS_CHARS}}}+)\))?+
+  | \b(?:import|as|global|nonlocal)\b[ ]++(?P<bound>[\w., ()]++)
+  | \bfor\b[ ]++(?P<loop>(?:[\w.,()*]++|[ ]++(?!in\b))++)[ ]++in\b
+  | ^[ \t]*+(?P<assigned>[\w., ()\[\]*]++)(?::[^=\n]++)?+[-+]?+=(?!=)
+  | \blambda\s++(?P<arguments>[\w., =*]++):
+  | \b(?P<walrus>\w++)\s*+:=
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_FROM = re.compile(r"\bfrom\s+[\w.]+\s+import\b")
+_USED = re.compile(r"(?<![\w.])([^\W\d]\w*+)(?!\s*+=[^=])")
+_FROM = re.compile(r"\bfrom\s++[\w.]++\s++import\b")
 _WORD = re.compile(r"[^\W\d]\w*")
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist) | {"__name__", "__file__", "self"}
 
@@ -68,6 +71,7 @@ class Scanner:
         self._quote: str | None = None
         self._balanced = True
         self._bare: list[str] = []
+        self._broken: dict[str, int] = {}
 
     @property
     def closed(self) -> bool:
@@ -82,12 +86,15 @@ class Scanner:
     def feed(self, piece: str) -> None:
         """Walks on over whole lines; time is linear in their length."""
         position = 0
+        self._broken.clear()
         if self._quote is not None:
             position = self._end_string(piece, 0, self._quote)
         while self._quote is None and (match := _TOKEN.search(piece, position)):
             self._bare.append(piece[position : match.start()])
             position = match.end()
             if match["string"]:
+                if match.start("quote") < self._broken.get(match["quote"], 0):
+                    continue
                 position = self._end_string(piece, position, match["quote"])
             elif match["open"]:
                 self._open.append(match[0])
@@ -106,17 +113,21 @@ class Scanner:
         return Scan(self.closed, self._quote is not None, "".join(self._bare))
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
-        end = _STRING_ENDS[quote].match(piece, position)
-        if end is None and len(quote) == 3:
+        """Goes to the end of a string, or past the quote of one that has none; where it is now."""
+        body = _STRING_BODIES[quote].match(piece, position)
+        end = position if body is None else body.end()
+        if piece.startswith(quote, end):
+            self._quote = None
+            self._bare.append('""' + "\n" * piece.count("\n", position, end))
+            return end + len(quote)
+        if len(quote) == 3:
             self._quote = quote
             return len(piece)
-        if end is None:
-            # A lone quote: the line is broken, the rest can still be read.
-            self._balanced = False
-            return position
-        self._quote = None
-        self._bare.append('""' + "\n" * piece.count("\n", position, end.end()))
-        return end.end()
+        # A lone quote: the line is broken, the rest of it can still be read. Other quotes of its
+        # kind stand in the same broken line and are no strings either.
+        self._balanced = False
+        self._broken[quote] = end
+        return position
 
 
 def scan(code: str) -> Scan:
@@ -140,5 +151,5 @@ def defined_names(code: str) -> frozenset[str]:
 def free_names(code: str) -> frozenset[str]:
     """Names that a program uses without binding them; attributes and keywords do not count."""
     bare = _FROM.sub("import", scan(code).bare)
-    used = set(re.findall(r"(?<![\w.])([^\W\d]\w*)(?!\w)(?!\s*=[^=])", bare))
+    used = set(_USED.findall(bare))
     return frozenset(used - defined_names(code) - _KNOWN)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.inference.extract import MAX_REPLY_CHARS, Extraction, extract
-from judge.inference.scan import defined_names, free_names, scan
-from tests.unit.inference.extraction_corpus import CORPUS, SOLVE, Reply
+from judge.replies.extract import MAX_REPLY_CHARS, Extraction, extract
+from judge.replies.scan import defined_names, free_names, scan
+from tests.unit.replies.corpus import CORPUS, SOLVE, Reply
 
 
 @pytest.mark.parametrize("reply", CORPUS, ids=lambda reply: reply.name)

@@ -1,0 +1,215 @@
+"""Finds the program in a chat model's reply. Pure; nothing is run or compiled.
+
+Replies come in every shape: fenced with any fence and tag, in several blocks, cut off, wrapped in
+the XML or JSON of a tool call, after pages of reasoning, or with no mark at all. The rules, in
+order:
+
+0. A reply that is a program from its first character to its last is that program as it stands,
+   byte for byte: line ends, blank lines and whatever its strings hold (a fence, ``</think>``)
+   are the program's own. So files of solutions can hold bare programs.
+1. Reasoning is taken out (``<think>`` and its kin); what a template left at the end as well.
+2. A wrapper that names its content (``<execute>``, a tool call with a ``code`` argument …) counts
+   where the reply holds no fence of Python, or where the fence is inside the wrapper.
+3. Of several fenced blocks the last one that stands on its own is the program; where the last
+   one takes names from earlier ones, those are joined before it.
+4. A block without an end was cut off: it is taken only where nothing whole came before it.
+5. Without any mark, the lines that read like Python are taken, prose around them left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from judge.replies.codelines import (
+    is_code_line,
+    is_header_line,
+    is_import_line,
+    is_prose_line,
+    is_strong_line,
+    reads_like_code,
+)
+from judge.replies.fences import Block, find_blocks
+from judge.replies.program import is_program
+from judge.replies.reasoning import answer_of
+from judge.replies.scan import Scanner, defined_names, free_names, scan
+from judge.replies.tidy import NUMBERED_IN, PROMPT_LINE, tidy
+from judge.replies.wrappers import unwrap
+
+_QUOTED_PROGRAM = re.compile(
+    r"\A\s*+(?P<quote>'{3}|\"{3})(?:python3?|py)[ \t]*+\n(?P<body>.*?)(?P<end>(?P=quote)\s*+\Z|\Z)",
+    re.DOTALL,
+)
+_HANGING_END = re.compile(
+    r"(?:[-=+*/%,:.(\[{\\|&<>@~^]|\b(?:in|and|or|not|is|import|from|as|if|elif|while|for|def|class|with|return))\Z"
+)
+_CALL = re.compile(r"\w\s*+\(")
+_WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
+
+
+MAX_REPLY_CHARS = 400_000
+"""What is looked at of a reply: far more than any program, and a bound on a reply without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The program that a reply holds.
+
+    Attributes:
+        code: the program, or None where the reply holds none.
+        form: how it stood there: ``fence``, ``joined``, ``unclosed``, ``wrapper``, ``bare``
+            or ``none``.
+        truncated: the reply, as far as can be seen, ends in the middle of the program.
+        blocks: how many pieces of Python the reply holds.
+    """
+
+    code: str | None
+    form: str
+    truncated: bool = False
+    blocks: int = 0
+
+
+def extract(reply: str) -> Extraction:
+    r"""Finds the program in a reply.
+
+    Args:
+        reply: the message's text as it came.
+
+    Returns:
+        The program: as it stands where the reply is nothing else, otherwise with line ends of
+        ``\n`` and without indentation of the whole.
+    """
+    if is_program(reply):
+        return Extraction(reply, "bare", blocks=1)
+    reply = reply[:MAX_REPLY_CHARS]
+    text = answer_of(reply.replace("\r\n", "\n").replace("\r", "\n"))
+    if text != reply and is_program(text):
+        return Extraction(text.strip("\n").rstrip() + "\n", "bare", blocks=1)
+    wrapped = unwrap(text)
+    if wrapped is not None:
+        inner = _from_blocks(find_blocks(wrapped.text))
+        if inner is None and wrapped.text.strip():
+            inner = Extraction(tidy(wrapped.text), "wrapper", not wrapped.closed, 1)
+        # A wrapper that was asked for by nobody may hold prose (<answer>done</answer>).
+        if inner is not None and inner.code and (wrapped.is_code or reads_like_code(inner.code)):
+            truncated = inner.truncated or not scan(inner.code).closed
+            return Extraction(inner.code, "wrapper", truncated, inner.blocks)
+    return _from_blocks(find_blocks(text)) or _from_bare_text(text)
+
+
+def _from_blocks(blocks: list[Block]) -> Extraction | None:
+    """The program among fenced blocks; None where none of them is Python."""
+    named = [block for block in blocks if block.is_python and block.text.strip()]
+    pieces = named or [
+        block for block in blocks if block.may_be_python and reads_like_code(block.text)
+    ]
+    if not pieces:
+        return None
+    codes = [tidy(block.text) for block in pieces]
+    whole = [
+        index
+        for index, block in enumerate(pieces)
+        if block.closed and scan(codes[index]).closed and codes[index]
+    ]
+    if not whole:
+        last = codes[-1]
+        truncated = not pieces[-1].closed
+        return Extraction(last, "unclosed" if truncated else "fence", truncated, len(pieces))
+    cut_off = not pieces[-1].closed
+    if cut_off:
+        last_whole = whole[-1]
+        ends_whole = scan(codes[-1]).closed and not _HANGING_END.search(codes[-1].rstrip()[-20:])
+        if ends_whole and _stands_alone(codes[-1], codes[:-1]):
+            # No closing fence, yet a whole program: many models just stop.
+            return Extraction(codes[-1], "unclosed", truncated=False, blocks=len(pieces))
+        if not _makes_something(codes[last_whole]):
+            joined = _join(codes, len(codes) - 1, [*whole, len(codes) - 1])
+            return Extraction(joined, "unclosed", truncated=True, blocks=len(pieces))
+    return _join_from(codes, whole, len(pieces), truncated=cut_off)
+
+
+def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bool) -> Extraction:
+    # What follows a program is often an example of its output or of a call: a block without a
+    # statement that does anything is no program.
+    last = next((each for each in reversed(whole) if reads_like_code(codes[each])), whole[0])
+    # So is a look at the finished workbook: it is told from a solution by what it does not do.
+    makers = [index for index in whole if index < last and _makes_something(codes[index])]
+    if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
+        last = makers[-1]
+    joined = _join(codes, last, whole)
+    form = "fence" if joined == codes[last] else "joined"
+    return Extraction(joined, form, truncated, blocks)
+
+
+def _join(codes: list[str], last: int, whole: list[int]) -> str:
+    """The block with what it takes from earlier blocks before it."""
+    first = last
+    needed = set(free_names(codes[last]))
+    for index in reversed([each for each in whole if each < last]):
+        defined = defined_names(codes[index])
+        if not needed.isdisjoint(defined):
+            first = index
+            needed -= defined
+            needed |= free_names(codes[index])
+    chosen: list[int] = []
+    known: set[str] = set()
+    for index in [each for each in whole if first <= each < last]:
+        # Between them, what works on the same names belongs to it (ws = wb.active).
+        if index == first or not known.isdisjoint(free_names(codes[index])):
+            chosen.append(index)
+            known |= defined_names(codes[index])
+    return "\n\n".join(codes[index].rstrip() for index in [*chosen, last]) + "\n"
+
+
+def _stands_alone(code: str, earlier: list[str]) -> bool:
+    needed = free_names(code)
+    return all(needed.isdisjoint(defined_names(each)) for each in earlier)
+
+
+def _makes_something(code: str) -> bool:
+    """Whether the program writes a workbook, as far as its words show."""
+    return _WRITES.search(code) is not None
+
+
+def _from_bare_text(text: str) -> Extraction:
+    """Lines that read like Python in a reply without any mark."""
+    if quoted := _QUOTED_PROGRAM.match(text):
+        code = tidy(quoted["body"])
+        return Extraction(code, "fence", truncated=not quoted["end"].strip(), blocks=1)
+    stripped = text.strip()
+    if stripped.startswith("`") and stripped.endswith("`"):
+        text = stripped.strip("`")
+    lines = [NUMBERED_IN.sub("", PROMPT_LINE.sub("", line)) for line in text.split("\n")]
+    strong = [index for index, line in enumerate(lines) if is_strong_line(line)]
+    imports = [index for index in strong if is_import_line(lines[index])]
+    if not strong:
+        return Extraction(None, "none")
+    first = (imports or strong)[0]
+    while first and (
+        not lines[first - 1].strip()
+        or is_code_line(lines[first - 1])
+        or is_header_line(lines[first - 1], lines[first])
+    ):
+        first -= 1
+    lines = _without_prose(lines[first:])
+    code = tidy("\n".join(lines))
+    # Without a call nothing is read or written: "Profit = Revenue - Cost" is no program.
+    if not reads_like_code(code) or not _CALL.search(scan(code).bare):
+        return Extraction(None, "none")
+    return Extraction(code, "bare", truncated=not scan(code).closed, blocks=1)
+
+
+def _without_prose(lines: list[str]) -> list[str]:
+    """Leaves out sentences between pieces of code, and everything after the last piece."""
+    kept: list[str] = []
+    walk = Scanner()
+    last_code = 0
+    for line in lines:
+        if walk.closed and not line[:1].isspace() and is_prose_line(line):
+            continue
+        was_open = not walk.closed
+        walk.feed(line + "\n")
+        kept.append(line)
+        if was_open or is_code_line(line):
+            last_code = len(kept)
+    return kept[:last_code]
