@@ -10,16 +10,15 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.replies.program import syntax_tree
 from judge.sandbox.layout import can_be_placed
 from judge.submission import default_input_path, default_output_path
 
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<text>/[^'"\n]+?)(?P=quote)""")
-_IN_PROMPT = re.compile(r"""/[^\s'"`<>|]+\.xls[xm]""")
-_MAX_PARSED_CHARS = 512 * 1024
+_WORD_IN_PROMPT = re.compile(r"""[^\s'"`<>|]++""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +74,30 @@ def _prompt_paths(conversation: object) -> Iterator[str]:
     for index, message in enumerate(conversation):
         if isinstance(message, str):
             if index == 0:
-                yield from _IN_PROMPT.findall(message)
+                yield from _workbook_paths(message)
         elif isinstance(message, Mapping) and message.get("role") in {"system", "user"}:
             content = message.get("content")
             if isinstance(content, str):
-                yield from _IN_PROMPT.findall(content)
+                yield from _workbook_paths(content)
+
+
+def _workbook_paths(text: str) -> Iterator[str]:
+    """What looks like the absolute path of a workbook, from its first slash to its last ending."""
+    for word in _WORD_IN_PROMPT.findall(text):
+        start = word.find("/")
+        end = max(word.rfind(".xlsx"), word.rfind(".xlsm"))
+        if 0 <= start < end - 1:
+            yield word[start : end + len(".xlsx")]
 
 
 def _literals(code: str) -> list[str]:
     """String constants of a program in the order in which they stand."""
-    if len(code) <= _MAX_PARSED_CHARS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-        else:
-            found = [
-                (node.lineno, node.col_offset, node.value)
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Constant) and isinstance(node.value, str)
-            ]
-            return [text for _, _, text in sorted(found)]
-    return [match["text"] for match in _QUOTED.finditer(code)]
+    tree = syntax_tree(code)
+    if tree is None:
+        return [match["text"] for match in _QUOTED.finditer(code)]
+    found = [
+        (node.lineno, node.col_offset, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return [text for _, _, text in sorted(found)]

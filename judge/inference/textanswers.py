@@ -19,10 +19,10 @@ from judge.replies.reasoning import strip_reasoning
 CellValue = str | int | float | bool | date | datetime
 
 _LINE = re.compile(
-    r"""^[\s>*\-|`]*
-    (?:(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'!:|]+))!)?
+    r"""[\s>*\-|`]*+
+    (?:(?:'(?P<quoted>(?:[^']|'')++)'|(?P<plain>[^\s'!:|]++))!)?
     \$?(?P<column>[A-Za-z]{1,3})\$?(?P<row>[1-9]\d{0,6})
-    [`*]*\s*(?::|=|\||->|→)\s*(?P<value>.*?)\s*\|?\s*$""",
+    [`*]*+\s*+(?::|=|\||->|→)(?P<value>.*)""",
     re.VERBOSE,
 )
 _RANGE = re.compile(
@@ -32,7 +32,7 @@ _RANGE = re.compile(
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|-?\.\d+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
-_RULE = re.compile(r"^[\s|:+-]*-[\s|:+-]*$")
+_RULE = re.compile(r"[\s|:+-]*+\Z")
 _LEAD = re.compile(r"^(?:the\s+)?(?:final\s+)?answer(?:\s+is)?\s*[:=]\s*", re.IGNORECASE)
 
 
@@ -68,10 +68,11 @@ def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
     found: dict[tuple[str | None, str], Answer] = {}
     for line in lines:
         match = _LINE.match(line[:5000])
-        if match and match["value"]:
+        value = match["value"].rstrip().removesuffix("|").strip() if match else ""
+        if match and value:
             sheet = (match["quoted"] or "").replace("''", "'") or match["plain"]
             address = f"{match['column'].upper()}{match['row']}"
-            found[sheet, address] = Answer(sheet, address, read_value(match["value"]))
+            found[sheet, address] = Answer(sheet, address, read_value(value))
     if found:
         return tuple(found.values())
     return _read_table(lines, position)
@@ -80,7 +81,7 @@ def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
 def _read_table(lines: Sequence[str], position: str) -> tuple[Answer, ...]:
     target = _RANGE.search(position)
     rows = [_LEAD.sub("", line.strip()) for line in lines if line.strip()]
-    rows = [row for row in rows if row and not _RULE.match(row)]
+    rows = [row for row in rows if row and not ("-" in row and _RULE.match(row))]
     if target is None or not rows:
         return ()
     sheet = target["quoted"] or target["plain"]

@@ -21,7 +21,8 @@ _CODE_ARGUMENT = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _ARGUMENT_PAIR = re.compile(
-    r"<arg_key>\s*+code\s*+</arg_key>\s*+<arg_value>(?P<body>.*?)(?P<end></arg_value>|\Z)", re.DOTALL
+    r"<arg_key>\s*+code\s*+</arg_key>\s*+<arg_value>(?P<body>.*?)(?P<end></arg_value>|\Z)",
+    re.DOTALL,
 )
 _TOOL_CALL = re.compile(
     r"(?:<tool_call>|<function_call>|<tool_use>|\[TOOL_CALLS\]|<\|tool_call\|>|<\|tool_calls_section_begin\|>)"
@@ -98,8 +99,7 @@ def unwrap(text: str) -> Wrapped | None:
 def _blank_fences(text: str) -> str:
     """The text with the inside of fenced blocks blanked, character for character."""
     return "".join(
-        line if outside else line.translate(_WITHOUT_TAGS)
-        for line, outside in outside_fences(text)
+        line if outside else line.translate(_WITHOUT_TAGS) for line, outside in outside_fences(text)
     )
 
 

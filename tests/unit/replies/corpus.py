@@ -492,4 +492,113 @@ AS_MODELS_TALK = [
     ),
 ]
 
+_PREPARE = """\
+import openpyxl
+from openpyxl.styles import Font
+
+bold = Font(bold=True)
+wb = openpyxl.load_workbook("/mnt/data/input/1_7_input.xlsx")
+"""
+_FINISH = """\
+wb.active["B2"].font = bold
+wb.active["B2"] = "=SUM(A1:A9)"
+wb.save("/mnt/data/output/1_7_output.xlsx")
+"""
+_TWO_BLOCKS = f"First:\n```python\n{_PREPARE}```\nThen:\n```python\n{_FINISH}```\n"
+_BOTH = f"{_PREPARE}\n{_FINISH}"
+_MARKS_OF_REASONING = [
+    ("think", "<think>", "</think>"),
+    ("reasoning", "<reasoning>", "</reasoning>"),
+    ("bracket", "[THINK]", "[/THINK]"),
+    ("thought", "<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("moon", "\N{WHITE LEFT-POINTING TRIANGLE}think\N{WHITE RIGHT-POINTING TRIANGLE}",
+     "\N{WHITE LEFT-POINTING TRIANGLE}/think\N{WHITE RIGHT-POINTING TRIANGLE}"),
+    ("end_only", "", "</think>"),
+]  # fmt: skip
+
+IN_TWO_BLOCKS = [
+    Reply("two_blocks", _TWO_BLOCKS, _BOTH, "joined"),
+    *(
+        Reply(
+            f"two_blocks_behind_{name}",
+            f"{start}\nI would look first.\n```python\n{LOOK}```\nno\n{end}\n{_TWO_BLOCKS}",
+            _BOTH,
+            "joined",
+        )
+        for name, start, end in _MARKS_OF_REASONING
+    ),
+]
+
+_STRINGS_LIKE_MARKS = """\
+import openpyxl
+
+PROMPT = '''
+<think>
+```python
+not this
+```
+</think>
+<code>nor this</code>
+'''
+openpyxl.Workbook().save("/o.xlsx")
+"""
+
+AS_THEY_STAND = [
+    Reply(name, code, code, "bare")
+    for name, code in (
+        ("program_with_marks_in_its_strings", _STRINGS_LIKE_MARKS),
+        ("program_between_blank_lines", f"\n\n  \n{SOLVE}\n\n"),
+        ("program_without_a_last_newline", SOLVE.rstrip()),
+        ("program_with_line_ends_of_windows", SOLVE.replace("\n", "\r\n")),
+        ("program_with_line_ends_of_both", SOLVE.replace("\n", "\r\n", 2)),
+        ("program_with_form_feed", f"import os\n\f\n{SOLVE}"),
+        ("program_with_blanks_behind", SOLVE.replace("\n", "  \n")),
+        ("program_with_no_break_blank_in_a_string", SOLVE.replace("Sheet1", "Sheet\u00a01")),
+        ("program_with_a_prompt_in_a_string", f'HELP = """\n>>> f(x)\nIn [1]: 2\n"""\n{SOLVE}'),
+        ("program_of_one_call", "print(1)"),
+        ("program_of_one_line", "x = 1"),
+        ("program_of_comments_and_code", "# only\r\nx = 1\r\n"),
+        ("program_that_raises", "raise SystemExit"),
+        ("program_with_a_docstring", f'"""Here is the program:\n\n```python\n"""\n{SOLVE}'),
+        ("program_that_is_long", f"{SOLVE}ROWS = [\n{'    (1, 2, 3),' * 30_000}\n]\n"),
+    )
+]
+
+BROKEN = [
+    Reply(
+        "bracket_left_open",
+        "import os\nwb = load(\nwb.save('x')\n",
+        "import os\nwb = load(\nwb.save('x')\n",
+        "bare",
+        truncated=True,
+    ),
+    Reply(
+        "colon_forgotten",
+        "for row in rows\n    print(row)\n",
+        "for row in rows\n    print(row)\n",
+        "bare",
+    ),
+    Reply("broken_in_a_fence", "Here:\n```python\nx = f(\n```", "x = f(\n", "fence"),
+    Reply("open_fence", "Here:\n```python\nx = 1\ny = 2", "x = 1\ny = 2\n", "unclosed", truncated=True),
+    Reply(
+        "second_cut_off_and_the_first_saves_nothing",
+        "```python\na = 1\n```\nor\n```python\na = f(2)\nb = ",
+        "a = f(2)\nb =\n",
+        "unclosed",
+        truncated=True,
+    ),
+    Reply("longer_fence_around_one_in_a_string", "Text\n````python\ns = '''\n```\n'''\n````",
+          "s = '''\n```\n'''\n", "fence"),
+    Reply("table_in_a_fence", "The result:\n```\n  A   B\n  1   2\n```", None, "none"),
+    Reply("word", "Sorry", None, "none"),
+    Reply(
+        "prose_with_marks_of_code",
+        "Press the button (see above).\nThen = is shown.\nAnd so on, and so on.\nDone.",
+        None,
+        "none",
+    ),
+    Reply("null_characters", "\0" * 10, None, "none"),
+]  # fmt: skip
+
 CORPUS = [*FENCED, *SEVERAL, *CUT_OFF, *WRAPPED, *REASONED, *BARE, *AS_MODELS_TALK]
+CORPUS += [*IN_TWO_BLOCKS, *AS_THEY_STAND, *BROKEN]

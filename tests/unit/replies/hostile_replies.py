@@ -67,7 +67,9 @@ HOSTILE: dict[str, str] = {
     "quote marks before a fence": _full(">", after="```python\nf()\n```"),
     "blanks before a fence": _full(" ", after="```python\nf()\n```"),
     "blanks behind a word": _full(" ", before=_HEAD + "x", after="y"),
-    "indented fences": _full(" ", before="```python\n" + " " * 190_000 + "x = f()\n", after="y = 1"),
+    "indented fences": _full(
+        " ", before="```python\n" + " " * 190_000 + "x = f()\n", after="y = 1"
+    ),
     "blocks": _full("```python\nx = 1\n```\n"),
     "blocks that need one another": _full("```python\nx = y\n```\n"),
     "blocks without a statement": _full("```python\nx\n```\n"),

@@ -49,35 +49,31 @@ def test_real_programs_survive_every_wrapping(judge_data: Path) -> None:
         assert extract(program).code == expected
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "<think>\n" * 50_000,
-        "```python\n" * 40_000,
-        "```\n" * 90_000,
-        "(" * MAX_REPLY_CHARS,
-        '```python\n"""\n' + "```\n" * 90_000,
-        "x = '" * 80_000,
-        "a" * MAX_REPLY_CHARS,
-        "a = " * 100_000,
-        "import a\n" + "Word word word word word\n" * 16_000,
-        "import a\n" + "x = (\n" * 60_000,
-        "<code>" * 60_000,
-        '{"code": ' * 40_000,
-        "```python\nx = 1\n```\n" * 15_000,
-        "```python\nx = y\n```\n" * 15_000,
-        "\n" * MAX_REPLY_CHARS,
-        "lambda " * 50_000,
-        "import " + "a, " * 100_000,
-        "> " * 100_000,
-        " " * MAX_REPLY_CHARS + "```python",
-        "|" * 200_000 + "\n=1",
-    ],
-    ids=lambda text: repr(text[:14]),
-)
-@pytest.mark.timeout(60)  # a hang guard: what backtracks takes minutes, all else milliseconds
-def test_hostile_replies_take_no_time(hostile: str) -> None:
-    extract(hostile)
+@pytest.mark.data
+def test_published_solutions_are_run_as_they_stand(judge_data: Path) -> None:
+    path = judge_data / "model_solutions" / "single_claude_dev100.jsonl"
+    for line in path.read_text("utf-8").splitlines():
+        program = json.loads(line)["solution"]
+        assert extract(program) == Extraction(program, "bare", blocks=1)
+
+
+def test_a_program_too_long_to_parse_is_run_as_it_stands() -> None:
+    row = '    ("Sheet1", "A1", "```python"),\n'
+    program = f"# answers\nROWS = [\n{row * 20_000}]\nprint(len(ROWS))\n"
+    assert len(program) > 500_000
+    assert extract(program).code == program
+
+
+def test_an_f_string_too_long_to_parse_is_run_as_it_stands() -> None:
+    program = "a = 1\nprint(f'" + "{a}" * 60_000 + "')\n"
+    assert extract(program).code == program
+
+
+def test_code_deep_in_a_tool_call_is_found() -> None:
+    document: object = {"arguments": json.dumps({"code": SOLVE})}
+    for key in ("function", "call", "tool_calls", "message", "choices"):
+        document = {key: [document]}
+    assert extract(json.dumps(document)).code == SOLVE
 
 
 def test_blocks_are_counted() -> None:

@@ -1,0 +1,97 @@
+"""Hostile replies take a bounded time: each is read by a process that has ten seconds at most."""
+
+from __future__ import annotations
+
+import os
+import resource
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+from judge.dataset.told import told_paths
+from judge.inference.talk import _says_done
+from judge.inference.textanswers import read_answers
+from judge.replies.extract import MAX_REPLY_CHARS, extract
+from tests.unit.replies.hostile_replies import HOSTILE
+
+CPU_S = 10
+MEMORY_BYTES = 1 << 30
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Does it in a process with bounds of its own; 0 where it came to its end."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _, most = resource.getrlimit(resource.RLIMIT_AS)
+            bound = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+            resource.setrlimit(resource.RLIMIT_AS, (bound, most))
+            spent = resource.getrusage(resource.RUSAGE_SELF)
+            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_reply_is_read_in_time(kind: str) -> None:
+    reply = HOSTILE[kind]
+    assert len(reply) > 9_000
+    assert in_child(lambda: extract(reply)) == 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "\n" * MAX_REPLY_CHARS,
+        " " * MAX_REPLY_CHARS,
+        "#" * MAX_REPLY_CHARS,
+        "`" * MAX_REPLY_CHARS,
+        "```\n" * (MAX_REPLY_CHARS // 4),
+        "DONE" * (MAX_REPLY_CHARS // 4),
+    ],
+    ids=lambda text: repr(text[:4]),
+)
+def test_whether_a_hostile_reply_says_done_is_seen_in_time(reply: str) -> None:
+    assert in_child(lambda: _says_done(reply)) == 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ("A1: x" + " " * 4_900 + "x\n") * 80,
+        "A1: " + " |" * 2_400 + "x\n",
+        "-" * MAX_REPLY_CHARS + "x",
+        "-|" * (MAX_REPLY_CHARS // 2) + "x",
+        "answer" + " " * MAX_REPLY_CHARS + "x",
+        "'" * MAX_REPLY_CHARS,
+        "A1: " + "1," * 2_000,
+        "A1: " + "9" * 4_900,
+    ],
+    ids=lambda text: repr(text[:8]),
+)
+def test_hostile_answers_in_text_are_read_in_time(reply: str) -> None:
+    assert in_child(lambda: read_answers(reply, "B2:C9")) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "prompt"),
+    [
+        ("pass", "/" * MAX_REPLY_CHARS),
+        ("pass", "/a.xls" * (MAX_REPLY_CHARS // 6)),
+        ("x = f'" + "{a}" * 130_000 + "'", ""),
+        ("'/" * (MAX_REPLY_CHARS // 2), ""),
+        ("'/\"" * (MAX_REPLY_CHARS // 3), ""),
+    ],
+    ids=["slashes", "half names", "f-string", "quotes", "quotes by turns"],
+)
+def test_paths_are_found_in_time(code: str, prompt: str) -> None:
+    assert in_child(lambda: told_paths("1", code, conversation=[prompt])) == 0

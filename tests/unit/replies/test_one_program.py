@@ -1,0 +1,112 @@
+"""Whoever reads a reply finds the same program in it: inference, scoring, logs and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from judge.dataset import Suite
+from judge.dataset.submissions import load_submissions, submission_record
+from judge.inference.chat import ChatReply, ChatRequest, Message
+from judge.inference.logs import import_log
+from judge.inference.scripted import ScriptedModel
+from judge.inference.talk import Talk, talk_once
+from judge.replies.recorded import recorded_program
+from judge.report.html.pages import TaskPages
+from judge.report.load import load_run
+from judge.store import SUBMISSIONS_FILE, RunDirectory
+from tests.unit.replies.corpus import CORPUS
+from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
+
+BROKEN_WITH_A_FENCE = "import os\nTEXT = '''\n```python\nprint(1)\n```\n'''\nf(\n"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return make_suite(tmp_path / "suite", [TaskSpec("7", cases=1)])
+
+
+def inferred(reply: str) -> str | None:
+    """The program that ``judge infer`` hands in for a reply."""
+    model, talk = ScriptedModel([reply]), Talk()
+
+    async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
+        return await model.complete(ChatRequest("m", messages))
+
+    asyncio.run(talk_once(talk, "solve it", ask))
+    return talk.solution
+
+
+def write(path: Path, records: list[dict[str, object]]) -> Path:
+    lines = [json.dumps({"id": "7", "sample": n, **each}) for n, each in enumerate(records)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_inference_finds_what_the_corpus_says() -> None:
+    assert [inferred(each.text) for each in CORPUS] == [each.code for each in CORPUS]
+
+
+def test_scoring_finds_what_inference_finds(suite: Suite, tmp_path: Path) -> None:
+    path = write(tmp_path / "solutions.jsonl", [{"solution": each.text} for each in CORPUS])
+    loaded = load_submissions(path, suite)
+    assert [each.code for each in loaded] == [inferred(each.text) for each in CORPUS]
+    # What was found is found again in the record that the run keeps.
+    records = [submission_record(each, suite) for each in loaded]
+    again = load_submissions(write(tmp_path / "again.jsonl", records), suite)
+    assert [each.code for each in again] == [each.code for each in loaded]
+    assert [recorded_program(each) for each in records] == [each.code for each in loaded]
+
+
+def test_scoring_runs_the_program_that_inference_recorded(suite: Suite, tmp_path: Path) -> None:
+    records: list[dict[str, object]] = [
+        {"solution": each.code, "reply": each.text} for each in CORPUS
+    ]
+    loaded = load_submissions(write(tmp_path / "solutions.jsonl", records), suite)
+    assert [each.code for each in loaded] == [each.code for each in CORPUS]
+
+
+def test_a_log_gives_what_inference_finds(suite: Suite, tmp_path: Path) -> None:
+    log = write(
+        tmp_path / "conv_single_m.jsonl",
+        [{"solution": each.text, "conversation": ["solve it", each.text]} for each in CORPUS],
+    )
+    with RunDirectory(tmp_path / "run") as store:
+        import_log(log, suite, str(suite.root), store)
+        records = list(store.read_records(SUBMISSIONS_FILE))
+    assert [each["solution"] for each in records] == [each.code for each in CORPUS]
+
+
+def test_a_report_shows_what_inference_finds(suite: Suite, tmp_path: Path) -> None:
+    folder = make_run(
+        tmp_path / "run",
+        suite,
+        [
+            Solution("7", ["RE"], sample=number, record={"solution": each.text})
+            for number, each in enumerate(CORPUS)
+        ],
+    )
+    entries = [{"task_id": "7", "sample": number, "cases": []} for number in range(len(CORPUS))]
+    pages = TaskPages(load_run(folder), {"tasks": entries})
+    shown = [pages.page(number)["code"] for number in range(len(CORPUS))]
+    assert [
+        None if pieces is None else "".join(text for _, text in pieces) for pieces in shown
+    ] == [each.code for each in CORPUS]
+
+
+def test_a_program_that_was_found_is_not_searched_for_another(suite: Suite, tmp_path: Path) -> None:
+    reply = f"````python\n{BROKEN_WITH_A_FENCE}````"
+    found = inferred(reply)
+    assert found == BROKEN_WITH_A_FENCE
+    record: dict[str, object] = {"solution": found, "reply": reply}
+    (loaded,) = load_submissions(write(tmp_path / "solutions.jsonl", [record]), suite)
+    assert loaded.code == found
+
+
+def test_a_bare_program_is_run_byte_for_byte(suite: Suite, tmp_path: Path) -> None:
+    programs = ["\n\nx = 1  \r\n", "s = '''\n```python\nx\n```\n'''\nprint(s)", "print(1)\n\n\n"]
+    path = write(tmp_path / "solutions.jsonl", [{"solution": each} for each in programs])
+    assert [each.code for each in load_submissions(path, suite)] == programs
