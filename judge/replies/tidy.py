@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import re
 
 from judge.replies.scan import Scanner
@@ -50,7 +49,12 @@ def dedent(text: str) -> str:
     """
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
-    width = len(os.path.commonprefix(indents))
+    # What the first and the last of them in alphabetical order share, all of them share.
+    first, last = min(indents, default=""), max(indents, default="")
+    width = next(
+        (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]),
+        min(len(first), len(last)),
+    )
     return "\n".join(line[width:] for line in lines)
 
 

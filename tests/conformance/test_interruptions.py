@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.extract import extract_code
+from judge.replies.extract import extract
 from tests.conformance.conftest import open_or_skip
 from tests.conformance.leftovers import (
     alive,
@@ -39,7 +39,7 @@ def solutions(tmp_path: Path) -> Path:
         record = json.loads(line)
         task_id = str(record["id"])
         if task_id in TASKS and task_id not in kept and record["expected"] == ["AC"]:
-            code = "import time\ntime.sleep(0.5)\n" + (extract_code(record["solution"]) or "")
+            code = "import time\ntime.sleep(0.5)\n" + (extract(record["solution"]).code or "")
             kept[task_id] = json.dumps(record | {"solution": code, "sample": 0})
     assert len(kept) == len(TASKS)
     path = tmp_path / "solutions.jsonl"

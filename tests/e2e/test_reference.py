@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from judge.extract import extract_code
+from judge.replies.extract import extract
 from tests.conftest import REPOSITORY
 from tests.e2e.conftest import Cli, read_report, verdicts_of
 
@@ -32,7 +32,7 @@ def write(path: Path, *, delays: list[float]) -> Path:
     """The solutions, each made slower by so many processor seconds."""
     lines = []
     for record, seconds in zip(records(), delays, strict=True):
-        code = SLOW.format(seconds=seconds) + (extract_code(str(record["solution"])) or "")
+        code = SLOW.format(seconds=seconds) + (extract(str(record["solution"])).code or "")
         lines.append(json.dumps(record | {"solution": code, "sample": 0}))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

@@ -579,7 +579,13 @@ BROKEN = [
         "bare",
     ),
     Reply("broken_in_a_fence", "Here:\n```python\nx = f(\n```", "x = f(\n", "fence"),
-    Reply("open_fence", "Here:\n```python\nx = 1\ny = 2", "x = 1\ny = 2\n", "unclosed", truncated=True),
+    Reply(
+        "open_fence",
+        "Here:\n```python\nx = 1\ny = 2",
+        "x = 1\ny = 2\n",
+        "unclosed",
+        truncated=True,
+    ),
     Reply(
         "second_cut_off_and_the_first_saves_nothing",
         "```python\na = 1\n```\nor\n```python\na = f(2)\nb = ",

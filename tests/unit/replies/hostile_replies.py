@@ -1,14 +1,23 @@
-"""Replies that are made to keep an extractor busy, each as long as one is looked at."""
+"""Replies that are made to keep an extractor busy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from judge.replies.extract import MAX_REPLY_CHARS
 
+Make = Callable[[int], str]
+"""Makes a reply of about so many characters."""
 
-def _full(piece: str, *, before: str = "", after: str = "") -> str:
-    """As many of the pieces as go into a reply of the largest size."""
-    room = MAX_REPLY_CHARS - len(before) - len(after)
-    return before + piece * (room // len(piece)) + after
+
+def _full(piece: str, *, before: str = "", after: str = "") -> Make:
+    """As many of the pieces as go into a reply."""
+
+    def make(chars: int) -> str:
+        room = chars - len(before) - len(after)
+        return before + piece * (room // len(piece)) + after
+
+    return make
 
 
 def _nested_fences() -> str:
@@ -33,7 +42,7 @@ _HEAD = "```python\nimport a\n"
 _SAVED = "```python\nimport a\na.save()\n```\n```python\n"
 _END = "\nf(b)\n```\n"
 
-HOSTILE: dict[str, str] = {
+_MADE: dict[str, str | Make] = {
     # Strings
     "escaped quotes": _full('"\\"\\'),
     "escaped quotes in a block": _full('"\\"\\', before=_HEAD),
@@ -203,4 +212,40 @@ HOSTILE: dict[str, str] = {
     "half a sentence": _full("W" + "w" * 1_900 + "\n", before="import a\nf()\n"),
     "comments": _full("#\n", before=_HEAD),
 }
-"""What it is made of -> the reply."""
+
+HOSTILE = tuple(_MADE)
+"""What the replies are made of."""
+
+HURT = frozenset(
+    {
+        "escaped quotes in a block",
+        "escaped quotes in a bare program",
+        "escaped single quotes",
+        "escaped triple quotes in every block",
+        "backticks",
+        "tildes",
+        "backticks before a letter",
+        "nested fences",
+        "nested Markdown",
+        "blocks without a statement",
+        "blanks in a code tag",
+        "JSON in JSON",
+        "JSON and blanks",
+        "a line number of 5,000 digits",
+        "digits on lines",
+        "loops and blanks, by blocks",
+        "blanks, by blocks",
+        "lambdas and blanks, by blocks",
+        "long names to define",
+        "blanks after a colon",
+        "brackets that close, and a mark",
+        "f-strings",
+    }
+)
+"""Those that took more than two seconds, or ended in an error, before patterns were possessive."""
+
+
+def hostile_reply(kind: str, chars: int = MAX_REPLY_CHARS) -> str:
+    """A reply of a kind, and of about so many characters where its kind leaves the choice."""
+    made = _MADE[kind]
+    return made if isinstance(made, str) else made(chars)

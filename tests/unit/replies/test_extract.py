@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.replies.extract import MAX_REPLY_CHARS, Extraction, extract
+from judge.replies.extract import Extraction, extract
 from judge.replies.scan import defined_names, free_names, scan
 from tests.unit.replies.corpus import CORPUS, SOLVE, Reply
 

@@ -13,7 +13,7 @@ from judge.dataset.told import told_paths
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
-from tests.unit.replies.hostile_replies import HOSTILE
+from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 
 CPU_S = 10
 MEMORY_BYTES = 1 << 30
@@ -41,11 +41,22 @@ def in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_reply_is_read_in_time(kind: str) -> None:
-    reply = HOSTILE[kind]
-    assert len(reply) > 9_000
+@pytest.mark.parametrize("kind", sorted(HURT))
+def test_a_reply_that_hurt_is_read_in_time(kind: str) -> None:
+    reply = hostile_reply(kind)
     assert in_child(lambda: extract(reply)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind not in HURT])
+def test_a_hostile_reply_is_read_in_time(kind: str) -> None:
+    reply = hostile_reply(kind)
+    assert in_child(lambda: extract(reply)) == 0
+
+
+def test_hostile_replies_are_read_without_an_error() -> None:
+    for kind in HOSTILE:
+        assert extract(hostile_reply(kind, 8_000)).blocks >= 0
 
 
 @pytest.mark.parametrize(
