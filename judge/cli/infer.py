@@ -149,7 +149,8 @@ async def _run(
     scorer: ArrivalScorer | None,
 ) -> InferenceSummary:
     from judge.inference.asker import ReplyCache  # noqa: PLC0415
-    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
+    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
+    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
     from judge.inference.outcome import Listeners  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources, run_inference  # noqa: PLC0415

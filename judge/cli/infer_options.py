@@ -15,7 +15,7 @@ import click
 from judge.cli.options import split_ids
 from judge.dataset import Suite, load_suite
 from judge.errors import UsageError
-from judge.inference.client import public_url
+from judge.inference.address import public_url
 from judge.inference.config import ModelSpec, Price, find_model, load_models, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference

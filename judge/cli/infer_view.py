@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import click
 
-from judge.inference.client import public_url
+from judge.inference.address import public_url
 from judge.inference.dryrun import DryRun
 from judge.inference.outcome import InferenceEvent, InferenceSummary
 from judge.inference.plan import InferencePlan

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import json
+import math
 import re
-import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from judge.inference.chat import ChatReply
 
+_DATE_CHARS = 100
+_MOST_TOKENS = 10**9
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,500}")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -20,19 +24,54 @@ class NotACompletionError(ValueError):
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``."""
-    with contextlib.suppress(KeyError, ValueError):
-        return max(float(headers["retry-after-ms"]) / 1000, 0.0)
-    value = headers.get("retry-after")
-    if value is None:
+    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``.
+
+    A date counts from the server's own clock where it says that (``Date``), so a clock of ours that
+    is wrong, or was set meanwhile, changes nothing.
+    """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with contextlib.suppress(KeyError, ValueError):
+            seconds = float(headers[name]) * unit_s
+            if math.isfinite(seconds):
+                return max(seconds, 0.0)
+    moment = _moment(headers.get("retry-after"))
+    if moment is None:
         return None
-    with contextlib.suppress(ValueError):
-        seconds = float(value)
-        return max(seconds, 0.0) if seconds < float("inf") else None
-    with contextlib.suppress(TypeError, ValueError):
-        moment = email.utils.parsedate_to_datetime(value)
-        return max(moment.timestamp() - time.time(), 0.0)
-    return None
+    now = _moment(headers.get("date")) or datetime.now(UTC)
+    return max((moment - now).total_seconds(), 0.0)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A date of a header; one without a zone is Greenwich's, as all of them are meant to be."""
+    if text is None:
+        return None
+    try:
+        moment = email.utils.parsedate_to_datetime(text[:_DATE_CHARS])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def read_model_names(body: bytes) -> list[str]:
+    """The names in a list of models.
+
+    Args:
+        body: what the server sent.
+
+    Raises:
+        NotACompletionError: it is no list of models, or a name is none.
+    """
+    try:
+        names = [entry["id"] for entry in json.loads(body)["data"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        if isinstance(detail := _error_in(body), str):
+            raise NotACompletionError(f"the server answers with an error: {detail}") from None
+        shown = body[:80].decode("utf-8", "replace")
+        raise NotACompletionError(f"the reply is no list of models: {shown!r}") from None
+    for name in names:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise NotACompletionError(f"a model's name is {str(name)[:80]!r}")
+    return names
 
 
 def read_reply(body: bytes, latency_s: float) -> ChatReply:
@@ -96,7 +135,10 @@ def _error_in(body: bytes) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A number of tokens; what no server can have counted is none."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+        return value
+    return None
 
 
 def _text_or_none(value: object) -> str | None:

@@ -2,99 +2,55 @@
 
 The SDK makes the requests; what is done about failures is decided here, because its own retries
 give up on a ``Retry-After`` of more than two minutes, know no limit on the whole of a reply, and
-cannot be counted. Replies are read as bytes with a bound and taken apart here, so that a server
-that sends nonsense, or never stops sending, costs one attempt and no memory.
+cannot be counted. Whatever a server sends is read with a bound (:mod:`judge.inference.bodies`) and
+taken apart here, so that one that sends nonsense, or never stops sending, costs one attempt and no
+memory. A key goes to its endpoint and nowhere else: redirects are not followed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import contextlib
 import random
 import re
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from judge.errors import InferenceError
-from judge.inference.answers import NotACompletionError, read_reply, read_retry_after
+from judge.inference.address import (
+    DEFAULT_BASE_URL,
+    check_address,
+    origin_of,
+    public_url,
+    split_credentials,
+)
+from judge.inference.answers import (
+    NotACompletionError,
+    read_model_names,
+    read_reply,
+)
+from judge.inference.attempts import (
+    AttemptError,
+    RetryPolicy,
+    error_of_connection,
+    error_of_status,
+)
+from judge.inference.bodies import ERROR_BODY_S, BodyError, read_body, read_error_body
 from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.pacing import Pacer
 
 if TYPE_CHECKING:
+    import httpx2
     import openai
 
-_MAX_BODY_BYTES = 8 * 1024 * 1024
-_RETRIED_STATUS = frozenset({408, 409, 425, 429})
-_ACCESS_STATUS = frozenset({401, 403, 404})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx2"})
-_CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """What is done about a call that failed.
-
-    Attributes:
-        attempts: requests in all, the first included.
-        first_wait_s: wait before the second attempt; doubled each time.
-        longest_wait_s: bound on that, where the server names no time of its own.
-        longest_retry_after_s: how long a ``Retry-After`` may be; with a longer one the call is
-            given up, and the same command continues it later.
-        call_timeout_s: how long one attempt may take, until the last byte.
-        connect_timeout_s: how long a connection may take.
-        timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
-            not end the next time, and each costs the whole time.
-        first_contacts: attempts to reach a server that has never answered: an address that is
-            wrong stays wrong.
-    """
-
-    attempts: int = 6
-    first_wait_s: float = 1.0
-    longest_wait_s: float = 60.0
-    longest_retry_after_s: float = 900.0
-    call_timeout_s: float = 600.0
-    connect_timeout_s: float = 20.0
-    timeouts: int = 2
-    first_contacts: int = 3
-
-    def wait_s(self, attempt: int) -> float:
-        """Seconds to wait after an attempt (1-based) that failed, with jitter."""
-        wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
-        return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
-
-
-class _AttemptError(Exception):
-    """One attempt failed.
-
-    Attributes:
-        retry: whether another attempt may do better.
-        retry_after_s: what the server asked for.
-        kind: kind of the CallError where there is no other attempt.
-        timed_out: the whole time of a call was used up.
-        unreachable: no connection came about.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry: bool = True,
-        retry_after_s: float | None = None,
-        kind: str = "gave-up",
-        timed_out: bool = False,
-        unreachable: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.timed_out = timed_out
-        self.unreachable = unreachable
-        self.message = message
-        self.retry = retry
-        self.retry_after_s = retry_after_s
-        self.kind = kind
+_SENT_HEADERS = frozenset(
+    {"host", "authorization", "content-type", "content-length", "accept", "accept-encoding"}
+    | {"connection", "user-agent", "transfer-encoding"}
+)
+_SHOWN_CHARS = 200
 
 
 class OpenAIChatModel:
@@ -120,7 +76,7 @@ class OpenAIChatModel:
         self.policy = policy or RetryPolicy()
         self.pacer = pacer or Pacer()
         self.requests_sent = 0
-        self._base_url = base_url
+        self._base_url = check_address(base_url)
         self._key = key
         self._client: openai.AsyncOpenAI | None = None
         self._was_answered = False
@@ -144,7 +100,7 @@ class OpenAIChatModel:
             await self.pacer.admit(estimate)
             try:
                 reply = await self._attempt(request)
-            except _AttemptError as error:
+            except AttemptError as error:
                 faults.append(self._without_key(error.message))
                 timeouts += error.timed_out
                 if timeouts >= self.policy.timeouts:
@@ -178,22 +134,18 @@ class OpenAIChatModel:
         Raises:
             InferenceError: it has none or several, or cannot be asked.
         """
-        import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
-
         try:
-            listed = await self._sdk().models.list()
-        except (openai.OpenAIError, TimeoutError) as error:
-            is_lost = isinstance(error, openai.APIConnectionError)
-            reason = _of_connection(error).message if is_lost else str(error)
-            reason = self._without_key(reason)
+            names = read_model_names(await self._exchange(self._get_models()))
+        except (AttemptError, NotACompletionError) as error:
+            reason = self._without_key(str(error))
             raise InferenceError(
                 f"{self.endpoint} does not say which models it has: {reason}",
                 hint="Is the server running? Name the model with --model NAME --base-url URL.",
             ) from None
-        names = [model.id for model in listed.data]
         if len(names) != 1:
+            shown = ", ".join(self._without_key(name[:_SHOWN_CHARS]) for name in names[:20])
             raise InferenceError(
-                f"{self.endpoint} has {len(names)} models: {', '.join(names[:20])}",
+                f"{self.endpoint} has {len(names)} models: {shown}",
                 hint="Name one with --model NAME --base-url URL.",
             )
         return names[0]
@@ -207,60 +159,84 @@ class OpenAIChatModel:
     # -- one attempt -----------------------------------------------------------------------------
 
     async def _attempt(self, request: ChatRequest) -> ChatReply:
-        import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
-
         started = time.monotonic()
         self.requests_sent += 1
+        body = await self._exchange(self._post(request))
+        try:
+            return read_reply(body, time.monotonic() - started)
+        except NotACompletionError as error:
+            raise AttemptError(str(error)) from None
+
+    async def _exchange(self, sending: Awaitable[httpx2.Response]) -> bytes:
+        """What comes back for a request, within the time and the size that are allowed.
+
+        Raises:
+            AttemptError: nothing comes, or an error.
+        """
+        import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
+
         try:
             async with asyncio.timeout(self.policy.call_timeout_s):
-                body = await self._post(request)
+                response = await sending
+                return await response.aread()
         except TimeoutError:
             message = f"no whole reply within {self.policy.call_timeout_s:g} s"
-            raise _AttemptError(message, timed_out=True) from None
+            raise AttemptError(message, timed_out=True) from None
         except openai.APIStatusError as error:
-            self._was_answered = True
-            raise _of_status(error) from None
+            raise error_of_status(error) from None
         except openai.APIConnectionError as error:
-            raise _of_connection(error) from None
+            raise error_of_connection(error) from None
+        except BodyError as error:
+            raise AttemptError(str(error)) from None
         except (openai.OpenAIError, OSError, ValueError) as error:
-            raise _AttemptError(f"the call failed: {type(error).__name__} {error}") from None
+            raise AttemptError(f"the call failed: {type(error).__name__} {error}") from None
         except Exception as error:
             # Errors of the transport's own package while the body is read are not the SDK's.
             if type(error).__module__.split(".")[0] not in _TRANSPORT_PACKAGES:
                 raise
-            raise _AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
-        self._was_answered = True
-        try:
-            return read_reply(body, time.monotonic() - started)
-        except NotACompletionError as error:
-            raise _AttemptError(str(error)) from None
+            raise AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
 
-    async def _post(self, request: ChatRequest) -> bytes:
+    async def _post(self, request: ChatRequest) -> httpx2.Response:
         import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
-        import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
         # The SDK's own create() builds and checks objects that nobody needs here, 2 ms a call,
         # and drops what it does not know (top_k, grammar …) unless that is wrapped.
         params = dict(request.params)
         extra = params.pop("extra_body", None) or {}
         body = {"model": request.model, "messages": list(request.messages), **params, **extra}
-        response: Any = await self._sdk().post(
-            "/chat/completions",
-            cast_to=httpx2.Response,
-            body=body,
-            stream=True,  # unread, so that it can be read with a bound
-            stream_cls=openai.AsyncStream[Any],
-        )
+        response = await self._sdk().post("/chat/completions", cast_to=httpx2.Response, body=body)
+        self.pacer.note_headers(response.headers)
+        return response
+
+    async def _get_models(self) -> httpx2.Response:
+        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+        # The SDK's own list() makes an object of every entry, as many as a server may send.
+        return await self._sdk().get("/models", cast_to=httpx2.Response)
+
+    async def _bound(self, response: httpx2.Response) -> None:
+        """Reads a response, of whatever status, before the SDK can: with a bound."""
+        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+        self._was_answered = True
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        stream, encoding = response.stream, response.headers.pop("content-encoding", None)
         try:
-            self.pacer.note_headers(response.headers)
-            received = bytearray()
-            async for chunk in response.aiter_bytes():
-                received += chunk
-                if len(received) > _MAX_BODY_BYTES:
-                    raise _AttemptError(f"the reply is longer than {_MAX_BODY_BYTES} bytes")
-            return bytes(received)
+            if response.is_success:
+                body = await read_body(stream, encoding)
+            else:
+                # Its status is known already: that is worth more than its last byte.
+                within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
+                body = await read_error_body(stream, encoding, within_s)
+            response.stream = httpx2.ByteStream(body)
         finally:
-            await response.aclose()
+            await stream.aclose()
+
+    async def _leave_out(self, request: httpx2.Request) -> None:
+        """Takes out what the SDK adds from ``OPENAI_…`` variables: it is for OpenAI alone."""
+        if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
+            for name in set(request.headers) - _SENT_HEADERS:
+                del request.headers[name]
 
     def _sdk(self) -> openai.AsyncOpenAI:
         if self._client is None:
@@ -271,20 +247,26 @@ class OpenAIChatModel:
                 timeout=openai.Timeout(
                     self.policy.call_timeout_s, connect=self.policy.connect_timeout_s
                 ),
+                follow_redirects=False,
+                event_hooks={"request": [self._leave_out], "response": [self._bound]},
             )
-            address, credentials = _split_credentials(self._base_url)
+            address, credentials = split_credentials(self._base_url)
             self._client = openai.AsyncOpenAI(
                 api_key=self._key or "none",
                 base_url=address,
                 max_retries=0,
                 http_client=http_client,
-                default_headers={"Authorization": credentials} if credentials else None,
+                default_headers={
+                    "Accept-Encoding": "identity",
+                    # Said here, or OPENAI_CUSTOM_HEADERS could say another.
+                    "Authorization": credentials or f"Bearer {self._key or 'none'}",
+                },
             )
         return self._client
 
     # -- what is done about a failure ------------------------------------------------------------
 
-    def _wait_after(self, error: _AttemptError, attempt: int) -> float | None:
+    def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None where there is no next one."""
         if not error.retry or attempt >= self.policy.attempts:
             return None
@@ -295,7 +277,7 @@ class OpenAIChatModel:
         # A little later than asked, and not all at the same moment.
         return error.retry_after_s + random.uniform(0, min(1.0, error.retry_after_s / 10))  # noqa: S311
 
-    def _give_up(self, error: _AttemptError, attempt: int, faults: list[str]) -> CallError:
+    def _give_up(self, error: AttemptError, attempt: int, faults: list[str]) -> CallError:
         message = self._without_key(error.message)
         if error.retry and attempt < self.policy.attempts:
             message += (
@@ -310,67 +292,3 @@ class OpenAIChatModel:
         """What a server says, without the key and without what would steer a terminal."""
         text = text.replace(self._key, "[key]") if self._key else text
         return _CONTROL.sub(" ", text)
-
-
-def public_url(url: str) -> str:
-    """An address without user name, password, query and fragment."""
-    parts = urlsplit(url)
-    host = parts.netloc.rsplit("@", 1)[-1]
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
-
-
-def _split_credentials(url: str) -> tuple[str, str | None]:
-    """An address without user name and password, and the header that says them instead."""
-    parts = urlsplit(url)
-    user_info, separator, host = parts.netloc.rpartition("@")
-    if not separator:
-        return url, None
-    user, _, password = user_info.partition(":")
-    plain = f"{unquote(user)}:{unquote(password)}".encode()
-    return (
-        urlunsplit(parts._replace(netloc=host)),
-        f"Basic {base64.b64encode(plain).decode('ascii')}",
-    )
-
-
-def _of_connection(error: Exception) -> _AttemptError:
-    import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
-
-    # The SDK and its transport call most failures a timeout: what it was says the first cause.
-    cause: BaseException = error
-    unreachable = False
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-        unreachable = unreachable or isinstance(cause, aiohttp.ClientConnectorError)
-    if isinstance(cause, TimeoutError):
-        return _AttemptError("the server did not answer in time")
-    detail = "" if cause is error else f": {type(cause).__name__} {cause}".rstrip()
-    return _AttemptError(f"the connection failed{detail}", unreachable=unreachable)
-
-
-def _of_status(error: openai.APIStatusError) -> _AttemptError:
-    status = error.status_code
-    detail = _detail(error)
-    message = f"the server says {status}{f': {detail}' if detail else ''}"
-    lowered = detail.lower()
-    if status in {400, 413, 422} and any(words in lowered for words in _CONTEXT_WORDS):
-        return _AttemptError(message, retry=False, kind="context-length")
-    if status in _RETRIED_STATUS or status >= 500:
-        if "insufficient_quota" in lowered or "insufficient balance" in lowered:
-            return _AttemptError(message, retry=False, kind="access")
-        return _AttemptError(message, retry_after_s=read_retry_after(error.response.headers))
-    if status == 402 or status in _ACCESS_STATUS:
-        return _AttemptError(message, retry=False, kind="access")
-    return _AttemptError(message, retry=False, kind="refused")
-
-
-def _detail(error: openai.APIStatusError) -> str:
-    body = error.body
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict):
-            parts = [str(inner[name]) for name in ("code", "message") if inner.get(name)]
-            return ": ".join(parts)[:500]
-    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
-        return error.response.text.strip()[:200]
-    return ""

@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 from judge.errors import InferenceError, UsageError
+from judge.inference.address import DEFAULT_BASE_URL
 from judge.inference.content import FORMS
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 MODES = ("single", "multi", "text")
 FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")
 DEFAULT_FEEDBACK = "row-react-exec"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judge.errors import StoreError
-from judge.inference.client import public_url
+from judge.inference.address import public_url
 from judge.inference.config import ModelSpec, Setting
 from judge.inference.content import ContentLimits
 from judge.inference.prompt import Feedback, Template

@@ -15,7 +15,8 @@ from typing import Any
 
 from werkzeug import Response
 
-from judge.inference.client import OpenAIChatModel, RetryPolicy
+from judge.inference.attempts import RetryPolicy
+from judge.inference.client import OpenAIChatModel
 from judge.inference.config import ModelSpec
 from judge.inference.outcome import InferenceSummary
 from judge.inference.pacing import Pacer, RateLimits

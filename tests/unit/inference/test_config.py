@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from judge.errors import InferenceError, UsageError
+from judge.inference.address import DEFAULT_BASE_URL
 from judge.inference.config import (
-    DEFAULT_BASE_URL,
     FEEDBACKS,
     find_model,
     inference_folder,

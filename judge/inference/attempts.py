@@ -1,0 +1,141 @@
+"""What becomes of one attempt at a call that failed: whether another may do better, and when."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from judge.inference.address import public_url
+from judge.inference.answers import read_retry_after
+
+if TYPE_CHECKING:
+    import openai
+
+_RETRIED_STATUS = frozenset({408, 409, 425, 429})
+_ACCESS_STATUS = frozenset({401, 403, 404})
+_CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
+_SHOWN_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """What is done about a call that failed.
+
+    Attributes:
+        attempts: requests in all, the first included.
+        first_wait_s: wait before the second attempt; doubled each time.
+        longest_wait_s: bound on that, where the server names no time of its own.
+        longest_retry_after_s: how long a ``Retry-After`` may be; with a longer one the call is
+            given up, and the same command continues it later.
+        call_timeout_s: how long one attempt may take, until the last byte.
+        connect_timeout_s: how long a connection may take.
+        timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
+            not end the next time, and each costs the whole time.
+        first_contacts: attempts to reach a server that has never answered: an address that is
+            wrong stays wrong.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+    longest_retry_after_s: float = 900.0
+    call_timeout_s: float = 600.0
+    connect_timeout_s: float = 20.0
+    timeouts: int = 2
+    first_contacts: int = 3
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds to wait after an attempt (1-based) that failed, with jitter."""
+        wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+        return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
+
+
+class AttemptError(Exception):
+    """One attempt failed.
+
+    Attributes:
+        retry: whether another attempt may do better.
+        retry_after_s: what the server asked for.
+        kind: kind of the CallError where there is no other attempt.
+        timed_out: the whole time of a call was used up.
+        unreachable: no connection came about.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: bool = True,
+        retry_after_s: float | None = None,
+        kind: str = "gave-up",
+        timed_out: bool = False,
+        unreachable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+        self.unreachable = unreachable
+        self.message = message
+        self.retry = retry
+        self.retry_after_s = retry_after_s
+        self.kind = kind
+
+
+def error_of_connection(error: Exception) -> AttemptError:
+    """A connection that did not come about, or broke."""
+    import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+    # The SDK and its transport call most failures a timeout: what it was says the first cause.
+    cause: BaseException = error
+    unreachable = False
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+        unreachable = unreachable or isinstance(cause, aiohttp.ClientConnectorError)
+    if isinstance(cause, TimeoutError):
+        return AttemptError("the server did not answer in time")
+    detail = "" if cause is error else f": {type(cause).__name__} {cause}".rstrip()
+    return AttemptError(f"the connection failed{detail}", unreachable=unreachable)
+
+
+def error_of_status(error: openai.APIStatusError) -> AttemptError:
+    """A status that is none of success."""
+    status = error.status_code
+    detail = _detail(error)
+    message = f"the server says {status}{f': {detail}' if detail else ''}"
+    lowered = detail.lower()
+    if 300 <= status < 400:
+        return AttemptError(_of_redirect(error), retry=False, kind="access")
+    if status in {400, 413, 422} and any(words in lowered for words in _CONTEXT_WORDS):
+        return AttemptError(message, retry=False, kind="context-length")
+    if status in _RETRIED_STATUS or status >= 500:
+        if "insufficient_quota" in lowered or "insufficient balance" in lowered:
+            return AttemptError(message, retry=False, kind="access")
+        return AttemptError(message, retry_after_s=read_retry_after(error.response.headers))
+    if status == 402 or status in _ACCESS_STATUS:
+        return AttemptError(message, retry=False, kind="access")
+    return AttemptError(message, retry=False, kind="refused")
+
+
+def _of_redirect(error: openai.APIStatusError) -> str:
+    """What is said of a redirect: the key belongs to this server, not to where it points."""
+    target = error.response.headers.get("location", "")
+    with contextlib.suppress(ValueError):
+        target = public_url(urljoin(str(error.request.url), target))
+    return (
+        f"the server says {error.status_code} and points to {target[:_SHOWN_CHARS]!r}: redirects "
+        "are not followed. If that is the right server, give its address"
+    )
+
+
+def _detail(error: openai.APIStatusError) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            parts = [str(inner[name]) for name in ("code", "message") if inner.get(name)]
+            return ": ".join(parts)[:500]
+    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
+        return error.response.text.strip()[:200]
+    return ""

@@ -1,0 +1,89 @@
+"""What a server sends, read with a bound: raw bytes, and what they unpack to. Pure but for time.
+
+The SDK reads error bodies, redirects and lists whole, and its transport unpacks while it reads: a
+few kilobytes can stand for gigabytes, and what follows the end of a packed stream is kept for
+nothing. So bodies are read raw, and unpacked here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncIterable
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Bytes of a reply or a list of models, packed and unpacked."""
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes of an error's body that are looked at; the rest is not waited for."""
+
+ERROR_BODY_S = 10.0
+"""Seconds for the body of an error."""
+
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class BodyError(ValueError):
+    """A body that cannot be taken; says why."""
+
+
+async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes:
+    """The body of an answer, unpacked.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+
+    Raises:
+        BodyError: it is longer than :data:`MAX_BODY_BYTES`, or packed so that it cannot be read.
+    """
+    received = bytearray()
+    async for chunk in chunks:
+        received += chunk
+        if len(received) > MAX_BODY_BYTES:
+            raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes")
+    body = _unpack(bytes(received), encoding, MAX_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes once unpacked")
+    return body
+
+
+async def read_error_body(
+    chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
+) -> bytes:
+    """As much of an error's body as a message needs; never fails for what is in it.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+        within_s: seconds after which what came until then is enough.
+    """
+    received = bytearray()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            async for chunk in chunks:
+                received += chunk
+                if len(received) >= MAX_ERROR_BYTES:
+                    break
+    try:
+        packed = bytes(received[:MAX_ERROR_BYTES])
+        return _unpack(packed, encoding, MAX_ERROR_BYTES, whole=False)
+    except BodyError:
+        return b""
+
+
+def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True) -> bytes:
+    """The unpacked body; one byte more than the limit where it is longer."""
+    name = (encoding or "identity").strip().lower()
+    if name in {"identity", ""} or not body:
+        return body
+    if name not in _PACKED:
+        raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
+    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # deflate comes with a header or without
+        unpacker = zlib.decompressobj(window)
+        with contextlib.suppress(zlib.error):
+            unpacked = unpacker.decompress(body, limit + 1)
+            if unpacker.eof or len(unpacked) > limit or not whole:
+                return unpacked
+    raise BodyError("the reply cannot be unpacked")
