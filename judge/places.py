@@ -1,4 +1,4 @@
-"""Where the judge keeps what can be made again."""
+"""Where the judge keeps what can be made again, and what it remembers of its user."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def cache_folder() -> Path:
         return Path(named).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base).expanduser() if base else Path.home() / ".cache") / "judge"
+
+
+def state_folder() -> Path:
+    """What the judge remembers of its user: ``judge`` in the user's state folder (XDG)."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base).expanduser() if base else Path.home() / ".local" / "state") / "judge"

@@ -80,15 +80,18 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
     from judge.authoring.triage_model import ModelChoice, ask_about  # noqa: PLC0415  see below
     from judge.cli.model_key import read_key  # noqa: PLC0415  loaded when a model is asked
     from judge.inference.client import OpenAIChatModel  # noqa: PLC0415  likewise
-    from judge.inference.config import find_model, load_models  # noqa: PLC0415  likewise
+    from judge.inference.config import check_key, find_model, load_models  # noqa: PLC0415  likewise
     from judge.inference.prompt import load_template  # noqa: PLC0415  likewise
 
+    models = load_models()
     spec = find_model(
         options["model"],
-        load_models(),
+        models,
         base_url=options["base_url"],
         key_env=options["api_key_env"],
     )
+    if not (options["base_url"] and options["api_key_env"]):
+        check_key(spec, models.values())
     template = load_template("triage")
     wanted = sum(bool(each.questions) for each in triaged)
     key = read_key(spec.key_env)

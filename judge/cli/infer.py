@@ -34,7 +34,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--out", type=_PATH, help="Results directory; one that holds a part is continued.")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
-@click.option("--samples", type=click.IntRange(min=1), default=1, help="Solutions of each task.")
+@click.option(
+    "--samples", type=click.IntRange(min=1, max=1000), default=1, help="Solutions of each task."
+)
 @click.option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
 @click.option("--models", type=_PATH, help="More aliases: a file such as models.yaml.")
@@ -72,6 +74,8 @@ _PATH = click.Path(path_type=Path)
               help="Reuse replies to equal requests with a seed or temperature 0.")  # fmt: skip
 @sandbox_option
 @limit_options
+@click.option("--trust-folder", is_flag=True,
+              help="Go on with a run that was not started here as its folder says.")  # fmt: skip
 @click.option("--score", is_flag=True, help="Grade submissions as they arrive.")
 @click.option("--dry-run", is_flag=True, help="Show prompts, tokens and cost; ask nothing.")
 @click.option("--import-log", type=_PATH, help="Make a run out of a conv_*.jsonl; ask nothing.")
@@ -83,19 +87,33 @@ def infer(context: click.Context, /, **options: Any) -> None:
     """Ask a chat model for solutions, and write them where `judge score` finds them.
 
     The same command with the same --out goes on where it stopped; --out alone is enough, since a
-    run remembers its options. Keys are read from the environment and never written anywhere.
+    run remembers its options. Of a run that you did not start on this machine they are shown first,
+    and you are asked; without a terminal that ends with exit code 9, unless --trust-folder is
+    given. Keys are read from the environment and never written anywhere.
     """
-    from judge.cli import infer_options  # noqa: PLC0415  `judge infer --help` needs none of it
+    from judge.cli import infer_options, infer_resume  # noqa: PLC0415  --help needs none of it
+    from judge.inference.started import StartedRuns  # noqa: PLC0415
 
     if options["export_log"]:
         _export(options)
         return
     limits = read_limits(options)
-    options = infer_options.remember(context, options)
+    resumed = infer_resume.resume(context, options, StartedRuns())
+    options = resumed.options
+    if resumed.dropped_key:
+        click.echo(
+            f"the key in {resumed.dropped_key} belongs to the run's former endpoint and is not "
+            f"sent to the new one; --api-key-env {resumed.dropped_key} would send it",
+            err=True,
+        )
+    if resumed.taken:
+        asked = options["model"] and not options["import_log"]
+        spec = infer_options.find_spec(options, key_said=False) if asked else None
+        infer_resume.ask_for_word(options["out"], resumed, spec)
     if options["import_log"]:
         _import(options)
         return
-    planned = infer_options.make_plan(options, limits)
+    planned = infer_options.make_plan(options, limits, key_said=resumed.key_said)
     if options["dry_run"]:
         from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
         from judge.inference.dryrun import dry_run  # noqa: PLC0415
@@ -154,6 +172,7 @@ async def _run(
     from judge.inference.outcome import Listeners  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources, run_inference  # noqa: PLC0415
+    from judge.inference.started import StartedRuns  # noqa: PLC0415
     from judge.places import cache_folder  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
     from judge.store import RunDirectory  # noqa: PLC0415
@@ -192,6 +211,8 @@ async def _run(
             on_submission=(lambda _: scorer.arrived()) if scorer else (lambda _: None),
         )
         store = stack.enter_context(RunDirectory(planned.out))
+        plan.check_continues(store.read_run() or {}, str(planned.out))
+        StartedRuns().note(planned.out, plan.options)
         return await run_inference(plan, store, resources, listeners)
 
 

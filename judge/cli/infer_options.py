@@ -10,45 +10,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import click
-
+from judge.cli.infer_resume import REMEMBERED
 from judge.cli.options import split_ids
 from judge.dataset import Suite, load_suite
 from judge.errors import UsageError
 from judge.inference.address import public_url
-from judge.inference.config import ModelSpec, Price, find_model, load_models, load_setting
+from judge.inference.config import (
+    ModelSpec,
+    Price,
+    check_key,
+    find_model,
+    load_models,
+    load_setting,
+)
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
 from judge.inference.prompt import load_feedback, load_template, load_user_template
 from judge.limits import Limits
-from judge.store import RunDirectory
-
-REMEMBERED = (
-    "model",
-    "mode",
-    "feedback",
-    "dataset",
-    "ids",
-    "limit",
-    "base_url",
-    "api_key_env",
-    "rounds",
-    "rows",
-    "content",
-    "notes",
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "seed",
-    "param",
-    "samples",
-    "prompt",
-    "stop",
-    "session",
-    "price",
-    "models",
-)
-"""Options that make a run what it is; a run that is continued need not be told them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +44,13 @@ class Planned:
     suite: Suite
 
 
-def remember(context: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with those that were not given taken from the run in ``--out``.
-
-    Args:
-        context: knows which options were given.
-        options: the values, defaults included.
-    """
-    out: Path | None = options.get("out")
-    if out is None or not out.is_dir():
-        return options
-    run = RunDirectory(out).read_run() or {}
-    inference = run.get("inference")
-    before = inference.get("options") if isinstance(inference, dict) else None
-    if not isinstance(before, dict):
-        return options
-    filled = dict(options)
-    for name in REMEMBERED:
-        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        if not given and name in before:
-            filled[name] = before[name]
-    return filled
-
-
-def make_plan(options: Mapping[str, Any], limits: Limits) -> Planned:
+def make_plan(options: Mapping[str, Any], limits: Limits, *, key_said: bool = False) -> Planned:
     """Builds the plan.
 
     Args:
         options: the values of the command's options.
         limits: bounds of programs between rounds.
+        key_said: the user said endpoint and key name together.
 
     Raises:
         UsageError: options are missing, contradict each other or cannot be read.
@@ -120,7 +76,7 @@ def make_plan(options: Mapping[str, Any], limits: Limits) -> Planned:
         setting, **{name: options[name] for name in changes if options.get(name) is not None}
     )
     _check_combinations(options, setting.executes)
-    model = _model(options)
+    model = find_spec(options, key_said=key_said)
     resolved = str(Path(source).resolve()) if Path(source).exists() else source
     prompt = options.get("prompt")
     plan = InferencePlan(
@@ -149,17 +105,30 @@ def default_out(model: str, mode: str) -> Path:
     return Path("results") / f"{name}-{mode}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
 
 
-def _model(options: Mapping[str, Any]) -> ModelSpec:
-    models_file = options.get("models")
-    models = load_models()
-    if models_file:
-        models |= load_models(Path(models_file))
+def find_spec(options: Mapping[str, Any], *, key_said: bool) -> ModelSpec:
+    """The chat model that the options name, where it is, and the variable that holds its key.
+
+    Args:
+        options: the values of the command's options.
+        key_said: the user said endpoint and key name together, which is a word on both.
+
+    Raises:
+        UsageError: the key belongs to another endpoint.
+        InferenceError: a models file is broken.
+    """
+    configured = load_models()
+    more = load_models(Path(options["models"])) if options.get("models") else {}
     model = find_model(
         str(options["model"]),
-        models,
+        configured | more,
         base_url=options.get("base_url"),
         key_env=options.get("api_key_env"),
     )
+    if not key_said:
+        # What the judge's own file says of a key counts before what another says of it.
+        named = {each.key_env for each in configured.values()}
+        owners = configured if model.key_env in named else more
+        check_key(model, owners.values())
     if options.get("price"):
         model = replace(model, price=_price(str(options["price"])))
     return model

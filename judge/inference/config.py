@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from judge.errors import InferenceError, UsageError
-from judge.inference.address import DEFAULT_BASE_URL
+from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.content import FORMS
+from judge.yaml_files import read_yaml
 
 MODES = ("single", "multi", "text")
 FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")
@@ -121,7 +121,7 @@ def load_models(path: Path | None = None) -> dict[str, ModelSpec]:
         if not isinstance(entry, dict):
             raise InferenceError(f"{path}, {name}: expected fields such as base_url and model")
         spec = _model_spec(path, str(name), entry)
-        for alias in [str(name), *entry.get("also", [])]:
+        for alias in [str(name), *map(str, entry.get("also") or ())]:
             if alias in models:
                 raise InferenceError(f"{path}: the name {alias} stands for two models")
             models[alias] = spec
@@ -138,7 +138,12 @@ def find_model(
         models: the aliases.
         base_url: endpoint that the user gave; counts before the alias's own.
         key_env: environment variable that the user gave for the key; likewise.
+
+    Raises:
+        UsageError: ``base_url`` is not an address.
     """
+    if base_url is not None:
+        check_address(base_url)
     known = models.get(name)
     if known is None:
         return ModelSpec(
@@ -148,7 +153,8 @@ def find_model(
             key_env=key_env or (None if base_url else "OPENAI_API_KEY"),
         )
     # Somebody else's server wants somebody else's key, if any.
-    own_key = known.key_env if base_url in {None, known.base_url} else None
+    is_own = base_url is None or origin_of(base_url) == origin_of(known.base_url)
+    own_key = known.key_env if is_own else None
     return ModelSpec(
         name=name,
         model=known.model,
@@ -158,6 +164,29 @@ def find_model(
         price=known.price,
         params=known.params,
     )
+
+
+def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
+    """Checks that a key goes to the server that it belongs to.
+
+    Args:
+        spec: the model to be asked.
+        models: those that are configured; a variable that one of them names for its key belongs to
+            its server.
+
+    Raises:
+        UsageError: the variable belongs to other servers.
+    """
+    owners = {public_url(each.base_url) for each in models if each.key_env == spec.key_env}
+    if spec.key_env is None or not owners:
+        return
+    if origin_of(spec.base_url) not in {origin_of(each) for each in owners}:
+        raise UsageError(
+            f"the key in {spec.key_env} belongs to {', '.join(sorted(owners))}: it is not sent "
+            f"to {public_url(spec.base_url)}",
+            hint="Keep the key of the other server in a variable of its own; or, to send this one "
+            "there, say both on the command line: --base-url URL --api-key-env NAME.",
+        )
 
 
 def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> Setting:
@@ -192,16 +221,27 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
 
 
 def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
-    known = {"base_url", "model", "key_env", "context_length", "price", "params", "also", "note"}
-    unknown = sorted(entry.keys() - known)
+    unknown = sorted(map(str, entry.keys() - _FIELD_TYPES.keys()))
     if unknown:
         raise InferenceError(f"{path}, {name}: unknown fields: {', '.join(unknown)}")
-    if not isinstance(entry.get("base_url"), str):
+    for field_name, value in entry.items():
+        if value is not None and type(value) not in _FIELD_TYPES[field_name]:
+            raise InferenceError(
+                f"{path}, {name}: {field_name} cannot be {str(value)[:80]!r}: see the notes in the "
+                "judge's own models.yaml"
+            )
+    if entry.get("base_url") is None:
         raise InferenceError(f"{path}, {name}: base_url is missing")
+    try:
+        base_url = check_address(entry["base_url"])
+    except UsageError as error:
+        raise InferenceError(
+            f"{path}, {name}: base_url: {error.message}", hint=error.hint
+        ) from None
     return ModelSpec(
         name=name,
         model=entry.get("model"),
-        base_url=entry["base_url"],
+        base_url=base_url,
         key_env=entry.get("key_env"),
         context_length=entry.get("context_length"),
         price=_price(path, name, entry.get("price")),
@@ -209,25 +249,38 @@ def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
     )
 
 
+_FIELD_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "base_url": (str,),
+        "model": (str,),
+        "key_env": (str,),
+        "context_length": (int,),
+        "price": (dict,),
+        "params": (dict,),
+        "also": (list,),
+        "note": (str,),
+    }
+)
+
+
 def _price(path: Path, name: str, value: Any) -> Price | None:
     if value is None:
         return None
     try:
         source = f"{value['source']} ({value['date']})"
-        return Price(float(value["input"]), float(value["output"]), source)
-    except (KeyError, TypeError, ValueError) as error:
+        price = Price(float(value["input"]), float(value["output"]), source)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        price = None
+    # A price below zero, or none at all, would take the meaning from a budget.
+    if price is None or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
         raise InferenceError(
-            f"{path}, {name}: price needs input, output, date and source (found {value!r})"
-        ) from error
+            f"{path}, {name}: price needs input, output, date and source (found {str(value)[:200]})"
+        )
+    return price
 
 
 def _read_yaml(path: Path) -> dict[Any, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InferenceError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InferenceError(f"{path}: not YAML: {error}") from error
+    document = read_yaml(path, InferenceError)
     if not isinstance(document, dict):
         raise InferenceError(f"{path}: expected names with fields below them")
     return document

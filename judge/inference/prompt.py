@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from judge.documents import MIB, read_text
 from judge.errors import InferenceError, UsageError
 from judge.inference.config import inference_folder
 from judge.inference.content import ContentLimits, render_content
@@ -26,7 +27,9 @@ FIELDS = (
 )
 """The benchmark's six fields."""
 
-_FIELD = re.compile(r"\{(\w+)\}")
+_FIELD = re.compile(r"\{(\w{1,40})\}")
+_MOST_TEMPLATE_BYTES = MIB
+_MOST_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,12 @@ def load_user_template(path: Path) -> Template:
 
 
 def _read_template(name: str, path: Path) -> Template:
-    try:
-        return Template(name, path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: the prompt cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: the prompt is not UTF-8 at byte {error.start}") from error
+    text = read_text(path, UsageError, most_bytes=_MOST_TEMPLATE_BYTES)
+    fields = len(_FIELD.findall(text))
+    if fields > _MOST_FIELDS:
+        # Each is filled with a whole preview or instruction.
+        raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MOST_FIELDS}")
+    return Template(name, text)
 
 
 @dataclass(frozen=True, slots=True)

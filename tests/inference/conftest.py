@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.inference.planning import make_plan, questions
+from tests.inference.planning import make_plan, own_state, questions
 
-__all__ = ["make_plan", "questions"]
+__all__ = ["make_plan", "own_state", "questions"]

@@ -31,6 +31,14 @@ def write_workbook(path: Path, number: int) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the judge remembers of its user, apart from what it remembers of the one who tests."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def questions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Assignment, ...]:
     folder = tmp_path_factory.mktemp("inputs")

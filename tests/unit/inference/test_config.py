@@ -72,9 +72,12 @@ def test_settings_are_those_of_the_paper() -> None:
         ("- a", "expected names"),
         ("a: 1", "a: expected fields"),
         ("a: {model: x}", "base_url is missing"),
-        ("a: {base_url: x, modell: y}", "unknown fields: modell"),
-        ("a: {base_url: x, price: {input: 1}}", "price needs"),
-        ("a: {base_url: x, also: [b]}\nb: {base_url: x}", "stands for two models"),
+        ("a: {base_url: http://x/v1, modell: y}", "unknown fields: modell"),
+        ("a: {base_url: http://x/v1, price: {input: 1}}", "price needs"),
+        (
+            "a: {base_url: http://x/v1, also: [b]}\nb: {base_url: http://x/v1}",
+            "stands for two models",
+        ),
         ("a: [", "not YAML"),
     ],
 )

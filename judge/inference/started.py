@@ -1,0 +1,79 @@
+"""Which runs of inference this user started on this machine: those need no word to go on.
+
+The records lie in the user's state folder, one small file for each results directory, which nobody
+else may read or write. A results directory itself can come from anybody, and so can what its
+``run.json`` says; see ``docs/decisions/0008-a-folder-is-no-word-of-its-user.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.documents import read_json
+from judge.errors import StoreError
+from judge.places import state_folder
+
+
+class StartedRuns:
+    """The runs that this user started here.
+
+    Args:
+        folder: where the records lie; the user's state folder by default.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def options_of(self, run: Path) -> dict[str, Any] | None:
+        """The options with which a run was started here, or None where it was not.
+
+        A record that somebody else could have written counts as none.
+
+        Args:
+            run: the results directory.
+        """
+        try:
+            path = self._path(run)
+            facts = path.lstat()
+            mine = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid()
+            if not mine or stat.S_IMODE(facts.st_mode) & 0o077:
+                return None
+            document = read_json(path, StoreError)
+        except (OSError, RuntimeError, StoreError):  # RuntimeError: the user has no home
+            return None
+        if not isinstance(document, dict) or document.get("run") != os.path.realpath(run):
+            return None
+        options = document.get("options")
+        return options if isinstance(options, dict) else None
+
+    def note(self, run: Path, options: Mapping[str, Any]) -> None:
+        """Remembers that this user started a run, and how.
+
+        Where it cannot be written, the user is asked when the run is continued.
+
+        Args:
+            run: the results directory.
+            options: what was said, or confirmed; no secrets.
+        """
+        document = {"run": os.path.realpath(run), "options": dict(options)}
+        try:
+            path = self._path(run)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=path.parent)  # for this user alone: 0600
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(document, file)
+            Path(temporary).replace(path)
+        except (OSError, RuntimeError):
+            return
+
+    def _path(self, run: Path) -> Path:
+        folder = self._folder or state_folder() / "runs"
+        name = hashlib.sha256(os.path.realpath(run).encode("utf-8", "surrogateescape")).hexdigest()
+        return folder / f"{name}.json"
