@@ -254,31 +254,40 @@ def same_rules(name: str, segment: Segment) -> bool:
     This is what is left where nobody can say what the rules come to.
     """
     first = [each for each in segment.gold if each.sets(name)]
-    unmatched = [each for each in segment.output if each.sets(name)]
-    if len(first) != len(unmatched):
+    second = [each for each in segment.output if each.sets(name)]
+    if len(first) != len(second):
         return False
+    unmatched: dict[object, list[object]] = defaultdict(list)
+    for rule in second:
+        condition = _conditions(rule, segment, segment.rows_down, with_ranges=False)
+        unmatched[condition].append(getattr(rule.look, name))
     for rule in first:
-        match = next(
-            (each for each in unmatched if _same(name, rule, each, segment, with_ranges=False)),
-            None,
-        )
-        if match is None:
+        look = getattr(rule.look, name)
+        looks = unmatched[_conditions(rule, segment, 0, with_ranges=False)]
+        place = next((at for at, each in enumerate(looks) if looks_agree(name, look, each)), None)
+        if place is None:
             return False
-        unmatched.remove(match)
+        del looks[place]
     return True
 
 
 def _same(
     name: str, first: SpokenRule, second: SpokenRule, segment: Segment, *, with_ranges: bool
 ) -> bool:
-    if not looks_agree(name, getattr(first.look, name), getattr(second.look, name)):
-        return False
-    window, down = segment.window, segment.rows_down
-    corners = {(window.min_row, window.min_column), (window.max_row, window.max_column)}
-    return all(
-        first.condition(row, column, with_ranges=with_ranges)
-        == second.condition(row + down, column, with_ranges=with_ranges)
-        for row, column in corners
+    return looks_agree(name, getattr(first.look, name), getattr(second.look, name)) and (
+        _conditions(first, segment, 0, with_ranges=with_ranges)
+        == _conditions(second, segment, segment.rows_down, with_ranges=with_ranges)
+    )
+
+
+def _conditions(
+    rule: SpokenRule, segment: Segment, rows_down: int, *, with_ranges: bool
+) -> tuple[object, object]:
+    """The condition of a rule in the first and in the last cell of a rectangle."""
+    window = segment.window
+    return (
+        rule.condition(window.min_row + rows_down, window.min_column, with_ranges=with_ranges),
+        rule.condition(window.max_row + rows_down, window.max_column, with_ranges=with_ranges),
     )
 
 

@@ -118,7 +118,7 @@ def rule_formula(rule: ConditionalRule) -> RuleFormula:
         quoted = '"' + terms.get("text", "").replace('"', '""') + '"'
         text = _TEXTS[rule.kind].replace("{text}", quoted).replace("{cell}", cell)
     elif rule.kind == "timePeriod":
-        return RuleFormula("", row, column, "it changes with the time")
+        return RuleFormula("", row, column, "a condition rests on the day on which it is looked at")
     if not text:
         return RuleFormula("", row, column, f"a rule of the kind {rule.kind!r} without a condition")
     if len(text) > MOST_FORMULA_CHARS:

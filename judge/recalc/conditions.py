@@ -27,7 +27,7 @@ from judge.recalc.scratch import ScratchFormula, with_formulas
 FOLLOWED_ALONE = 500
 """Conditions up to which each one is asked by itself whether it rests on what changes by itself."""
 
-_VOLATILE = "it changes by itself"
+_VOLATILE = "a condition rests on what changes by itself, such as TODAY"
 
 
 def answer_conditions(

@@ -241,6 +241,18 @@ def test_rules_may_stand_in_another_order_but_not_more_of_them() -> None:
 
 
 def test_more_rules_than_can_be_compared_are_an_error() -> None:
-    many = conditional(*(rule("A1=1", "A1:XFD1048576", priority=n) for n in range(1, 4)))
+    many = [
+        conditional(rule("A1=1", "A1:XFD1048576"), rule("A1=2", "A1:XFD1048576", style=style))
+        for style in (0, 1)
+    ]
     with pytest.raises(WorkbookError, match="too many conditional formats"):
-        compare_workbooks(many, many, "A1:XFD1048576", style=["fill"])
+        compare_workbooks(*many, "A1:XFD1048576", style=["fill"])
+
+
+def test_rules_of_whole_sheets_cost_no_more_than_those_of_cells() -> None:
+    gold = conditional(*(rule(f"A1={n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
+    other = conditional(*(rule(f"$A1={n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
+    spaced = conditional(*(rule(f"A1 = {n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
+    assert compare_workbooks(gold, spaced, "A1:XFD1048576", style=["fill"]).equal
+    with pytest.raises(WorkbookError, match="too many conditional formats"):
+        compare_workbooks(gold, other, "A1:XFD1048576", style=["fill"])
