@@ -7,10 +7,11 @@ that compute every other formula.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from judge.compare.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
 from judge.compare.conditions import (
+    MOST_CONDITIONS,
     NOT_ASKED,
     Answers,
     ConditionAnswers,
@@ -20,12 +21,10 @@ from judge.compare.conditions import (
 )
 from judge.compare.reader import Workbook, open_workbook
 from judge.errors import WorkbookError
+from judge.recalc.blank_cells import BlankCells
 from judge.recalc.formula import traits
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.scratch import ScratchFormula, with_formulas
-
-FOLLOWED_ALONE = 500
-"""Conditions up to which each one is asked by itself whether it rests on what changes by itself."""
 
 _VOLATILE = "a condition rests on what changes by itself, such as TODAY"
 
@@ -67,23 +66,28 @@ def _answers(
         # The comparison finds the same fault when it reads the values, and says so.
         values = NOTHING_COMPUTED
     unknown: dict[ConditionKey, str] = {}
-    wanted: list[ConditionKey] = []
+    stands_for: dict[ConditionKey, ConditionKey] = {}
+    wanted: dict[object, ConditionKey] = {}
+    blanks = BlankCells(workbook)
     for key in questions.conditions:
         if traits(key[1]).volatile:
             unknown[key] = _VOLATILE
-        else:
-            wanted.append(key)
+            continue
+        meaning = blanks.meaning(*key)
+        if meaning in wanted or len(wanted) < MOST_CONDITIONS:
+            stands_for[key] = wanted.setdefault(meaning, key)
     if not wanted:
         return Answers({}, unknown, values, engines=values.engines)
     try:
-        cells, book, computed = _computed(recalculator, workbook, wanted)
-        changing = _changing(recalculator, book, cells) if computed.values else set()
+        cells, book, computed = _computed(recalculator, workbook, list(wanted.values()))
+        changing = recalculator.changing_cells(book, list(computed.values))
     except WorkbookError as error:
         reason = f"conditions cannot be computed in this workbook: {error.message}"
-        unknown |= dict.fromkeys(wanted, reason)
+        unknown |= dict.fromkeys(stands_for, reason)
         return Answers({}, unknown, values, engines=values.engines)
     truths: dict[ConditionKey, bool] = {}
-    for key, ref in cells.items():
+    for key, asked in stands_for.items():
+        ref = cells[asked]
         if ref in changing:
             unknown[key] = _VOLATILE
         elif ref in computed.values:
@@ -122,18 +126,6 @@ def _computed(
 def _around(refs: Sequence[CellRef]) -> CellRange:
     first, last = refs[0], refs[-1]
     return CellRange(first.sheet, first.row, first.column, last.row, last.column)
-
-
-def _changing(
-    recalculator: Recalculator, book: Workbook, cells: Mapping[ConditionKey, CellRef]
-) -> set[CellRef]:
-    """The cells whose value changes by itself, by something that they rest on."""
-    refs = list(cells.values())
-    if not recalculator.rests_on_change(book, refs):
-        return set()
-    if len(refs) > FOLLOWED_ALONE:
-        return set(refs)
-    return {ref for ref in refs if recalculator.rests_on_change(book, [ref])}
 
 
 def _is_true(value: CellValue) -> bool:

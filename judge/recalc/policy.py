@@ -14,6 +14,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
+from judge.compare.address import cell_key
 from judge.compare.cell import (
     NOTHING_COMPUTED,
     CellRange,
@@ -27,7 +28,7 @@ from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
 from judge.compare.reader import Workbook
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, Outcome, Question, address
+from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, Outcome, Question, address
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.dependency import Footing, FormulaIndex, footing_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
@@ -200,18 +201,24 @@ class Recalculator:
             self._cache.put(key, known, lasting=lasting)
         return replace(known, seconds=time.perf_counter() - started)
 
-    def rests_on_change(self, workbook: Workbook, cells: Sequence[CellRef]) -> bool:
-        """Whether some formula cells rest on a function whose value changes by itself.
+    def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
+        """Those of some formula cells that rest on a function whose value changes by itself.
+
+        Where they are many, all of them are named as soon as one is.
 
         Raises:
             WorkbookError: the cells cannot be read.
         """
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
-        areas = [
-            CellRange(each.sheet, each.row, each.column, each.row, each.column) for each in cells
-        ]
-        asked = [(area.sheet, cell) for area in areas for cell in workbook.formula_cells(area)]
-        return bool(footing_or_doubt(asked, index).volatile)
+        asked = {
+            ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
+            for ref in cells
+        }
+        if not footing_or_doubt(list(asked.values()), index).volatile:
+            return set()
+        if len(asked) > FOLLOWED_ALONE:
+            return set(asked)
+        return {ref for ref, each in asked.items() if footing_or_doubt([each], index).volatile}
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
         # What was kept by another state of this package is not taken for what this one computes.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import openpyxl
+import openpyxl.formatting.rule
 import pytest
-from openpyxl.formatting.rule import CellIsRule, ColorScaleRule, DataBarRule, FormulaRule, Rule
 from openpyxl.styles import Font, PatternFill
 from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles.numbers import NumberFormat
@@ -32,6 +32,8 @@ from judge.compare.rule_check import MOST_EVALUATED
 from judge.task import CheckerSpec
 from tests.unit.annotate.books import with_part
 
+make: Any = openpyxl.formatting.rule  # its functions have no types
+CellIsRule, FormulaRule, Rule = make.CellIsRule, make.FormulaRule, make.Rule
 RED, BLUE = PatternFill(bgColor="FF0000"), PatternFill(bgColor="0000FF")
 Placed = tuple[str, Any]
 
@@ -43,7 +45,7 @@ def book(
     sheet = workbook.worksheets[0]
     sheet.title = "S"
     for row in rows:
-        sheet.append(row)
+        sheet.append(list(row))
     for where, rule in rules:
         sheet.conditional_formatting.add(where, rule)
     target = io.BytesIO()
@@ -51,11 +53,11 @@ def book(
     return target.getvalue()
 
 
-def when(formula: str, fill: PatternFill | None = RED, **more: Any) -> Rule:
+def when(formula: str, fill: PatternFill | None = RED, **more: Any) -> Any:
     return FormulaRule([formula], fill=fill, **more)
 
 
-def kind(name: str, fill: PatternFill = RED, **terms: Any) -> Rule:
+def kind(name: str, fill: PatternFill = RED, **terms: Any) -> Any:
     return Rule(type=name, dxf=DifferentialStyle(fill=fill), **terms)
 
 
@@ -189,7 +191,7 @@ def test_where_a_formula_stands_is_written_into_it() -> None:
         (when("=A1>1"), "A2>1"),
     ],
 )
-def test_rules_that_look_at_their_own_cell_are_formulas(rule: Rule, formula: str) -> None:
+def test_rules_that_look_at_their_own_cell_are_formulas(rule: Any, formula: str) -> None:
     questions = asked(book(("A1:A3", rule)), book(("A1:A3", when("$A1=7"))), "fill", at="A2")
     assert list(questions.gold.conditions) == [("S", formula)]
 
@@ -345,7 +347,7 @@ NUMBERS = ((5, "a"), (1, "b"), (5, "A"), (9, "c"), (None, None), (2, "a"))
     ],
 )
 def test_rules_of_many_cells_paint_what_excel_paints(
-    rule: Rule, where: str, painted: set[int]
+    rule: Any, where: str, painted: set[int]
 ) -> None:
     gold = book((where, rule), rows=NUMBERS)
     column = where[0]
@@ -388,8 +390,8 @@ def test_formulas_that_nothing_computed_leave_the_text() -> None:
 # -- scales, bars, icons --------------------------------------------------------------------------
 
 
-def scale(start: Any, end: Any, kinds: tuple[str, str], **middle: Any) -> ColorScaleRule:
-    return ColorScaleRule(
+def scale(start: Any, end: Any, kinds: tuple[str, str], **middle: Any) -> Any:
+    return make.ColorScaleRule(
         start_type=kinds[0],
         start_value=start,
         start_color="FF0000",
@@ -403,7 +405,7 @@ def scale(start: Any, end: Any, kinds: tuple[str, str], **middle: Any) -> ColorS
 def test_colour_scales_are_fills() -> None:
     rows = ((1,), (2,), (3,))
 
-    def scaled(*rules: ColorScaleRule) -> bytes:
+    def scaled(*rules: Any) -> bytes:
         return book(*(("A1:A3", each) for each in rules), rows=rows)
 
     gold = scaled(scale(None, None, ("min", "max")))
@@ -429,7 +431,7 @@ def test_a_scale_with_a_bound_to_compute_stays_with_the_text() -> None:
 
 
 def test_data_bars_are_not_compared_and_a_note_says_so() -> None:
-    bar = DataBarRule(start_type="min", end_type="max", color="FF0000")
+    bar = make.DataBarRule(start_type="min", end_type="max", color="FF0000")
     comparison = compare(book(("A1:A3", bar)), book(), None)
     assert comparison.equal
     assert any("data bars and icon sets" in each for each in comparison.notes)

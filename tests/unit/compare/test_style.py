@@ -246,7 +246,7 @@ def test_more_rules_than_can_be_compared_are_an_error() -> None:
         for style in (0, 1)
     ]
     with pytest.raises(WorkbookError, match="too many conditional formats"):
-        compare_workbooks(*many, "A1:XFD1048576", style=["fill"])
+        compare_workbooks(many[0], many[1], "A1:XFD1048576", style=["fill"])
 
 
 def test_rules_of_whole_sheets_cost_no_more_than_those_of_cells() -> None:
