@@ -308,9 +308,10 @@ def judge_output(
     try:
         # A file that is held against itself, as when a suite is verified, is read once.
         output = gold if output_data == gold_data else open_workbook(output_data)
-        plan = _prepare(task, gold, output)
         given = _Input(input_path, before)
-        return _compare(plan, gold, output, recalculator, rules, origin, started, given)
+        with output.package.budget.working():
+            plan = _prepare(task, gold, output)
+            return _compare(plan, gold, output, recalculator, rules, origin, started, given)
     except WorkbookError as error:
         # Much is read only while comparing, where the files are read side by side.
         if error.culprit is gold.package:

@@ -12,8 +12,8 @@ from judge.compare.reader import Workbook
 from judge.compare.workbook_parts import read_workbook_part
 from judge.errors import WorkbookError
 
-QUOTED = rb"""(?:[^<>"']|"[^"]*"|'[^']*')*?"""
-"""The inside of a tag: attributes, in which ``>`` may stand in quotes."""
+QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
+"""The inside of a tag: attributes, in which ``>`` may stand in quotes, but never ``<``."""
 
 CONTENT_TYPES = "[Content_Types].xml"
 

@@ -42,11 +42,11 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
     Only two sections of it matter, and they are found by their names. That is exact where nothing
     stands in the part that could hold these names but is no element.
     """
-    if b"<!" in data or b"<?" in data[1:] or b"&#" in data or data.startswith((b"\xfe", b"\xff")):
+    if not _is_plain(data):
         return None
     formats = _FORMATS.findall(data)
     sections = _CUSTOM.findall(data)
-    if len(formats) != 1 or len(sections) > 1 or data.count(b"<cellXfs") != 1:
+    if len(formats) != 1:
         return None
     elements = _XF.findall(formats[0][1])
     if len(elements) != formats[0][1].count(b"<xf"):
@@ -75,6 +75,14 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
     elif data.count(b"<numFmts") != len(_NO_CUSTOM.findall(data)):
         return None
     return NumberFormats(tuple(ids), custom)
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether nothing but elements stands in a style sheet, and each section once at most."""
+    if b"<!" in data or b"<?" in data[1:] or b"&#" in data or data.startswith((b"\xfe", b"\xff")):
+        return False
+    # Each section that is begun and never ended would be searched for to the end of the part.
+    return data.count(b"<cellXfs") == 1 and data.count(b"<numFmts") <= 1
 
 
 def _parse(package: Package, part: str) -> NumberFormats:

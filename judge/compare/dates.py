@@ -16,7 +16,7 @@ EPOCH_1904 = dt.datetime(1904, 1, 1)  # noqa: DTZ001
 _MS_PER_DAY = 86_400_000
 
 # Quoted text, and brackets (colours, locales, conditions) other than those of elapsed time.
-_NOT_A_CODE = re.compile(r'"[^"\n]*"|\[(?!hh?\]|mm?\]|ss?\])[^\]]*\]')
+_NOT_A_CODE = re.compile(r'"[^"\n]*+"|\[(?!hh?\]|mm?\]|ss?\])[^\]]*+\]')
 _DATE_LETTER = re.compile(r"(?<![_\\])[dmhysDMHYS]")
 _ELAPSED = re.compile(r"\[(?:hh?|mm?|ss?)\]", re.IGNORECASE)
 
@@ -27,21 +27,21 @@ _ISO = re.compile(
 _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
-# Spreadsheets allow 255 characters; the expressions take quadratic time on what nobody wrote.
-_LONGEST_CODE = 1000
+LONGEST_CODE = 255
+"""Characters that a number format can have; what is longer is cut there before it is looked at."""
 
 
 @functools.lru_cache(maxsize=4096)
 def is_date_format(code: str) -> bool:
     """Whether numbers under this number format are dates or times; its first section decides."""
-    section = code[:_LONGEST_CODE].split(";", maxsplit=1)[0]
+    section = code[:LONGEST_CODE].split(";", maxsplit=1)[0]
     return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
 
 
 @functools.lru_cache(maxsize=4096)
 def is_elapsed_format(code: str) -> bool:
     """Whether this number format shows elapsed time, such as ``[h]:mm``."""
-    return _ELAPSED.search(code[:_LONGEST_CODE].split(";", maxsplit=1)[0]) is not None
+    return _ELAPSED.search(code[:LONGEST_CODE].split(";", maxsplit=1)[0]) is not None
 
 
 def from_serial(

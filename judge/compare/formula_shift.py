@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable
 
 from judge.compare.address import MAX_COLUMN, MAX_ROW, column_letters, column_number
+from judge.compare.formula_length import is_too_long
 
 _WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
 _TOKEN = re.compile(
     rf"""
-    "(?:[^"]|"")*"                                     # text
-    | '(?:[^']|'')*'!?                                 # quoted sheet
-    | \[(?:[^\[\]]|\[[^\[\]]*\])*\]                    # table column, external book
-    | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]+(?::[{_WORD}]+)?)!   # plain sheet, or several
+    "(?:[^"]++|"")*+"                                  # text
+    | '(?:[^']++|'')*+'!?                              # quoted sheet
+    | \[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]                # table column, external book
+    | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]++(?::[{_WORD}]++)?+)!   # plain sheet, or several
     | (?<![{_WORD}]) (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}) (?![{_WORD}(!])
     | (?<![{_WORD}]) (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}) (?![{_WORD}(!])
     | (?<![{_WORD}]) (?P<cell>\$?[A-Za-z]{{1,3}}\$?[1-9][0-9]{{0,6}}) (?![{_WORD}(!])
@@ -33,9 +34,10 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
         columns: by how many columns they move to the right.
 
     Returns:
-        The formula; a reference that would leave the worksheet becomes ``#REF!``.
+        The formula; a reference that would leave the worksheet becomes ``#REF!``. A text that is
+        too long for a formula stays as it is.
     """
-    if not rows and not columns:
+    if (not rows and not columns) or is_too_long(formula):
         return formula
 
     def moved(match: re.Match[str]) -> str:

@@ -38,9 +38,13 @@ class ReadLimits:
         cells: stored cells kept of one workbook.
         kept_chars: characters of texts and formulas kept of one workbook.
         text_chars: characters of one cell, string or formula.
+        formula_chars: characters of the formulas that are looked at, shared ones written out; a
+            formula counts as :data:`FEWEST_FORMULA_CHARS` at least, and each cell's once.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
         seconds: processor time spent reading one workbook, however busy the machine is.
+        work_seconds: processor time spent on everything that is done with one output, reading
+            included: the last resort where nothing that is counted has stopped it.
     """
 
     file_bytes: int = 256 << 20
@@ -52,10 +56,15 @@ class ReadLimits:
     cells: int = 2_500_000
     kept_chars: int = 128 << 20
     text_chars: int = 1 << 20
+    formula_chars: int = 16 << 20
     token_bytes: int = 4 << 20
     depth: int = 200
     seconds: float = 20.0
+    work_seconds: float = 60.0
 
+
+FEWEST_FORMULA_CHARS = 16
+"""What looking at a formula costs at least, however short it is."""
 
 DEFAULT_LIMITS = ReadLimits()
 """Bounds that let every published workbook through and stop every known bomb."""
@@ -69,7 +78,10 @@ class Budget:
         self._bytes_left = limits.total_bytes
         self._cells_left = limits.cells
         self._chars_left = limits.kept_chars
+        self._formula_chars_left = limits.formula_chars
         self._seconds_left = limits.seconds
+        self._work_seconds_left = limits.work_seconds
+        self._stop_at_s: float | None = None
 
     def take_bytes(self, count: int) -> None:
         """Counts inflated bytes.
@@ -105,12 +117,50 @@ class Budget:
                 f"more than {self.limits.kept_chars:,} characters are stored in the range"
             )
 
+    def take_formula(self, length: int) -> None:
+        """Counts the characters of a formula that is written out.
+
+        Raises:
+            WorkbookError: more of formulas is looked at than may be.
+        """
+        self._formula_chars_left -= max(length, FEWEST_FORMULA_CHARS)
+        if self._formula_chars_left < 0:
+            raise WorkbookError(
+                f"the workbook's formulas come to more than {self.limits.formula_chars:,} "
+                "characters, shared ones written out"
+            )
+        self._check_clock()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Counts the processor time of this thread as time that the workbook costs.
+
+        Raises:
+            WorkbookError: asked for more of the workbook after that time was up.
+        """
+        started = time.thread_time()
+        outer, self._stop_at_s = self._stop_at_s, started + self._work_seconds_left
+        try:
+            yield
+        finally:
+            self._stop_at_s = outer
+            if outer is None:
+                self._work_seconds_left -= time.thread_time() - started
+
+    def _check_clock(self) -> None:
+        if self._stop_at_s is not None and time.thread_time() > self._stop_at_s:
+            raise WorkbookError(
+                "judging the workbook takes more than "
+                f"{self.limits.work_seconds:g} s of processor time"
+            )
+
     def take_seconds(self, count: float) -> None:
         """Counts reading time.
 
         Raises:
             WorkbookError: reading takes longer than it may.
         """
+        self._check_clock()
         self._seconds_left -= count
         if self._seconds_left < 0:
             raise WorkbookError(f"reading the workbook takes more than {self.limits.seconds:g} s")

@@ -44,13 +44,16 @@ class SharedFormulas:
 
     Args:
         read_all: gives all formulas of the worksheet, those under merged ranges too.
+        count: told how many characters are written out, before they are; it raises where they are
+            too many.
 
     Source: ECMA-376 part 1, 18.3.1.40 (the formula of a cell that is not the master shall be
     ignored), and openpyxl, which knows only the first master of each index.
     """
 
-    def __init__(self, read_all: Callable[[], Formulas]) -> None:
+    def __init__(self, read_all: Callable[[], Formulas], count: Callable[[int], None]) -> None:
         self._read_all = read_all
+        self._count = count
         self._unseen: list[Formulas] = []
         self._masters: dict[str, dict[int, _Master]] = {}
         self._first: dict[str, _Master] | None = None
@@ -76,6 +79,7 @@ class SharedFormulas:
         master = self._covering(key, index)
         if master is None:
             master = self._covering_anywhere(key, index)
+        self._count(len(master.text) if master is not None else 0)
         if master is None:
             return ""
         rows = (key >> COLUMN_BITS) - (master.key >> COLUMN_BITS)

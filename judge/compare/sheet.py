@@ -48,7 +48,8 @@ class Sheet:
         self._loaded: list[Window] = []
         self._loaded_blanks: list[Window] = []
         self._cells = SheetCells()
-        self._shared_formulas = SharedFormulas(self._read_all_formulas)
+        self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
+        self._written: dict[int, str] = {}
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -85,6 +86,7 @@ class Sheet:
             read.strings.clear()
         self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
         self._shared_formulas.add(read.formulas)
+        self._written.clear()
         if self._loaded:
             self._cells.add(read)
             self._cells.tail = read.tail
@@ -157,11 +159,23 @@ class Sheet:
     # -- formulas --------------------------------------------------------------------------------
 
     def formula(self, key: int) -> str | None:
-        """The formula of a cell with its leading ``=``, shared ones written out."""
-        raw = self._cells.formulas.get(key)
-        if raw is None:
-            return None
+        """The formula of a cell with its leading ``=``, shared ones written out.
+
+        Raises:
+            WorkbookError: more of the workbook's formulas was written out than may be.
+        """
+        written = self._written.get(key)
+        if written is None:
+            raw = self._cells.formulas.get(key)
+            if raw is None:
+                return None
+            with self._package.blamed():
+                written = self._written[key] = self._write_out(key, raw)
+        return written
+
+    def _write_out(self, key: int, raw: RawFormula) -> str:
         if raw.kind != "shared" or raw.shared is None:
+            self._package.budget.take_formula(len(raw.text))
             return f"={raw.text}"
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 

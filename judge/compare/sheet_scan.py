@@ -21,7 +21,7 @@ from judge.errors import WorkbookError
 
 _ATTRIBUTES = rb"""(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*"""
 _ROOT = re.compile(
-    rb"""(?:\xef\xbb\xbf)?\s*(?:<\?xml\s([^>]*)\?>)?\s*"""
+    rb"""(?:\xef\xbb\xbf)?\s*+(?:<\?xml\s([^>]*)\?>)?\s*+"""
     rb"""(<(?:([A-Za-z_][\w.\-]*:)?)worksheet""" + _ATTRIBUTES + rb""">)"""
 )
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
@@ -171,7 +171,7 @@ class _Scanner:
         opening = b"<" + prefix + b"sheetData>"
         numbered = b"<" + prefix + b'row r="'
         row_tag = re.compile(
-            b"<" + re.escape(prefix) + rb"""row(?=[\s/>])(?:[^>"']|"[^"]*"|'[^']*')*>"""
+            b"<" + re.escape(prefix) + rb"""row(?=[\s/>])(?:[^<>"']++|"[^<"]*+"|'[^<']*+')*+>"""
         )
         closing = b"</" + prefix + b"sheetData"
         row = 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import colorsys
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judge.compare.dates import LONGEST_CODE
 from judge.compare.xml_numbers import whole_number
 
 STYLE_ATTRIBUTES: tuple[str, ...] = (
@@ -207,13 +209,19 @@ def attribute_agrees(name: str, expected: CellStyle, actual: CellStyle) -> bool:
     return bool(first == second)
 
 
-_LOCALE = re.compile(r"\[\$-[0-9A-Fa-f]+\]")
-_CURRENCY = re.compile(r"\[\$([^\]\-]*)(?:-[0-9A-Fa-f]+)?\]")
+_LOCALE = re.compile(r"\[\$-[0-9A-Fa-f]++\]")
+_CURRENCY = re.compile(r"\[\$([^\]\-]*+)(?:-[0-9A-Fa-f]++)?\]")
 _ESCAPED = re.compile(r'\\(.)|"([^"]*)"')
 
 
+@functools.lru_cache(maxsize=4096)
 def canonical_number_format(code: str) -> str:
-    """A number format without what does not show: locales, kinds of quoting, a text section."""
+    """A number format without what does not show: locales, kinds of quoting, a text section.
+
+    A text that is too long for a number format is compared as it is.
+    """
+    if len(code) > LONGEST_CODE:
+        return code
     plain = _CURRENCY.sub(r"\1", _LOCALE.sub("", code))
     plain = _ESCAPED.sub(lambda match: match[1] or match[2] or "", plain)
     return plain.removesuffix(";@").lower()

@@ -15,7 +15,9 @@ from judge.compare.profiles import Dates, Profile, TextNumbers, Times
 Agree = Callable[[CellValue, CellValue], bool]
 """Whether an expected and an actual value agree."""
 
-_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+# Nothing gives back what it took: a megabyte of digits with a letter behind them is no number
+# at once.
+_NUMBER = re.compile(r"\s*+[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?\s*+")
 _SPACES = re.compile(r"\s+")
 _NOT_MEANINGFUL = {
     *("#DIV/0!", "#N/A", "N/A", "NA", "N.A.", "N/M", "NM", "N.M."),

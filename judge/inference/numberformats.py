@@ -10,7 +10,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 _BUILT_IN_DATES = frozenset([*range(14, 23), *range(27, 37), 45, 46, 47, *range(50, 59)])
-_NOT_PART_OF_DATES = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]')
+_NOT_PART_OF_DATES = re.compile(r'"[^"]*+"|\\.|_.|\*.|\[(?!h++\]|m++\]|s++\])[^\]]*+\]')
+_LONGEST_CODE = 255
+"""Characters that a number format can have; what is longer is cut there before it is looked at."""
+
 _LAST_SERIAL = 2_958_466.0
 
 
@@ -40,7 +43,7 @@ def date_styles(elements: Iterable[tuple[str, dict[str, str]]]) -> frozenset[int
 
 def is_date_code(code: str) -> bool:
     """Whether a number format's code shows a date or a time."""
-    first = _NOT_PART_OF_DATES.sub("", code.split(";", 1)[0])
+    first = _NOT_PART_OF_DATES.sub("", code[:_LONGEST_CODE].split(";", 1)[0])
     return re.search(r"[dmhysDMHYS]", first) is not None and "General" not in first
 
 

@@ -30,7 +30,7 @@ from judge.inference.sheetxml import (
 
 _MAX_PART_BYTES = 256 * 1024 * 1024
 _MAX_TAIL_BYTES = 16 * 1024 * 1024
-_MERGE = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Za-z0-9:$]+)"')
+_MERGE = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Za-z0-9:$]+)"')
 
 
 @dataclass(frozen=True, slots=True)

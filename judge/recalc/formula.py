@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from judge.compare.address import MAX_ROW, column_number
+from judge.compare.formula_length import LONGEST_FORMULA, is_too_long
 from judge.recalc.functions import (
     CLASSIC,
     LOGICAL,
@@ -21,19 +22,22 @@ from judge.recalc.functions import (
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
+# Every expression of this module takes time in proportion to the text: what can repeat gives
+# nothing back, and what is quoted but leads nowhere is passed over as a whole.
 _TOKEN = re.compile(
     r"""
-    (?P<space>\s+)
-  | (?P<text>"(?:[^"]|"")*")
+    (?P<space>\s++)
+  | (?P<text>"(?:[^"]++|"")*+")
   | (?P<error>\#(?:NULL!|DIV/0!|VALUE!|REF!|NAME\?|NUM!|N/A|SPILL!|CALC!|GETTING_DATA))
-  | (?P<sheet>(?:'(?:[^']|'')*'|(?:\[\d+\])?[^\W\d][\w.]*(?::[^\W\d][\w.]*)?)!)
-  | (?P<range>\$?[A-Za-z]{1,3}\$?\d+:\$?[A-Za-z]{1,3}\$?\d+(?![\w(])
+  | (?P<sheet>(?:'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+(?::[^\W\d][\w.]*+)?+)!)
+  | (?P<quoted>'(?:[^']++|'')*+')
+  | (?P<range>\$?[A-Za-z]{1,3}\$?\d++:\$?[A-Za-z]{1,3}\$?\d++(?![\w(])
              |\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}(?![\w(.])
-             |\$?\d+:\$?\d+(?![\w(.]))
-  | (?P<cell>\$?[A-Za-z]{1,3}\$?\d+(?![\w(.!]))
-  | (?P<call>[^\W\d][\w.]*\s*\()
-  | (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
-  | (?P<name>[^\W\d\\][\w.\\?]*|\\\w*)
+             |\$?\d++:\$?\d++(?![\w(.]))
+  | (?P<cell>\$?[A-Za-z]{1,3}\$?\d++(?![\w(.!]))
+  | (?P<call>[^\W\d][\w.]*+\s*+\()
+  | (?P<number>\d++\.?\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?)
+  | (?P<name>[^\W\d\\][\w.\\?]*+|\\\w*+)
   | (?P<open>\()
   | (?P<close>\))
   | (?P<separator>[,;])
@@ -92,17 +96,36 @@ def traits(formula: str) -> FormulaTraits:
     Args:
         formula: with or without its leading ``=``; never refused, however broken.
     """
+    if is_too_long(formula):
+        return _TOO_LONG
     # Formulas of a column differ in their row numbers alone; these say nothing here.
     return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
 
 
-_DIGITS = re.compile(r"(?<=[A-Za-z$])\d+(?![\w.(])")
+_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
+
+TOO_LONG = f"a formula of more than {LONGEST_FORMULA:,} characters"
+"""What a text that is too long for a formula is said to call, which Excel does not know."""
+
+_TOO_LONG = FormulaTraits(
+    functions=frozenset((TOO_LONG,)),
+    unprefixed=frozenset(),
+    unknown=frozenset((TOO_LONG,)),
+    volatile=frozenset(),
+    opaque=True,
+    array_sensitive=False,
+    logical=False,
+    names=frozenset(),
+    broken=False,
+)
 
 
 @functools.lru_cache(maxsize=4096)
 def _traits(formula: str) -> FormulaTraits:
     reading = _Reading()
-    reading.read(formula)
+    # Of a bracket that is never closed, the rest would be searched again for each that follows.
+    closed = formula.rfind("}") + 1
+    reading.read(formula[:closed] + formula[closed:].replace("{", "\0"))
     bare = frozenset(_PREFIX.sub("", call).upper() for call in reading.calls)
     unprefixed = frozenset(
         call.upper()
@@ -137,6 +160,8 @@ class _Frame:
     function: str | None
     native: bool
     """Whether an array is computed as one here."""
+    around: _Frame | None
+    """The nearest call around it."""
     argument: int = 0
     """Number of the argument being read, from 0."""
     computed: bool = False
@@ -145,6 +170,11 @@ class _Frame:
     """Whether the argument being read is a range and nothing else, so far."""
     tokens: int = 0
 
+    @property
+    def call(self) -> _Frame | None:
+        """The nearest call, itself included."""
+        return self if self.function is not None else self.around
+
 
 class _Reading:
     """One pass over the tokens with the stack of open calls."""
@@ -152,13 +182,13 @@ class _Reading:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.names: set[str] = set()
-        self.parameters: frozenset[str] = frozenset()
+        self.parameters: set[str] = set()
         self.opaque = False
         self.array_sensitive = False
         self.logical = False
         self.broken = False
         self.uses: set[str] = set()
-        self._stack = [_Frame(None, native=False)]
+        self._stack = [_Frame(None, native=False, around=None)]
         self._top_comparison = False
         self._top_first: str | None = None
         self._top_other = False
@@ -189,6 +219,9 @@ class _Reading:
 
     def _space(self, _: str) -> None:
         """Spaces say nothing here (an intersection of two ranges is seen as two ranges)."""
+
+    def _quoted(self, _: str) -> None:
+        """A name in quotes that leads to no sheet says nothing here."""
 
     def _plain(self, token: str) -> None:
         self._at_top(token)
@@ -232,7 +265,7 @@ class _Reading:
         self._plain(token)
         upper = token.upper()
         if upper.startswith("_XLPM."):
-            self.parameters |= {upper}
+            self.parameters.add(upper)
         elif upper not in ("TRUE", "FALSE"):
             self.names.add(upper)
             self.opaque = True
@@ -241,7 +274,7 @@ class _Reading:
         name = token[:-1].rstrip()
         upper = name.upper()
         if upper.startswith("_XLPM."):
-            self.parameters |= {upper}
+            self.parameters.add(upper)
         self.calls.append(name)
         outer = self._stack[-1]
         if len(self._stack) == 1:
@@ -253,13 +286,14 @@ class _Reading:
             self._range_in_expression(outer)
         outer.tokens += 1
         bare = _PREFIX.sub("", upper)
-        self._stack.append(_Frame(bare, native=outer.native or bare in NATIVE_ARRAYS))
+        native = outer.native or bare in NATIVE_ARRAYS
+        self._stack.append(_Frame(bare, native=native, around=outer.call))
 
     def _open(self, token: str) -> None:
         outer = self._stack[-1]
         self._at_top(token)
         outer.tokens += 1
-        self._stack.append(_Frame(None, native=outer.native))
+        self._stack.append(_Frame(None, native=outer.native, around=outer.call))
 
     def _close(self, _: str) -> None:
         frame = self._stack[-1]
@@ -295,10 +329,9 @@ class _Reading:
     def _computed_for(self, token: str) -> None:
         if token in (":", "@", "#", "%"):
             return
-        for frame in reversed(self._stack):
-            if frame.function is not None:
-                frame.computed = frame.computed or frame.argument == 1
-                return
+        call = self._stack[-1].call
+        if call is not None:
+            call.computed = call.computed or call.argument == 1
 
     def _error(self, code: str) -> None:
         self.broken = self.broken or code == "#REF!"
@@ -309,22 +342,28 @@ _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
 
 _REFERENCE = re.compile(
     r"""
-    "(?:[^"]|"")*"
-  | (?:(?P<sheet>'(?:[^']|'')*'|(?:\[\d+\])?[^\W\d][\w.]*)!)?
+    "(?:[^"]++|"")*+"
+  | (?:(?P<sheet>'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+)!)?
     (?: \$?(?P<c1>[A-Za-z]{1,3})\$?(?P<r1>\d{1,7})
         (?::\$?(?P<c2>[A-Za-z]{1,3})\$?(?P<r2>\d{1,7}))?(?![\w(.!])
       | \$?(?P<cc1>[A-Za-z]{1,3}):\$?(?P<cc2>[A-Za-z]{1,3})(?![\w(.!])
       | \$?(?P<rr1>\d{1,7}):\$?(?P<rr2>\d{1,7})(?![\w(.!])
     )
-  | [^\W\d][\w.]*
+  | [^\W\d][\w.]*+
+  | '(?:[^']++|'')*+'
     """,
     re.VERBOSE,
 )
 
 
 def references(formula: str) -> tuple[Reference, ...]:
-    """The rectangles that a formula names outright; whole columns and rows are bounded."""
-    found = []
+    """The rectangles that a formula names outright; whole columns and rows are bounded.
+
+    A text that is too long for a formula names none.
+    """
+    found: list[Reference] = []
+    if is_too_long(formula):
+        return ()
     for match in _REFERENCE.finditer(formula):
         sheet = match["sheet"]
         if sheet is not None and sheet.startswith("'"):

@@ -25,6 +25,7 @@ from judge.compare.cell import (
     WorkbookFacts,
 )
 from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
+from judge.compare.formula_length import LONGEST_FORMULA, is_too_long
 from judge.compare.reader import Workbook
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
@@ -192,6 +193,17 @@ class Recalculator:
         cells = [cell for cell in found if not (trusted and cell.has_cached_value)]
         if not cells:
             return NOTHING_COMPUTED
+        too_long = _too_long(cells)
+        if too_long:
+            cells = [cell for cell in cells if cell.ref not in too_long]
+            rest = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+            return replace(rest, not_calculated={**rest.not_calculated, **too_long})
+        return self._known(workbook, cells, unseen)
+
+    def _known(
+        self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
+    ) -> ComputedValues:
+        """Values that are remembered, or computed now."""
         started = time.perf_counter()
         key = self._key(workbook.digest, cells)
         known = self._cache.get(key)
@@ -310,6 +322,16 @@ def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
         for cell in cells
         if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
     )
+
+
+def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
+    """Cells whose formula no spreadsheet would read, each with the reason."""
+    return {
+        cell.ref: f"its formula has {len(cell.source.formula):,} characters, and "
+        f"{LONGEST_FORMULA:,} are the most that a spreadsheet reads"
+        for cell in cells
+        if cell.source.formula is not None and is_too_long(cell.source.formula)
+    }
 
 
 def _nobody(cells: Sequence[WantedCell]) -> Outcome:

@@ -21,17 +21,15 @@ from judge.compare.cell import CellRef, CellValue, ErrorValue
 from judge.compare.dates import to_serial
 from judge.errors import WorkbookError
 
-_QUOTED = rb"""(?:[^<>"']|"[^"]*"|'[^']*')*"""
+# A "<" never stands in a tag, not even in quotes, so nothing is looked for beyond the next one.
+_QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
 _TAG = re.compile(
     rb"<(?P<prefix>\w+:)?(?P<tag>row|c)\b(?P<attributes>" + _QUOTED + rb"?)(?P<empty>/?)>"
 )
 _REF = re.compile(rb"""\br\s*=\s*["'](?P<letters>[A-Za-z]{0,3})(?P<row>\d+)["']""")
 _TYPE = re.compile(rb"""\s+t\s*=\s*(?:"[^"]*"|'[^']*')""")
-_VALUE = re.compile(rb"<(?:\w+:)?v\b" + _QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?v\s*>)", re.DOTALL)
+_VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<end>/?)>")
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
-_INLINE = re.compile(
-    rb"<(?:\w+:)?is\b" + _QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?is\s*>)", re.DOTALL
-)
 
 
 class _Keep:
@@ -125,13 +123,30 @@ def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
         kind, value = _as_xml(new, date_1904=date_1904)
         pieces.append(xml[written : found.start()])
         pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", found["attributes"]) + kind + b">")
-        pieces.append(_INLINE.sub(b"", _VALUE.sub(b"", body)))
+        pieces.append(_without_value(body))
         if value is not None:
             pieces.append(b"<" + prefix + b"v>" + value + b"</" + prefix + b"v>")
         pieces.append(b"</" + prefix + b"c>")
         written = skip_to
     pieces.append(xml[written:])
     return b"".join(pieces)
+
+
+def _without_value(body: bytes) -> bytes:
+    """What stands inside a cell, but for its value: one search for each tag and one for its end."""
+    pieces = []
+    position = 0
+    while (found := _VALUE.search(body, position)) is not None:
+        stop = found.end()
+        if not found["end"]:
+            closing = b"</" + (found["prefix"] or b"") + found["tag"]
+            end = body.find(closing, stop)
+            stop = body.find(b">", end) + 1 if end >= 0 else 0
+            if not stop:
+                raise WorkbookError("a value of the sheet does not end")
+        pieces.append(body[position : found.start()])
+        position = stop
+    return b"".join((*pieces, body[position:]))
 
 
 def _body(xml: bytes, found: re.Match[bytes], end: bytes) -> tuple[bytes, int]:

@@ -24,7 +24,7 @@ _SEEN_LINKS = frozenset(
 )
 """Kinds of relationships that a value can come through; links of other workbooks stay as well."""
 
-_LINK = re.compile(rb"""<(?:\w+:)?Relationship\s(?:[^<>"']|"[^"]*"|'[^']*')*/>""")
+_LINK = re.compile(rb"""<(?:\w+:)?Relationship\s(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>""")
 _KIND = re.compile(rb"""\bType\s*=\s*["'][^"']*/([^/"']*)["']""")
 
 _KEPT_BEHIND_CELLS = (b"autoFilter", b"mergeCells", b"tableParts")
@@ -46,7 +46,7 @@ _PLAIN_STYLES = (
     b'<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
     b"<cellXfs>%s</cellXfs>%s</styleSheet>"
 )
-_START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']|"[^"]*"|'[^']*')*>""")
+_START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+>""")
 
 
 def without_the_unseen(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
