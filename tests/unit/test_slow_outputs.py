@@ -1,0 +1,206 @@
+"""Outputs that are made to be slow on the host: each gets a verdict within fixed time and memory.
+
+Each is judged in a process of its own, with the real reader, policy and comparison; the bounds are
+those of the process: processor time and address space.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judge.compare import package
+from judge.compare.address import column_letters
+from judge.compare.cell import CellRange
+from judge.compare.package import Budget, ReadLimits
+from judge.compare.profiles import get_profile
+from judge.compare.reader import open_workbook
+from judge.errors import RecalcError, WorkbookError
+from judge.grader import GradingRules, judge_output
+from judge.recalc.policy import Origin, Recalculator
+from judge.task import InstructionType, Task, TestCase
+from judge.verdict import Verdict
+from tests.unit.compare.packages import STYLES, Book, cell, sheet_data, worksheet
+from tests.unit.recalc.fakes import ScriptedEngine
+
+CPU_S = 60
+MEMORY_BYTES = 2 << 30
+TOO_LONG = "8,192 are the most that a spreadsheet reads"
+TOO_MUCH = "formulas come to more than"
+
+
+def book(*cells: str, styles: str = STYLES) -> bytes:
+    return Book({"Sheet1": sheet_data(*cells)}, styles=styles).to_bytes()
+
+
+def formulas(text: str, count: int = 1) -> bytes:
+    """Formulas in a column, each another text."""
+    return book(*(cell(f"A{row}", formula=f"{row}+{text}") for row in range(1, count + 1)))
+
+
+def shared(text: str, columns: int) -> bytes:
+    """One formula that is written out in every column of the first row."""
+    last = column_letters(columns)
+    cells = [f'<c r="A1"><f t="shared" si="0" ref="A1:{last}1">{text}</f></c>']
+    cells += [
+        f'<c r="{column_letters(column)}1"><f t="shared" si="0"/></c>'
+        for column in range(2, columns + 1)
+    ]
+    return book(*cells)
+
+
+def format_code(code: str) -> bytes:
+    return book(cell("A1", 1, style=1), styles=STYLES.replace("yyyy\\-mm\\-dd", code))
+
+
+def part(xml: str) -> bytes:
+    return Book({"Sheet1": xml}).to_bytes()
+
+
+SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
+    "60,000 apostrophes": (lambda: formulas("'" * 60_000), Verdict.NC, TOO_LONG),
+    "a megabyte of apostrophes": (lambda: formulas("'" * 1_000_000), Verdict.NC, TOO_LONG),
+    "just below the bound, often": (lambda: formulas("'" * 8_000, 40), Verdict.NC, "no value"),
+    "open braces": (lambda: formulas("{" * 8_000, 40), Verdict.NC, "no value"),
+    "deep brackets": (
+        lambda: formulas("(" * 4_000 + "1+" * 2_000, 20),
+        Verdict.NC,
+        "no value",
+    ),
+    "parameters": (
+        lambda: formulas(",".join(f"_xlpm.a{n}" for n in range(700)), 40),
+        Verdict.NC,
+        "no value",
+    ),
+    "a formula for 16,000 columns": (
+        lambda: shared("B2&amp;&quot;" + "x" * 8_000 + "&quot;", 16_000),
+        Verdict.IW,
+        TOO_MUCH,
+    ),
+    "60,000 references for 16,000 columns": (
+        lambda: shared("B2," * 60_000, 16_000),
+        Verdict.IW,
+        TOO_MUCH,
+    ),
+    "currencies": (lambda: format_code("[$" * 100_000), Verdict.WA, "number format: "),
+    "brackets in a format": (lambda: format_code("[" * 100_000), Verdict.WA, "number format: "),
+    "brackets of 200 characters, often": (
+        lambda: book(
+            cell("A1", 1, style=1),
+            styles=STYLES.replace(
+                '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/>',
+                "".join(
+                    f'<numFmt numFmtId="{n}" formatCode="{n}{"[$" * 100}"/>'
+                    for n in range(164, 20_000)
+                ),
+            ).replace(
+                '<xf numFmtId="164"/>',
+                "".join(f'<xf numFmtId="{n}"/>' for n in range(164, 20_000)),
+            ),
+        ),
+        Verdict.WA,
+        "number format: ",
+    ),
+    "a number of a megabyte": (lambda: book(cell("A1", "1" * 1_000_000 + "x")), Verdict.WA, ""),
+    "spaces of a megabyte before a sheet": (
+        lambda: part("<?xml version='1.0'?>" + " " * 1_000_000 + worksheet("").partition("?>")[2]),
+        Verdict.WA,
+        "",
+    ),
+    "cell formats that do not end": (
+        lambda: book(cell("A1", 1, style=1), styles="<cellXfs>" * 100_000),
+        Verdict.IW,
+        "xl/styles.xml",
+    ),
+    "rows that do not end": (
+        lambda: part(worksheet("<sheetData>" + "<row x" * 200_000)),
+        Verdict.IW,
+        "xl/worksheets/sheet1.xml",
+    ),
+}
+
+
+def judged(output: bytes) -> tuple[str, str]:
+    """Verdict and cause, in this process."""
+    task = Task(
+        id="slow",
+        instruction="",
+        instruction_type=InstructionType.CELL_LEVEL,
+        answer_position="A1:XFD400",
+        cases=(TestCase(1, Path("input.xlsx"), Path("gold.xlsx")),),
+    )
+    judgement = judge_output(
+        task,
+        book(cell("A1", 1)),
+        output,
+        recalculator=Recalculator([ScriptedEngine("libreoffice", RecalcError("no value"))]),
+        rules=GradingRules(get_profile("standard"), style=("number_format",)),
+        origin=Origin.SOLUTION,
+    )
+    return judgement.verdict.value, judgement.cause
+
+
+def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
+    child = os.fork()
+    if child == 0:
+        try:
+            spent = resource.getrusage(resource.RUSAGE_SELF)
+            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            answer.write_text(json.dumps(judged(output)))
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
+            answer.write_text(json.dumps(["", traceback.format_exc()]))
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, "it ran over its processor time"
+    verdict, cause = json.loads(answer.read_text())
+    return verdict, cause
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path: Path) -> None:
+    make, verdict, cause = SLOW[kind]
+    found = judged_within_bounds(make(), tmp_path / "answer.json")
+    assert found[0] == verdict.value, found[1]
+    assert cause in found[1]
+
+
+def test_formulas_are_counted_once_for_each_cell() -> None:
+    cells = [cell(f"A{row}", formula="B1+C1") for row in range(1, 51)]
+    limits = ReadLimits(formula_chars=50 * package.FEWEST_FORMULA_CHARS)
+    data = Book({"Sheet1": sheet_data(*cells)}).to_bytes()
+    area = CellRange("Sheet1", 1, 1, 60, 1)
+    workbook = open_workbook(data, limits=limits)
+    for _ in range(3):
+        assert {each.formula for each in workbook.formula_cells(area)} == {"=B1+C1"}
+    more = Book({"Sheet1": sheet_data(*cells, cell("A51", formula="B1"))}).to_bytes()
+    with pytest.raises(WorkbookError, match=TOO_MUCH):
+        open_workbook(more, limits=limits).formula_cells(area)
+
+
+def test_what_is_done_with_an_output_ends_with_its_processor_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A clock of our own, which goes a second whenever it is asked."""
+    seconds = iter(range(10_000))
+    monkeypatch.setattr("time.thread_time", lambda: float(next(seconds)))
+    budget = Budget(ReadLimits(work_seconds=10))
+
+    def work() -> None:
+        for _ in range(20):
+            budget.take_formula(1)
+
+    work()  # outside nobody counts
+    with pytest.raises(WorkbookError, match="more than 10 s of processor time"), budget.working():
+        work()
+    work()
+    with pytest.raises(WorkbookError, match="processor time"), budget.working():
+        budget.take_seconds(0)
