@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import yaml
 
 from judge.errors import UsageError
 from judge.limits import Limits
+from judge.yaml_documents import read_yaml
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -234,10 +234,7 @@ def read_limits(options: dict[str, Any]) -> Limits:
 
 
 def _limits_of_yaml(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not YAML: {error}") from error
+    document = read_yaml(path, UsageError)
     if isinstance(document, dict) and isinstance(document.get("limits"), dict):
         document = document["limits"]
     if not isinstance(document, dict):

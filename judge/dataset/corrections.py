@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from judge.compare.position import parse_position
 from judge.compare.style_check import check_style_names
 from judge.dataset.locate import data_folder
 from judge.dataset.suite import Suite
 from judge.errors import PositionError, SuiteError, UsageError
 from judge.task import CheckerSpec, Task
+from judge.yaml_documents import read_yaml
 
 FIELDS = ("answer_position", "answer_sheet", "style", "exclude")
 """The fields of a task that can be corrected."""
@@ -68,10 +67,7 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
     found: list[Correction] = []
     faults: list[str] = []
     for each in paths:
-        try:
-            document = yaml.safe_load(each.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SuiteError(f"{each} cannot be read: {error}") from error
+        document = read_yaml(each, SuiteError)
         entries = document.get("corrections") if isinstance(document, dict) else None
         if not isinstance(entries, list) or not isinstance(document.get("format"), str):
             raise SuiteError(

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from judge.errors import SuiteError
+from judge.yaml_documents import read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +49,7 @@ def load_sources(folder: Path) -> tuple[Source, ...]:
         SuiteError: it is missing, not YAML, or a field is not as it should be.
     """
     path = folder / "sources.yaml"
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise SuiteError(f"{path} cannot be read: {error}") from error
+    document = read_yaml(path, SuiteError)
     entries = document.get("suites") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise SuiteError(f"{path}: field 'suites' must be a list")

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from judge.documents import MIB, read_text
 from judge.errors import InferenceError, UsageError
 from judge.inference.config import inference_folder
 from judge.inference.content import ContentLimits, render_content
 from judge.inference.preview import SheetPreview
 from judge.task import TaskQuestion
+from judge.yaml_documents import read_yaml
 
 FIELDS = (
     "instruction",
@@ -112,7 +111,7 @@ def load_feedback() -> Feedback:
         InferenceError: the file is broken.
     """
     path = inference_folder() / "prompts" / "feedback.yaml"
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document = read_yaml(path, InferenceError)
     wanted = {"printed", "silent", "solved", "failed", "stopped", "no_code", "cut_off"}
     wanted |= {"state_fresh", "state_session", "stop_output", "stop_explicit"}
     if not isinstance(document, dict) or document.keys() != wanted:

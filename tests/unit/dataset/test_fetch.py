@@ -266,7 +266,7 @@ def test_the_published_sources_are_well_formed() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("suites: [", "cannot be read"),
+        ("suites: [", "not YAML"),
         ("[]", "field 'suites' must be a list"),
         ("suites: [3]", "each suite must be an object"),
         ("suites: [{name: x, urls: []}]", "field 'urls' must be a list of addresses"),
