@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import re
 import shutil
 import tarfile
 import tempfile
+import zlib
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
 
 from judge.errors import SuiteError
 
@@ -20,7 +25,72 @@ MAX_UNPACKED_BYTES = 8 * 1024**3
 MAX_MEMBERS = 200_000
 """An archive with more files than that is refused (the largest published suite has 5,464)."""
 
+MAX_HEADER_BYTES = 64 * 1024
+"""A header of one member that claims more is refused before it is read; a path takes 4 KiB."""
+
+MAX_HEADERS_BYTES = 64 * 1024**2
+"""What all long headers of an archive may take together (the largest published suite has none)."""
+
 _MAX_FAULTS = 20
+_MOST_READS = 64
+"""Reads from one member to the next: headers in front of headers, tables of holes."""
+
+_BLOCK_BYTES = 512
+_GZIP_MAGIC = b"\x1f\x8b"
+# Python's own reader of headers takes quadratic time on long runs of digits.
+_ENDLESS_NUMBER = re.compile(rb"[0-9]{200}")
+
+
+class _RefusedError(Exception):
+    """The archive is made to be slow or large; says how."""
+
+
+class _Headers:
+    """The file of an archive; while its members are listed, what their headers claim is bounded.
+
+    Listing takes nothing but headers: blocks, and as many bytes as a block says.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._bytes_left = MAX_HEADERS_BYTES
+        self._reads_left = _MOST_READS
+        self._is_listing = True
+
+    def member(self, size: int) -> None:
+        """A member was listed: the next one has its own headers."""
+        self._reads_left = _MOST_READS
+        if size < 0:
+            raise _RefusedError("a member has a negative size")
+
+    def listed(self) -> None:
+        """All members were listed: what is read from here is what they hold."""
+        self._is_listing = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Bytes from where it stands."""
+        if not self._is_listing:
+            return self._file.read(size)
+        self._reads_left -= 1
+        if self._reads_left < 0:
+            raise _RefusedError("a member has headers without end")
+        if 0 <= size <= _BLOCK_BYTES:
+            return self._file.read(size)
+        self._bytes_left -= size
+        if not 0 <= size <= MAX_HEADER_BYTES or self._bytes_left < 0:
+            raise _RefusedError(f"a header of a member claims {size:,} bytes")
+        data = self._file.read(size)
+        if _ENDLESS_NUMBER.search(data):
+            raise _RefusedError("a header of a member holds a number without end")
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Goes to a place."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Where it stands."""
+        return self._file.tell()
 
 
 def unpack_once(archive: Path, folder: Path) -> Path:
@@ -60,7 +130,13 @@ def unpack(archive: Path, target: Path) -> None:
     try:
         _extract(archive, scratch)
         _move(scratch, target)
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except _RefusedError as error:
+        raise SuiteError(
+            f"{archive} is refused: {error}",
+            faults=(f"{archive.name}: {error}",),
+            hint="do not use an archive from this place",
+        ) from error
+    except (tarfile.TarError, EOFError, ValueError, zlib.error) as error:
         raise SuiteError(
             f"{archive} is not a whole .tar.gz: {error}",
             faults=(f"{archive.name}: {error}",),
@@ -77,25 +153,44 @@ def unpack(archive: Path, target: Path) -> None:
 
 
 def _extract(archive: Path, scratch: Path) -> None:
-    with tarfile.open(archive) as tar:
-        members = []
-        bad: list[str] = []
-        total = 0
-        for member in tar:
-            problem = _problem(member)
-            if problem:
-                bad.append(f"{member.name}: {problem}")
-            elif not _is_litter(member.name):
-                members.append(_plain(member))
-                total += member.size
-            # Asked on the way: a bomb must not be read to its end.
-            if total > MAX_UNPACKED_BYTES or len(members) > MAX_MEMBERS:
-                raise _too_much(archive, total, len(members))
-        if bad:
-            raise _refused(archive, bad)
+    with ExitStack() as stack:
+        file = stack.enter_context(archive.open("rb"))
+        if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
+            file.seek(0)
+            headers = _Headers(cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=file))))
+        else:
+            file.seek(0)
+            headers = _Headers(file)
+        # What it reads from needs to be no more than that: read, seek, tell.
+        tar = stack.enter_context(tarfile.open(fileobj=headers, mode="r:"))  # type: ignore[call-overload]
+        members = _members(archive, tar, headers)
+        headers.listed()
         # Python 3.11.2, which Debian 12 has, knows no extraction filters; none is needed for
         # plain files and folders below the scratch folder.
         tar.extractall(scratch, members=members)  # noqa: S202
+
+
+def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tarfile.TarInfo]:
+    """What is to be unpacked of an archive, all of it looked at before anything is written."""
+    members = []
+    bad: list[str] = []
+    total = 0
+    for seen, member in enumerate(tar, 1):
+        headers.member(member.size)
+        # Headers for all members that follow would be kept again with each of them.
+        member.pax_headers = {}
+        total += member.size
+        # Asked on the way: a bomb must not be read to its end.
+        if total > MAX_UNPACKED_BYTES or seen > MAX_MEMBERS:
+            raise _too_much(archive, total, seen)
+        problem = _problem(member)
+        if problem:
+            bad.append(f"{member.name}: {problem}")
+        elif not _is_litter(member.name):
+            members.append(_plain(member))
+    if bad:
+        raise _refused(archive, bad)
+    return members
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -110,6 +205,8 @@ def _problem(member: tarfile.TarInfo) -> str | None:
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         return "leaves the archive's folder"
+    if member.issparse():
+        return "is sparse, larger than what is there of it"
     if not (member.isfile() or member.isdir()):
         return "is neither a file nor a folder (links and devices are refused)"
     return None
