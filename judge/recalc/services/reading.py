@@ -5,6 +5,7 @@ Standard library only: this text goes into the sandbox.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from judge.recalc.services.common import CannotComputeError
@@ -79,6 +80,7 @@ class Reading:
     """Asks an open document for values, and for what its interface does not tell of them."""
 
     def __init__(self, document: Any, areas: list[Area]) -> None:
+        self.document = document
         self.sheets = document.Sheets
         self.areas = areas
 
@@ -112,14 +114,18 @@ class Reading:
         return said
 
     def free_column(self) -> tuple[Any, int]:
-        """A sheet and a column of it, from 0, behind everything that it holds."""
+        """A sheet that can be written and a column of it, from 0, behind everything it holds."""
         for index in range(self.sheets.getCount()):
             sheet = self.sheets.getByIndex(index)
+            if not unprotected(sheet):
+                continue
             cursor = sheet.createCursor()
             cursor.gotoEndOfUsedArea(False)
             column = cursor.getRangeAddress().EndColumn + 1
             if column < LAST_COLUMN:
                 return sheet, column
+        if not unprotected(self.document):
+            raise CannotComputeError("every sheet of the workbook is protected by a password")
         free = "judge"
         while self.sheets.hasByName(free):
             free += "_"
@@ -132,6 +138,14 @@ class Reading:
         row, column = divmod(place[1], right - left + 1)
         sheet = "$'" + name.replace("'", "''") + "'"
         return f"{sheet}.{column_name(left + column)}{top + row}"
+
+
+def unprotected(part: Any) -> bool:
+    """Takes the protection of a sheet or a document away; says whether there is none now."""
+    if part.isProtected():
+        with contextlib.suppress(Exception):  # UNO's own, where there is a password
+            part.unprotect("")
+    return not part.isProtected()
 
 
 def column_name(column: int) -> str:

@@ -2,30 +2,57 @@
 
 Opening is most of what a workbook costs, and much of that is drawings, comments, rules for
 conditional formatting, thousands of styles. Formulas do not see them, with exceptions that are
-looked for first. It also keeps what a solution wrote away from the parsers of pictures and macros.
+looked for first: they keep formats or pivot tables, and nothing else. Macros, pictures, embedded
+objects, and where other files are, never reach LibreOffice, whatever a formula calls.
 
 Standard library only: this text goes into the sandbox.
 """
 
 from __future__ import annotations
 
+import html
+import posixpath
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
 
 _UNSEEN_PARTS = re.compile(
     r"(?:xl/(?:drawings|charts|media|comments|threadedComments|persons|printerSettings|theme|ctrlProps"
     r"|activeX|embeddings|slicers|slicerCaches|timelines|timelineCaches|diagrams|webextensions|model"
-    r"|queryTables|calcChain|vbaProject|customProperty|pivotTables|pivotCache)|docProps/|customXml/"
-    r"|customUI/|_xmlsignatures/)"
+    r"|queryTables|calcChain|vbaProject|customProperty)|docProps/|customXml/"
+    r"|customUI/|_xmlsignatures/)",
+    re.IGNORECASE,
 )
-_SEEN_LINKS = frozenset(
-    b"officeDocument worksheet chartsheet dialogsheet xlMacrosheet xlIntlMacrosheet sharedStrings "
-    b"styles externalLink table sheetMetadata".split()
-)
-"""Kinds of relationships that a value can come through; links of other workbooks stay as well."""
+_PIVOT_PARTS = re.compile(r"xl/(?:pivotTables|pivotCache)", re.IGNORECASE)
 
-_LINK = re.compile(rb"""<(?:\w+:)?Relationship\s(?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+/>""")
-_KIND = re.compile(rb"""\bType\s*=\s*["'][^"']*/([^/"']*)["']""")
+_READ_ENDINGS = (".xml", ".rels")
+"""What has another ending is no part of a workbook that a value can come through."""
+
+_SEEN_LINKS = frozenset(
+    (
+        "officeDocument",
+        "worksheet",
+        "chartsheet",
+        "dialogsheet",
+        "xlMacrosheet",
+        "xlIntlMacrosheet",
+        "sharedStrings",
+        "styles",
+        "externalLink",
+        "table",
+        "sheetMetadata",
+    )
+)
+"""Kinds of relationships that a value can come through; links of other workbooks bring the values
+that were seen there last."""
+
+_PIVOT_LINKS = frozenset(("pivotTable", "pivotCacheDefinition", "pivotCacheRecords"))
+_OUTSIDE_LINKS = frozenset(
+    ("externalLinkPath", "xlPathMissing", "xlStartup", "xlAlternateStartup", "xlLibrary")
+)
+_LINKS_LIMIT_BYTES = 16 * 1024 * 1024
+_LINKS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 _KEPT_BEHIND_CELLS = (b"autoFilter", b"mergeCells", b"tableParts")
 """What formulas can see of what follows the cells: filters (hidden rows), merged cells, tables."""
@@ -33,8 +60,15 @@ _KEPT_BEHIND_CELLS = (b"autoFilter", b"mergeCells", b"tableParts")
 _END_OF_CELLS = re.compile(rb"</(?:\w+:)?sheetData\s*>|<(?:\w+:)?sheetData\s*/>")
 _END_OF_SHEET = re.compile(rb"</(?:\w+:)?worksheet\s*>\s*\Z")
 
-_SEES_STYLES = (b"CELL(", b"cell(", b"Cell(", b"GETPIVOTDATA(", b"getpivotdata(")
+_SEES_FORMATS = (b"CELL(", b"CELL (")
+_SEES_PIVOTS = (b"GETPIVOTDATA",)
 """Calls that see formats or pivot tables. A name that ends in one of them costs speed alone."""
+
+_PROTECTION = re.compile(
+    rb"<(?:\w+:)?(?:sheet|workbook)Protection\b[^<>]*"
+    rb"(?:/>|>\s*</(?:\w+:)?(?:sheet|workbook)Protection\s*>)"
+)
+"""Our questions are formulas in a free column, which a protected sheet does not take."""
 
 _AS_DISPLAYED = re.compile(rb"""\bfullPrecision\s*=\s*["'](?:0|false)["']""")
 
@@ -49,35 +83,87 @@ _PLAIN_STYLES = (
 _START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+>""")
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What the formulas of a workbook see of it, beside cells.
+
+    Attributes:
+        formats: how cells look, which ``CELL`` tells.
+        pivots: pivot tables.
+    """
+
+    formats: bool = False
+    pivots: bool = False
+
+
 def without_the_unseen(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """The parts of a package that a value can depend on, and of those as much as it can."""
-    if _AS_DISPLAYED.search(parts.get("xl/workbook.xml", b"")):
-        return parts
-    for name, content in parts.items():
-        # A defined name can call functions as well as a cell can.
-        holds_formulas = "sheets/" in name or name == "xl/workbook.xml"
-        if holds_formulas and any(call in content for call in _SEES_STYLES):
-            return parts
-    less = ((name, less_of(name, content)) for name, content in parts.items())
+    seen = _seen(parts)
+    less = ((name, less_of(name, content, seen)) for name, content in parts.items())
     return {name: content for name, content in less if content is not None}
 
 
-def less_of(name: str, content: bytes) -> bytes | None:
+def _seen(parts: Mapping[str, bytes]) -> Seen:
+    # A defined name can call functions as well as a cell can.
+    formulas = [
+        content.upper()
+        for name, content in parts.items()
+        if "sheets/" in name or name == "xl/workbook.xml"
+    ]
+
+    def calls(names: tuple[bytes, ...]) -> bool:
+        return any(name in content for content in formulas for name in names)
+
+    displayed = _AS_DISPLAYED.search(parts.get("xl/workbook.xml", b"")) is not None
+    return Seen(formats=displayed or calls(_SEES_FORMATS), pivots=calls(_SEES_PIVOTS))
+
+
+def less_of(name: str, content: bytes, seen: Seen = Seen()) -> bytes | None:
     """Less of one part; None where nothing of it is needed."""
-    if _UNSEEN_PARTS.match(name):
+    if _UNSEEN_PARTS.match(name) or not name.lower().endswith(_READ_ENDINGS):
         return None
-    if name.endswith(".rels"):
-        return content if "externalLinks/" in name else _LINK.sub(_link, content)
-    if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+    if _PIVOT_PARTS.match(name) and not seen.pivots:
+        return None
+    if name.lower().endswith(".rels"):
+        return _links(name, content, seen)
+    if name.startswith("xl/externalLinks/"):
+        # Not those that start other programs (DDE) or hold their objects (OLE).
+        other = b"ddeLink" in content or b"oleLink" in content
+        return content if b"externalBook" in content and not other else None
+    if name.startswith("xl/worksheets/"):
         return _sheet(content)
-    if name == "xl/styles.xml":
+    if name == "xl/workbook.xml":
+        return _PROTECTION.sub(b"", content)
+    if name == "xl/styles.xml" and not seen.formats:
         return _styles(content)
     return content
 
 
-def _link(found: re.Match[bytes]) -> bytes:
-    kind = _KIND.search(found[0])
-    return found[0] if kind is None or kind[1] in _SEEN_LINKS else b""
+def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
+    """The relationships of a part that a value can come through; None where they are unreadable.
+
+    They are read as LibreOffice reads them and written anew: it reaches no part but through them.
+    """
+    outside = posixpath.dirname(name) == "xl/externalLinks/_rels"
+    kinds = _OUTSIDE_LINKS if outside else _SEEN_LINKS | (_PIVOT_LINKS if seen.pivots else set())
+    if len(content) > _LINKS_LIMIT_BYTES:
+        return None
+    try:
+        links = ET.fromstring(content)  # noqa: S314 - inside the sandbox
+    except (ET.ParseError, ValueError, LookupError):
+        return None
+    lines = []
+    for link in links:
+        kind = link.get("Type", "").rpartition("/")[2]
+        said = {key: link.get(key, "") for key in ("Id", "Type", "Target", "TargetMode")}
+        if kind not in kinds or (said["TargetMode"] == "External") != outside:
+            continue
+        if outside:
+            # Another name for each: what was seen of one workbook is not taken for another's.
+            said["Target"] = f"file:///nowhere/{posixpath.basename(name)}.xlsx"
+        pairs = "".join(f' {key}="{html.escape(value)}"' for key, value in said.items() if value)
+        lines.append(f"<Relationship{pairs}/>")
+    return f'<Relationships xmlns="{_LINKS}">{"".join(lines)}</Relationships>'.encode()
 
 
 def _sheet(content: bytes) -> bytes:
@@ -86,7 +172,7 @@ def _sheet(content: bytes) -> bytes:
     cells = _END_OF_CELLS.search(content, max(start - 20, 0)) if start >= 0 else None
     end = _END_OF_SHEET.search(content, cells.end()) if cells else None
     if cells is None or end is None:
-        return content
+        return _PROTECTION.sub(b"", content)
     rest = content[cells.end() : end.start()]
     kept = b"".join(_element(rest, name) for name in _KEPT_BEHIND_CELLS)
     return content[: cells.end()] + kept + content[end.start() :]

@@ -69,16 +69,89 @@ def test_cell_formats_keep_their_numbers_and_their_number_formats() -> None:
         assert less_of("xl/styles.xml", other) == other
 
 
-def test_relationships_to_what_is_left_out_go_with_it() -> None:
-    link = b'<Relationship Id="r%d" Type="http://x/relationships/%s" Target="%s"/>'
-    rels = (
-        link % (1, b"drawing", b"a>b.xml") + link % (2, b"table", b"t") + link % (3, b"vba", b"v")
+NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
+
+
+def relationships(*links: str) -> bytes:
+    return f"<Relationships {NAMESPACE}>{''.join(links)}</Relationships>".encode()
+
+
+def link(number: int, kind: str, target: str, mode: str = "") -> str:
+    outside = f' TargetMode="{mode}"' if mode else ""
+    return f'<Relationship Id="r{number}" Type="http://x/{kind}" Target="{target}"{outside}/>'
+
+
+@pytest.mark.parametrize(
+    "rels",
+    [
+        relationships(link(1, "drawing", "a&gt;b.xml"), link(2, "table", "t"), link(3, "vba", "v")),
+        relationships(
+            link(1, "image", "i").replace("/>", "></Relationship>"), link(2, "table", "t")
+        ),
+        relationships(link(2, "table", "t"), link(4, "worksheet", "file:///etc", "External")),
+        relationships(link(1, "oleObject", "o"), link(2, "table", "t"))
+        .decode()
+        .replace("<Relationships", '<?xml version="1.0" encoding="UTF-16"?><Relationships')
+        .encode("utf-16"),
+        relationships(link(2, "table", "t"), "<!-- ", link(5, "image", "i"), " -->"),
+    ],
+    ids=["usual", "not closed in the tag", "outside", "UTF-16", "comment"],
+)
+def test_relationships_to_what_is_left_out_go_with_it(rels: bytes) -> None:
+    assert less_of("xl/worksheets/_rels/sheet1.xml.rels", rels) == relationships(
+        link(2, "table", "t")
     )
-    assert less_of("xl/worksheets/_rels/sheet1.xml.rels", rels) == link % (2, b"table", b"t")
-    assert less_of("xl/externalLinks/_rels/externalLink1.xml.rels", rels) == rels
-    for part in ("xl/drawings/drawing1.xml", "xl/vbaProject.bin", "docProps/app.xml"):
+
+
+def test_relationships_that_cannot_be_read_are_left_out() -> None:
+    for rels in (b"", b"<Relationships>", b'<?xml version="1.0" encoding="odd"?><a/>'):
+        assert less_of("xl/_rels/workbook.xml.rels", rels) is None
+
+
+def test_parts_that_no_value_comes_through_are_left_out() -> None:
+    for part in (
+        "xl/drawings/drawing1.xml",
+        "xl/vbaProject.bin",
+        "XL/MEDIA/image1.png",
+        "elsewhere/vbaProject.bin",
+        "xl/embeddings/oleObject1.bin",
+        "docProps/app.xml",
+        "xl/pivotTables/pivotTable1.xml",
+    ):
         assert less_of(part, b"x") is None
     assert less_of("xl/sharedStrings.xml", b"x") == b"x"
+
+
+def test_of_other_workbooks_what_was_seen_last_stays_and_where_they_are_goes() -> None:
+    part = b"<externalLink><externalBook/></externalLink>"
+    assert less_of("xl/externalLinks/externalLink1.xml", part) == part
+    for other in (b"<externalLink><ddeLink/></externalLink>", b"<externalLink><oleLink/>", b""):
+        assert less_of("xl/externalLinks/externalLink1.xml", other) is None
+    rels = [
+        relationships(
+            link(1, "externalLinkPath", "file:///etc/passwd", "External"), link(2, "oleObject", "x")
+        )
+        for _ in range(2)
+    ]
+    slim = [
+        less_of(f"xl/externalLinks/_rels/externalLink{number}.xml.rels", content) or b""
+        for number, content in enumerate(rels)
+    ]
+    assert all(b"passwd" not in content and b"oleObject" not in content for content in slim)
+    assert all(b'Id="r1"' in content and b'TargetMode="External"' in content for content in slim)
+    assert slim[0] != slim[1]
+
+
+@pytest.mark.parametrize("closed", [b"/>", b"></sheetProtection>"])
+def test_protection_goes(closed: bytes) -> None:
+    protection = b'<sheetProtection sheet="1" password="CC1A"' + closed
+    slim = less_of("xl/worksheets/sheet1.xml", CELLS + protection + b"</worksheet><!-- -->")
+    assert slim == CELLS + b"</worksheet><!-- -->"
+    assert less_of("xl/worksheets/sheet1.xml", CELLS + protection + b"</worksheet>") == (
+        CELLS + b"</worksheet>"
+    )
+    book = b'<workbook><workbookProtection lockStructure="1"/><sheets/></workbook>'
+    assert less_of("xl/workbook.xml", book) == b"<workbook><sheets/></workbook>"
 
 
 @pytest.mark.parametrize("name", ["xl/worksheets/sheet1.xml", "xl/styles.xml", "a.rels"])
@@ -88,18 +161,45 @@ def test_relationships_to_what_is_left_out_go_with_it() -> None:
 def test_time_grows_with_the_size_of_a_part_alone(name: str, repeated: bytes) -> None:
     # With the square of it, this would take hours.
     hostile = b"<styleSheet><cellXfs></cellXfs><sheetData/>" + repeated * 300_000
-    assert less_of(name, hostile + b"</worksheet>") is not None
+    less_of(name, hostile + b"</worksheet>")
+
+
+STYLES = b'<styleSheet><cellXfs count="1"><xf><alignment/></xf></cellXfs></styleSheet>'
+SHEET = "xl/worksheets/sheet1.xml"
 
 
 @pytest.mark.parametrize(
-    ("part", "content"),
+    ("part", "content", "formats", "pivots"),
     [
-        ("xl/worksheets/sheet1.xml", b'<f>CELL("format",A1)</f>'),
-        ("xl/workbook.xml", b"<definedName>GETPIVOTDATA(A1,B1)</definedName>"),
-        ("xl/workbook.xml", b'<calcPr fullPrecision="0"/>'),
+        (SHEET, CELLS + b'<f>CELL("format",A1)</f></worksheet>', True, False),
+        (SHEET, CELLS + b'<f>cELL ("format",A1)</f></worksheet>', True, False),
+        (
+            SHEET,
+            CELLS + b'<mergeCells><mergeCell ref="A1"/></mergeCells></worksheet>',
+            False,
+            False,
+        ),
+        ("xl/workbook.xml", b"<definedName>GetPivotData(A1,B1)</definedName>", False, True),
+        ("xl/workbook.xml", b'<calcPr fullPrecision="0"/>', True, False),
+        ("xl/workbook.xml", b"<workbook/>", False, False),
     ],
 )
-def test_where_formulas_see_formats_everything_stays(part: str, content: bytes) -> None:
-    parts = {part: content, "xl/drawings/drawing1.xml": b"x"}
-    assert without_the_unseen(parts) == parts
-    assert without_the_unseen({"xl/drawings/drawing1.xml": b"x"}) == {}
+def test_formulas_keep_what_they_see_and_nothing_else(
+    part: str, content: bytes, formats: bool, pivots: bool
+) -> None:
+    unseen = {
+        "xl/drawings/drawing1.xml": b"x",
+        "xl/media/image1.png": b"x",
+        "xl/vbaProject.bin": b"x",
+        "xl/embeddings/oleObject1.bin": b"x",
+    }
+    rels = relationships(link(1, "vbaProject", "v"), link(2, "pivotCacheDefinition", "p"))
+    pivot = {"xl/pivotCache/pivotCacheDefinition1.xml": b"<x/>"}
+    links = "xl/_rels/workbook.xml.rels"
+    slim = without_the_unseen(
+        {part: content, "xl/styles.xml": STYLES, links: rels} | pivot | unseen
+    )
+    assert slim.keys() == {part, "xl/styles.xml", links} | (pivot.keys() if pivots else set())
+    assert (slim["xl/styles.xml"] == STYLES) is formats
+    assert b"vbaProject" not in slim[links]
+    assert (b"pivotCacheDefinition" in slim[links]) is pivots
