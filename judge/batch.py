@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge.documents import read_regular
-from judge.errors import JudgeError, SandboxError, StoreError, WorkbookError
+from judge.errors import JudgeError, SandboxError, WorkbookError
 from judge.grader import (
     GradingRules,
     Judgement,
     RunFacts,
     case_result,
     comparison_key,
-    judge_output,
+    judge_case,
     known_fault,
     problem_of_input,
     run_case,
@@ -181,7 +181,8 @@ def grade_outputs(
 ) -> Outcome:
     """Compares output workbooks that were made elsewhere; nothing is run.
 
-    Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO.
+    Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO, one
+    that the engines could not be had for JE, and the others go on.
     """
     known = KnownCases(store)
     digests = FileDigests()
@@ -202,15 +203,13 @@ def grade_outputs(
             judgement = None
         else:
             facts = RunFacts(None, "", {"status": "finished", "output_sha256": key}, data)
-            judgement = judge_output(
+            judgement = judge_case(
                 item.task,
-                item.case.gold_path.read_bytes(),
+                item.case,
                 data,
                 recalculator=settings.recalculator,
                 rules=settings.rules,
                 origin=Origin.FINISHED,
-                gold_name=item.case.gold_path.name,
-                input_path=item.case.input_path,
             )
         result = case_result(placeholder, item.case, facts, judgement)
         return record_of_result(keys, result), result
@@ -357,21 +356,14 @@ class _Worker:
         if facts.verdict is None and facts.output is not None:
             record["output_sha256"] = self._store.put_workbook(facts.output)
             facts = RunFacts(None, facts.cause, record, facts.output)
-            try:
-                judgement = judge_output(
-                    job.task,
-                    case.gold_path.read_bytes(),
-                    facts.output or b"",
-                    recalculator=self._settings.recalculator,
-                    rules=self._settings.rules,
-                    origin=Origin.SOLUTION,
-                    gold_name=case.gold_path.name,
-                    input_path=case.input_path,
-                )
-            except StoreError:
-                raise
-            except JudgeError as error:
-                judgement = Judgement(Verdict.JE, error.message)
+            judgement = judge_case(
+                job.task,
+                case,
+                facts.output or b"",
+                recalculator=self._settings.recalculator,
+                rules=self._settings.rules,
+                origin=Origin.SOLUTION,
+            )
         result = case_result(job.submission, case, facts, judgement)
         return record_of_result(keys, result), result
 

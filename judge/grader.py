@@ -22,7 +22,7 @@ from judge.compare.profiles import Profile
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.remarks import tell_erased
 from judge.compare.render import comparison_to_json, computed_to_json, first_difference
-from judge.errors import JudgeError, PositionError, WorkbookError
+from judge.errors import JudgeError, PositionError, StoreError, WorkbookError
 from judge.limits import Limits
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.policy import Origin, Recalculator
@@ -262,6 +262,45 @@ def _run_record(result: RunResult) -> dict[str, object]:
 
 
 # -- judging --------------------------------------------------------------------------------------
+
+
+def judge_case(
+    task: Task,
+    case: TestCase,
+    output_data: bytes,
+    *,
+    recalculator: Recalculator,
+    rules: GradingRules,
+    origin: Origin,
+) -> Judgement:
+    """Holds an output workbook against the gold of its case; a fault of ours is JE for it alone.
+
+    Args:
+        task: whose answer position and checker count.
+        case: whose gold and input count.
+        output_data: the output workbook.
+        recalculator: computes formulas of the range that have no value to trust.
+        rules: profile and options.
+        origin: where the output came from.
+
+    Raises:
+        StoreError: records cannot be written, which no other case will survive either.
+    """
+    try:
+        return judge_output(
+            task,
+            case.gold_path.read_bytes(),
+            output_data,
+            recalculator=recalculator,
+            rules=rules,
+            origin=origin,
+            gold_name=case.gold_path.name,
+            input_path=case.input_path,
+        )
+    except StoreError:
+        raise
+    except JudgeError as error:
+        return Judgement(Verdict.JE, error.message)
 
 
 def judge_output(

@@ -15,13 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from judge.batch import Settings
-from judge.errors import JudgeError, StoreError
 from judge.grader import (
-    Judgement,
     RunFacts,
     case_result,
     comparison_key,
-    judge_output,
+    judge_case,
     known_fault,
     problem_of_input,
 )
@@ -184,21 +182,14 @@ def _judge(
     task: Task, case: TestCase, before: CaseResult, output: bytes, settings: Settings
 ) -> CaseResult:
     finished = before.run.get("status") == "finished"
-    try:
-        judgement = judge_output(
-            task,
-            case.gold_path.read_bytes(),
-            output,
-            recalculator=settings.recalculator,
-            rules=settings.rules,
-            origin=Origin.FINISHED if finished else Origin.SOLUTION,
-            gold_name=case.gold_path.name,
-            input_path=case.input_path,
-        )
-    except StoreError:
-        raise
-    except JudgeError as error:
-        judgement = Judgement(Verdict.JE, error.message)
+    judgement = judge_case(
+        task,
+        case,
+        output,
+        recalculator=settings.recalculator,
+        rules=settings.rules,
+        origin=Origin.FINISHED if finished else Origin.SOLUTION,
+    )
     placeholder = Submission(before.task_id, None, "", "", sample=before.sample)
     return case_result(placeholder, case, RunFacts(None, "", before.run, None), judgement)
 

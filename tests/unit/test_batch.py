@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -11,10 +11,12 @@ import openpyxl
 import pytest
 
 from judge.batch import ATTEMPTS, Event, FinishedOutput, Settings, grade, grade_outputs
+from judge.compare.cell import CellRange, CellRef
 from judge.compare.profiles import get_profile
 from judge.errors import SandboxError
 from judge.grader import GradingRules
 from judge.limits import Limits
+from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import (
     OutputStatus,
@@ -28,6 +30,7 @@ from judge.store import CASES_FILE, RunDirectory
 from judge.submission import Submission
 from judge.task import InstructionType, Task, TestCase
 from judge.verdict import Verdict
+from tests.unit.recalc.fakes import ScriptedEngine
 
 Answer = RunResult | SandboxError
 
@@ -308,3 +311,43 @@ def test_finished_outputs_are_compared_without_a_sandbox(tmp_path: Path, task: T
         grade_outputs(store, outputs, chosen)
         assert verdicts(store) == ["WA", "AC", "NO"]
         assert grade_outputs(store, outputs, chosen).reused == 3
+
+
+class StumblingEngine(ScriptedEngine):
+    """Cannot be started the first time it is asked."""
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        dialect: Dialect = PLAIN,
+    ) -> EngineResult:
+        result = super().compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect)
+        if len(self.asked) == 1:
+            raise EngineUnavailableError("no room in its temporary folder")
+        return result
+
+
+def test_an_engine_that_cannot_be_had_costs_a_finished_output_its_verdict_alone(
+    tmp_path: Path, task: Task
+) -> None:
+    outputs = []
+    for case in task.cases:
+        path = tmp_path / f"out{case.number}.xlsx"
+        path.write_bytes(workbook(f"={case.number}*1" if case.number < 3 else 3))
+        outputs.append(FinishedOutput(task, case, path))
+    engine = StumblingEngine("libreoffice", {CellRef("Sheet", 1, 1): 2})
+    chosen = Settings(
+        sandbox=None,
+        recalculator=Recalculator([engine]),
+        rules=GradingRules(profile=get_profile("standard")),
+        limits=Limits(),
+    )
+    with RunDirectory(tmp_path / "run") as store:
+        outcome = grade_outputs(store, outputs, chosen)
+        assert verdicts(store) == ["JE", "AC", "AC"]
+        assert outcome.results["t", 0, 1].cause == "no room in its temporary folder"
+        again = grade_outputs(store, outputs, chosen)
+        assert (again.reused, again.results["t", 0, 1].verdict) == (2, Verdict.WA)
