@@ -12,10 +12,11 @@ from judge.annotate.edits import address
 from judge.compare.address import parse_window
 from judge.compare.cell import Cell, CellRange, CellRef, CellValue
 from judge.compare.reader import Workbook, open_workbook
+from judge.errors import WorkbookError
 from judge.recalc.formula import Reference, references, traits
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.rewrite import with_values
-from judge.recalc.wanted import sheet_formulas
+from judge.recalc.wanted import FILLED_LIMIT, sheet_formulas
 
 MOST_PASSES = 50
 
@@ -96,14 +97,11 @@ def _unmoved(
     """Formula cells that the engine gives the same value as before, and that have one stored."""
     # All formulas are asked for, whatever is stale: the next edit of the same workbook asks again,
     # and finds the answer remembered.
-    formulas = {
-        CellRef(sheet, cell.row, cell.column): cell
-        for sheet in before.sheet_names
-        for cell in sheet_formulas(before, sheet)
-    }
+    formulas = _formulas(before)
     filled = {each for ref, cell in formulas.items() for each in _filled(ref, cell.array_range)}
     areas = _areas(formulas.keys() | filled)
     was = recalculator.fill(before, areas, origin=Origin.SOLUTION).values
+    before.preload(areas, blanks=True)
     stored = {
         CellRef(area.sheet, row, column)
         for area in areas
@@ -127,13 +125,9 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     on them, and so does one that changes by itself.
 
     Raises:
-        WorkbookError: a sheet cannot be read.
+        WorkbookError: a sheet cannot be read, or array formulas fill more than is ever looked at.
     """
-    formulas: dict[CellRef, Cell] = {
-        CellRef(sheet, cell.row, cell.column): cell
-        for sheet in workbook.sheet_names
-        for cell in sheet_formulas(workbook, sheet)
-    }
+    formulas = _formulas(workbook)
     waiting = dict.fromkeys(formulas)
     touched = _Touched(changed)
     found: set[CellRef] = set()
@@ -161,15 +155,41 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     return frozenset(found | waiting.keys())
 
 
-def _filled(ref: CellRef, array_range: str | None) -> list[CellRef]:
-    """The cells that a formula fills beside its own."""
+def _formulas(workbook: Workbook) -> dict[CellRef, Cell]:
+    """Every formula cell of a workbook.
+
+    Raises:
+        WorkbookError: a sheet cannot be read, or array formulas fill more than is ever looked at.
+    """
+    formulas = {
+        CellRef(sheet, cell.row, cell.column): cell
+        for sheet in workbook.sheet_names
+        for cell in sheet_formulas(workbook, sheet)
+    }
+    areas = (_filled_area(ref, cell.array_range) for ref, cell in formulas.items())
+    if sum(area.size for area in areas if area is not None) > FILLED_LIMIT:
+        raise WorkbookError(f"the array formulas fill more than {FILLED_LIMIT:,} cells")
+    return formulas
+
+
+def _filled_area(ref: CellRef, array_range: str | None) -> CellRange | None:
     window = parse_window((array_range or "").replace("$", ""))
     if window is None:
+        return None
+    return CellRange(
+        ref.sheet, window.min_row, window.min_column, window.max_row, window.max_column
+    )
+
+
+def _filled(ref: CellRef, array_range: str | None) -> list[CellRef]:
+    """The cells that a formula fills beside its own."""
+    area = _filled_area(ref, array_range)
+    if area is None:
         return []
     return [
         CellRef(ref.sheet, row, column)
-        for row in range(window.min_row, window.max_row + 1)
-        for column in range(window.min_column, window.max_column + 1)
+        for row in range(area.min_row, area.max_row + 1)
+        for column in range(area.min_column, area.max_column + 1)
     ]
 
 

@@ -128,8 +128,12 @@ class Workbook:
 
     # -- cells -----------------------------------------------------------------------------------
 
-    def preload(self, ranges: Iterable[CellRange]) -> None:
+    def preload(self, ranges: Iterable[CellRange], *, blanks: bool = False) -> None:
         """Reads several ranges, those of one sheet in one pass.
+
+        Args:
+            ranges: the ranges.
+            blanks: keep stored cells without value and formula too, as :meth:`cells` does.
 
         Raises:
             WorkbookError: a sheet is missing, broken or over a limit.
@@ -138,7 +142,7 @@ class Workbook:
         for each in ranges:
             by_sheet.setdefault(each.sheet, []).append(_window(each))
         for name, windows in by_sheet.items():
-            self.sheet(name).load(windows)
+            self.sheet(name).load(windows, blanks=blanks)
 
     def cells(self, cell_range: CellRange) -> Mapping[tuple[int, int], Cell]:
         """The stored cells of a range by (row, column), 1-based, in reading order.

@@ -121,8 +121,10 @@ def _filled(
             f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
             "the range"
         )
-    # Asked for once: each asking reads the sheet anew.
-    stored = {area: workbook.cells(area) for area in dict.fromkeys(area for _, area, _ in overlaps)}
+    # Read at once: what was not read before is read by going through the sheet again.
+    asked = list(dict.fromkeys(area for _, area, _ in overlaps))
+    workbook.preload(asked, blanks=True)
+    stored = {area: workbook.cells(area) for area in asked}
     for source, area, part in overlaps:
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):

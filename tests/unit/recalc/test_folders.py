@@ -14,6 +14,7 @@ from judge.recalc.services import folders
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, CannotStartError, Request
 from judge.recalc.services.folders import Folder, TemporaryFolder, write_book
+from judge.recalc.services.office import Office
 
 MEMORY_BYTES = 4 << 30
 REQUEST = b'\x00\x00\x00\x11{"timeout_s": 5}\n'
@@ -118,25 +119,45 @@ def test_a_folder_that_is_full_or_missing_is_found_before_anything_begins(
             fails()
 
 
-def test_room_that_went_is_missed_before_it_is_all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    free = [1000]
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Free mebibytes, as the system says; the last one counts."""
+    said = [1000]
 
     class Facts:
         f_frsize, f_files, f_favail = 1 << 20, 10_000, 10_000
 
         @property
         def f_bavail(self) -> int:
-            return free[0]
+            return said[-1]
 
     monkeypatch.setattr(os, "statvfs", lambda _: Facts())
+    return said
+
+
+def test_room_that_went_is_missed_before_it_is_all_gone(free: list[int]) -> None:
     looked = TemporaryFolder()
     for left in (1000, 500):
-        free[0] = left
+        free.append(left)
         looked.check()
-    free[0] = 499
+    free.append(499)
     with pytest.raises(CannotStartError, match="full"):
         looked.check()
     assert not looked.is_full()
+
+
+def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_it(
+    temporary: Path, free: list[int]
+) -> None:
+    office = Office()
+    office.folder = Folder("office-")
+    office.free_at_start = office.temporary.free_bytes()
+    free.append(free[-1] - 4)
+    office.tidy()
+    assert len(list(temporary.iterdir())) == 1
+    free.append(free[-1] - 1)
+    office.tidy()
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Path) -> None:

@@ -1,0 +1,64 @@
+"""Which formulas rest on a change, in workbooks of any size."""
+
+from __future__ import annotations
+
+import os
+import resource
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+from judge.annotate.dependents import dependents
+from judge.compare.cell import CellRef
+from judge.compare.reader import open_workbook
+from judge.errors import WorkbookError
+from tests.unit.recalc.fakes import SHEET, package
+
+MEMORY_BYTES = 3 << 30
+CPU_S = 40
+
+
+def in_bounds(work: Callable[[], None]) -> int:
+    """Exit code of a process of its own that does some work within bounds."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+            spent = resource.getrusage(resource.RUSAGE_SELF)
+            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001 - said, and known by the exit code
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize(
+    "areas", [["A1:XFD1048576"], [f"A{row}:Z{row + 999}" for row in range(1, 40)]]
+)
+def test_an_array_formula_over_everything_is_refused_and_not_spelt_out(areas: list[str]) -> None:
+    cells = {area.partition(":")[0]: (area, "=1") for area in areas}
+    workbook = open_workbook(package(cells | {"C1": 1}))
+
+    def refused() -> None:
+        with pytest.raises(WorkbookError, match="fill more than 250,000 cells"):
+            dependents(workbook, [CellRef(SHEET, 1, 3)])
+
+    assert in_bounds(refused) == 0
+
+
+def test_growing_sums_rest_on_what_they_add() -> None:
+    rows = 5_000
+    cells = {f"A{row}": f"=SUM(A$1:A{row - 1})" for row in range(2, rows)}
+    workbook = open_workbook(package(cells | {"A1": 1}))
+
+    def found() -> None:
+        assert len(dependents(workbook, [CellRef(SHEET, 1, 1)])) == rows - 2
+        assert dependents(workbook, [CellRef(SHEET, rows, 1)]) == frozenset()
+
+    assert in_bounds(found) == 0
