@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -126,6 +125,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
 def _ask(planned: Planned, options: dict[str, Any]) -> None:
     from judge.cli.infer_view import InferenceProgress, show_start, show_summary  # noqa: PLC0415
     from judge.cli.model_key import read_key  # noqa: PLC0415
+    from judge.cli.signals import run_until_signal  # noqa: PLC0415
 
     key = read_key(planned.plan.model.key_env)
     _check_budget(planned, options)
@@ -134,7 +134,7 @@ def _ask(planned: Planned, options: dict[str, Any]) -> None:
     scorer = _scorer(planned, options)
     try:
         with InferenceProgress(quiet=options["quiet"]) as progress:
-            summary = asyncio.run(_run(planned, options, key, progress, scorer))
+            summary = run_until_signal(_run(planned, options, key, progress, scorer))
         scored = scorer.finish() if scorer and summary.finished else []
     except KeyboardInterrupt:
         click.echo(f"to go on: judge infer --out {planned.out}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -100,9 +101,15 @@ def make_plan(options: Mapping[str, Any], limits: Limits, *, key_said: bool = Fa
 
 
 def default_out(model: str, mode: str) -> Path:
-    """The results directory where none is named: ``results/<model>-<mode>-<time>``."""
-    name = re.sub(r"[^\w.-]+", "_", model)
-    return Path("results") / f"{name}-{mode}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    """The results directory where none is named: ``results/<model>-<mode>-<time>``.
+
+    One that is there already is somebody else's, whatever the clock says.
+    """
+    name = re.sub(r"[^\w.-]+", "_", model)[:100]
+    now = datetime.now().astimezone()
+    first = Path("results") / f"{name}-{mode}-{now:%Y%m%d-%H%M%S}"
+    others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([first], others) if not each.exists())
 
 
 def find_spec(options: Mapping[str, Any], *, key_said: bool) -> ModelSpec:
@@ -136,9 +143,9 @@ def find_spec(options: Mapping[str, Any], *, key_said: bool) -> ModelSpec:
 
 def _price(text: str) -> Price:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", text)
-    if match is None:
+    if match is None or len(text) > 100:
         raise UsageError(
-            f"--price {text}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
+            f"--price {text[:100]}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
         )
     return Price(float(match[1]), float(match[2]), "--price")
 

@@ -6,11 +6,15 @@ files stay behind. They end a command as Ctrl-C does, by an exception in its mai
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -43,6 +47,55 @@ def ending_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
+    """:func:`asyncio.run`, in which SIGTERM and SIGHUP end what is awaited, as Ctrl-C does.
+
+    An exception that a handler raises strikes the event loop wherever it is. Cancelled, every task
+    comes to its end in order, and writes down what it has.
+
+    Raises:
+        Ended: one of the two came.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    came: list[int] = []
+
+    async def run() -> T | None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end(number: int) -> None:
+            came.append(number)
+            task.cancel()
+
+        with _handled(loop, end):
+            try:
+                return await main
+            except asyncio.CancelledError:
+                if not came:
+                    raise
+                return None
+
+    result = asyncio.run(run())
+    if came:
+        raise Ended(came[0])
+    return cast("T", result)
+
+
+@contextlib.contextmanager
+def _handled(loop: asyncio.AbstractEventLoop, end: Callable[[int], None]) -> Iterator[None]:
+    """Has the loop take the signals that :func:`ending_by_signals` takes, and gives them back."""
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    taken = [number for number, handler in handlers.items() if handler is _end]
+    for number in taken:
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield
+    finally:
+        for number in taken:
+            loop.remove_signal_handler(number)
+            signal.signal(number, handlers[number])
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -98,7 +98,7 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
     usage = usage if isinstance(usage, dict) else {}
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return ChatReply(
-        text=_writable(text),
+        text=writable(text),
         finish_reason=_text_or_none(choice.get("finish_reason")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -142,9 +142,9 @@ def _count(value: object) -> int | None:
 
 
 def _text_or_none(value: object) -> str | None:
-    return _writable(value) if isinstance(value, str) else None
+    return writable(value) if isinstance(value, str) else None
 
 
-def _writable(text: str) -> str:
+def writable(text: str) -> str:
     """Text that UTF-8 can hold: JSON may say half a surrogate pair, which no file can."""
     return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -8,6 +8,7 @@ between runs as well, through a cache.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -34,6 +35,7 @@ from judge.store import RunDirectory
 
 CALLS_FILE = "calls.jsonl"
 _EXPECTED_COMPLETION_TOKENS = 800
+_MOST = 1e12
 
 CallKey = tuple[str, int, int, int, str]
 """(task id, sample, case, round, hash of the request); case 0 where no case is asked about."""
@@ -86,7 +88,7 @@ class Journal:
         self._replies: dict[CallKey, Mapping[str, Any]] = {}
         for record in store.read_records(CALLS_FILE):
             call: dict[str, Any] = record
-            budget.spend(int(call.get("tokens") or 0), float(call.get("cost") or 0.0))
+            budget.spend(int(_amount(call.get("tokens"))), _amount(call.get("cost")))
             self._remember(call)
 
     def find(self, key: CallKey) -> Mapping[str, Any] | None:
@@ -99,8 +101,17 @@ class Journal:
         self._remember(record)
 
     def _remember(self, call: Mapping[str, Any]) -> None:
-        if isinstance(call.get("reply"), dict):
-            self._replies[_key_of(call)] = call
+        reply = call.get("reply")
+        if isinstance(reply, dict):
+            # Written by something else than the judge, a call has to be asked again.
+            with contextlib.suppress(TypeError, ValueError):
+                reply_of_json(reply)
+                self._replies[_key_of(call)] = call
+
+
+def _amount(value: Any) -> float:
+    """Tokens or dollars of a record; nothing gives back what was spent."""
+    return value if type(value) in {int, float} and 0 <= value <= _MOST else 0.0
 
 
 def _key_of(call: Mapping[str, Any]) -> CallKey:
@@ -255,10 +266,10 @@ def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("latency_s", "seconds"):
         kept[name] = round(float(kept[name] or 0.0), 3)
     return {
-        "round": record["round"],
-        **({"case": record["case"]} if record["case"] else {}),
+        "round": record.get("round"),
+        **({"case": record["case"]} if record.get("case") else {}),
         **kept,
-        "cost": record["cost"],
+        "cost": _amount(record["cost"]) if record.get("cost") is not None else None,
     }
 
 

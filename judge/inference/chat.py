@@ -117,10 +117,34 @@ _REPLY_FIELDS = tuple(each.name for each in fields(ChatReply))
 
 
 def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
-    """A reply that was written down before."""
-    known = {name: document[name] for name in _REPLY_FIELDS if name in document}
-    known["faults"] = tuple(known.get("faults", ()))
-    return ChatReply(**(known | changes))
+    """A reply that was written down before.
+
+    Raises:
+        TypeError: somebody else wrote it, who does not know what a reply is.
+    """
+    known = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
+    known["faults"] = tuple(map(str, known.get("faults") or ()))
+    for name, value in known.items():
+        if type(value) not in _REPLY_TYPES[name]:
+            raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
+    return ChatReply(**known)
+
+
+_REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "text": (str,),
+        "finish_reason": (str, type(None)),
+        "prompt_tokens": (int, type(None)),
+        "completion_tokens": (int, type(None)),
+        "seconds": (int, float),
+        "latency_s": (int, float),
+        "attempts": (int,),
+        "faults": (tuple,),
+        "reasoning": (str, type(None)),
+        "model": (str, type(None)),
+        "cached": (bool,),
+    }
+)
 
 
 class ChatModel(Protocol):

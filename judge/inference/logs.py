@@ -51,10 +51,12 @@ def export_log(store: RunDirectory, target: Path) -> int:
 
 def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
     for record in records.store.read_records(SUBMISSIONS_FILE):
-        sample = int(str(record.get("sample") or 0))
-        document = records.read_conversation(str(record["id"]), sample) or {}
-        texts = [str(message["content"]) for message in document.get("messages", [])]
-        last_round = (document.get("rounds") or [{}])[-1]
+        task_id, sample = records.key_of(record)
+        document = records.read_conversation(task_id, sample) or {}
+        texts = [
+            str(message.get("content") or "") for message in _objects(document.get("messages"))
+        ]
+        last_round = (_objects(document.get("rounds")) or [{}])[-1]
         if (result := _result_of(last_round)) is not None and texts[-1:] != [result]:
             texts.append(result)
         yield {
@@ -66,6 +68,11 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
             "solution": record.get("solution") or record.get("reply") or "",
             **({"sample": sample} if sample else {}),
         }
+
+
+def _objects(value: object) -> list[Any]:
+    """The objects of an array; none where it is something else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _result_of(last_round: Mapping[str, Any]) -> str | None:
@@ -154,17 +161,19 @@ def import_log(
 
 
 def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
+    # What is no submission was refused before; what is none of those that are wanted may be odd.
     return {
-        (str(record.get("id")), int(record.get("sample") or 0)): record["conversation"]
+        (str(record.get("id")), record.get("sample") or 0): record["conversation"]
         for record in read_jsonl(log)
         if isinstance(record.get("conversation"), list)
+        and isinstance(record.get("sample") or 0, int)
     }
 
 
 def _conversation(record: Mapping[str, Any], texts: list[Any]) -> dict[str, Any]:
     messages = [
-        text
-        if isinstance(text, dict)
+        {"role": str(text["role"]), "content": str(text["content"])}
+        if isinstance(text, dict) and {"role", "content"} <= text.keys()
         else {"role": "assistant" if index % 2 else "user", "content": str(text)}
         for index, text in enumerate(texts)
     ]

@@ -82,15 +82,20 @@ class InferenceSummary:
         self.not_alone += record.get("stands_alone") is False
         calls = record.get("calls")
         for call in calls if isinstance(calls, list) else []:
-            self.calls += 1
-            self.retries += max(int(call.get("attempts") or 0) - 1, 0)
-            self.prompt_tokens += int(call.get("prompt_tokens") or 0)
-            self.completion_tokens += int(call.get("completion_tokens") or 0)
+            if isinstance(call, dict):
+                self.calls += 1
+                self.retries += max(_count(call.get("attempts")) - 1, 0)
+                self.prompt_tokens += _count(call.get("prompt_tokens"))
+                self.completion_tokens += _count(call.get("completion_tokens"))
 
     @property
     def is_complete(self) -> bool:
         """Whether every task has its submission."""
         return self.finished == self.total
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _ignore(_: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from judge.documents import MIB, read_text
 from judge.errors import InferenceError, UsageError
+from judge.inference.answers import writable
 from judge.inference.config import inference_folder
 from judge.inference.content import ContentLimits, render_content
 from judge.inference.preview import SheetPreview
@@ -159,7 +160,7 @@ def build_prompt(
     content = ""
     if template.wants("spreadsheet_content"):
         content = render_content(sheets, told.content, told.limits)
-    return template.fill(
+    text = template.fill(
         {
             "instruction": question.instruction,
             "spreadsheet_path": told.input_path,
@@ -174,6 +175,7 @@ def build_prompt(
             "stop": told.stop,
         }
     )
+    return writable(text)
 
 
 def _sheet_of(question: TaskQuestion) -> str:

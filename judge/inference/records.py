@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -47,7 +48,7 @@ class InferenceRecords:
         path = self.store.path / _LOCK_FILE
         try:
             (self.store.path / CONVERSATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
-            handle = path.open("ab")
+            handle = open(path, "ab", opener=_open_no_link)  # noqa: SIM115  kept open
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
         try:
@@ -68,10 +69,22 @@ class InferenceRecords:
 
     def finished(self) -> dict[SampleKey, dict[str, Any]]:
         """The submissions that are there."""
-        return {
-            (str(record.get("id")), int(str(record.get("sample") or 0))): record
-            for record in self.store.read_records(SUBMISSIONS_FILE)
-        }
+        return {self.key_of(record): record for record in self.store.read_records(SUBMISSIONS_FILE)}
+
+    def key_of(self, record: Mapping[str, Any]) -> SampleKey:
+        """Which task and sample a record of submissions.jsonl is about.
+
+        Raises:
+            StoreError: it does not say.
+        """
+        task_id, sample = record.get("id"), record.get("sample") or 0
+        if type(task_id) not in {int, str} or type(sample) is not int or sample < 0:
+            raise StoreError(
+                f"{self.store.path / SUBMISSIONS_FILE}: a record has the id {str(task_id)[:40]!r} "
+                f"and the sample {str(sample)[:40]!r}",
+                hint="Something else than the judge wrote it. Take the line out.",
+            )
+        return str(task_id), sample
 
     def conversation_path(self, task_id: str, sample: int) -> str:
         """The conversation's file, relative to the run's directory."""
@@ -84,9 +97,12 @@ class InferenceRecords:
         written again when the run is continued.
         """
         lines = [f'"{name}": {_encode(value)}' for name, value in document.items()]
+        text = "{\n" + ",\n".join(lines) + "\n}\n"
         path = self.store.path / self.conversation_path(task_id, sample)
         try:
-            path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            with open(path, "wb", opener=_open_no_link) as file:
+                # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
+                file.write(text.encode("utf-8", "replace"))
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written: {error.strerror}",
@@ -104,6 +120,11 @@ class InferenceRecords:
     def append_failure(self, record: Mapping[str, Any]) -> None:
         """Appends a failure: its task is asked again when the run is continued."""
         self.store.append(FAILURES_FILE, record)
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    """Opens a file of the directory itself: a link, or a FIFO, would be somebody else's file."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def submission_of_talk(

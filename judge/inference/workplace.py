@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from judge.errors import SandboxError
+from judge.inference.answers import writable
 from judge.inference.tracebacks import cut_middle, trim_traceback
 from judge.limits import Limits
 from judge.sandbox.contract import (
@@ -312,8 +313,8 @@ def _execution_of_answer(answer: dict[str, object]) -> Execution:
     return Execution(
         failed=error is not None,
         stopped=None,
-        printed=cut_middle(str(answer.get("stdout", "")).strip("\n"), OUTPUT_CHARS),
-        error="" if error is None else trim_traceback(str(error)),
+        printed=cut_middle(writable(str(answer.get("stdout", ""))).strip("\n"), OUTPUT_CHARS),
+        error="" if error is None else trim_traceback(writable(str(error))),
         output_exists=answer.get("output_exists") is True,
         seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
     )
