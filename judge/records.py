@@ -12,8 +12,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from judge.compare.comparison import DifferenceClass
+from judge.documents import MalformedError
 from judge.errors import StoreError
+from judge.forms import CASE_RECORD, check_form
 from judge.store import CASES_FILE, RunDirectory
 from judge.verdict import CaseResult, Verdict
 
@@ -86,13 +90,14 @@ def record_key(record: Mapping[str, object]) -> CaseKey:
     Raises:
         StoreError: the record does not say.
     """
-    try:
-        return (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
-    except (KeyError, ValueError) as error:
+    task, sample, case = (record.get(name) for name in ("task", "sample", "case"))
+    if not isinstance(task, str | int) or not isinstance(sample, int) or not isinstance(case, int):
         raise StoreError(
-            f"{CASES_FILE}: a record does not say which case it is about ({error})",
+            f"{CASES_FILE}: a record does not say which case it is about: {task!r:.80}, sample "
+            f"{sample!r:.80}, case {case!r:.80}",
             hint="Take the record out; its case is judged again.",
-        ) from error
+        )
+    return (str(task), sample, case)
 
 
 def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
@@ -119,6 +124,8 @@ def result_of_record(record: Mapping[str, object]) -> CaseResult:
         StoreError: the record lacks a field or holds an unknown verdict.
     """
     try:
+        check_form(record, CASE_RECORD)
+        _check_kinds(_mapping(record.get("comparison")))
         task_id, sample, case = record_key(record)
         return CaseResult(
             task_id=task_id,
@@ -132,11 +139,18 @@ def result_of_record(record: Mapping[str, object]) -> CaseResult:
                 name: float(str(value)) for name, value in _mapping(record.get("timings_s")).items()
             },
         )
-    except (KeyError, ValueError) as error:
+    except (MalformedError, ValueError) as error:
+        named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
         raise StoreError(
-            f"{CASES_FILE}: a record is not of this judge's form ({error})",
+            f"{CASES_FILE}: the record of task {named} is not of this judge's form: {error}",
             hint="Take the record out; its case is judged again.",
         ) from error
+
+
+def _check_kinds(comparison: Mapping[str, Any]) -> None:
+    listed = (each["kind"] for each in comparison.get("differences", ()))
+    for kind in (*listed, *comparison.get("difference_counts", ())):
+        DifferenceClass(kind)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -34,6 +34,7 @@ from judge.documents import (
     read_regular,
 )
 from judge.errors import StoreError
+from judge.forms import RUN, Form, check_form
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -78,9 +79,26 @@ class RunDirectory:
         """The run's description, or None where the directory holds none yet.
 
         Raises:
-            StoreError: run.json is not a JSON object.
+            StoreError: run.json is no JSON object, or a field of it has the wrong type.
         """
-        return self.read_document(RUN_FILE)
+        run = self.read_document(RUN_FILE)
+        if run is not None and run.get("schema_version") == SCHEMA_VERSION:
+            self.check(RUN_FILE, run, RUN)
+        return run
+
+    def check(self, name: str, document: object, form: Form) -> None:
+        """Checks what stands in a file of the directory.
+
+        Raises:
+            StoreError: a field has another type than the judge writes.
+        """
+        try:
+            check_form(document, form)
+        except MalformedError as error:
+            raise StoreError(
+                f"{self.path / name}: is not of this judge's form: {error}",
+                hint="Something else than the judge wrote it.",
+            ) from error
 
     def write_run(self, run: Mapping[str, object]) -> None:
         """Replaces run.json atomically; the schema version is put in here."""

@@ -15,6 +15,7 @@ from typing import Any
 from judge.dataset import Suite, load_suite
 from judge.dataset.corrections import as_recorded
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.forms import REPORT, SUBMISSION
 from judge.overrides import Overrides, read_overrides
 from judge.records import record_key, result_of_record
 from judge.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
@@ -113,8 +114,13 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
     with RunDirectory(path) as store:
         run: Mapping[str, Any] = store.read_run() or {}
         report: Mapping[str, Any] | None = store.read_document(REPORT_FILE)
+        if report is not None:
+            store.check(REPORT_FILE, report, REPORT)
         suite, notes = _suite(run, dataset)
-        records = {_submission_key(each): each for each in store.read_records(SUBMISSIONS_FILE)}
+        records = {}
+        for each in store.read_records(SUBMISSIONS_FILE):
+            store.check(SUBMISSIONS_FILE, each, SUBMISSION)
+            records[_submission_key(each)] = each
         results: dict[tuple[str, int], dict[int, CaseResult]] = {}
         latest = {record_key(each): each for each in store.read_records(CASES_FILE)}
         for (task_id, sample, case), record in latest.items():

@@ -79,6 +79,9 @@ class _Pages:
             except JudgeError as error:
                 where = f"{self._shelf.path(name)}: "
                 document, problem = None, error.message.removeprefix(where)
+            except Exception as error:  # noqa: BLE001  one run must not take the others along
+                kind = type(error).__name__
+                document, problem = None, f"its records cannot be shown ({kind}: {error})"
             listed.append(Listed(name, document, progress.to_json(), problem))
         return listed
 

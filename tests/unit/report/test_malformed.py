@@ -1,0 +1,256 @@
+"""Results that somebody else wrote: whatever stands in them, it is named, and nothing hangs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from judge.api.auditing import make_audit
+from judge.api.rejudging import change_verdict, rejudge
+from judge.documents import MOST_DEPTH, MalformedError, parse_json, read_json_lines, read_regular
+from judge.errors import JudgeError, StoreError
+from judge.report.html import render_run
+from judge.report.report import Report
+from judge.report.view import make_app
+from judge.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
+from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
+
+FILES = (RUN_FILE, REPORT_FILE, CASES_FILE, SUBMISSIONS_FILE, "overrides.jsonl")
+ASKED = {
+    "model": "m",
+    "tokens": {"prompt": 5, "completion": 6},
+    "cost": 0.1,
+    "seconds": 1.0,
+    "calls": [{"attempts": 1, "latency_s": 0.5}],
+    "conversation": [{"role": "user", "content": "x"}],
+    "instruction_type": CELL,
+}
+COMPARED = {
+    "differences": [
+        {"kind": "wrong_value", "sheet": "Sheet1", "cell": "B2", "expected": 1, "actual": 2}
+    ],
+    "notes": ["a note"],
+    "ranges": ["'Sheet1'!B2:B4"],
+    "engines": ["an engine"],
+    "computed_values": {"gold": {"Sheet1": {"B2": 1}}, "output": {}},
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that has everything that a run can have."""
+    folder = tmp_path_factory.mktemp("sound")
+    suite = make_suite(folder / "suite", [TaskSpec("1", cases=2), TaskSpec("2", cases=1)])
+    solutions = [
+        Solution("1", ("AC", ("WA", {"comparison": COMPARED})), record=ASKED, output=book(TABLE)),
+        Solution("2", ("RE",), record=ASKED),
+    ]
+    made = make_run(folder / "results" / "sound", suite, solutions, inference={"mode": "single"})
+    change_verdict(made, "2", 1, "AC", by="Ann", why="so")
+    return made
+
+
+@pytest.fixture
+def run(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "results" / "run"))
+
+
+def uses(run: Path) -> Iterator[Callable[[], object]]:
+    yield lambda: Report.of_run(run).to_json()
+    yield lambda: Report.of_run(run).to_markdown()
+    yield lambda: Report.of_run(run).to_csv("cases")
+    yield lambda: render_run(run)
+    yield lambda: rejudge(run)
+    yield lambda: make_audit(run, size=2, out=run / "audit.csv")
+
+
+def deep() -> bytes:
+    return b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"\n"
+
+
+CONTENTS: dict[str, bytes] = {
+    "deep": deep(),
+    "UTF-16": '{"task": "1"}\n'.encode("utf-16"),
+    "no UTF-8": b'{"task": "\xff"}\n',
+    "an array": b"[]\n",
+    "null": b"null\n",
+    "text": b'"text"\n',
+    "no JSON": b"<html>\n",
+    "a number without end": b'{"task": ' + b"9" * 10_000 + b"}\n",
+    "NUL": b"\0" * 4_096 + b"\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_file_that_is_something_else(run: Path, name: str, content: str) -> None:
+    (run / name).write_bytes(CONTENTS[content])
+    for use in uses(run):
+        with pytest.raises(StoreError) as raised:
+            use()
+        assert raised.value.exit_code == 9
+        assert name in raised.value.message
+
+
+def places(document: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inner = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in inner:
+        yield (*place, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*place, key))
+
+
+def changed(document: Any, place: tuple[Any, ...], value: object) -> Any:
+    made = copy.deepcopy(document)
+    holder = made
+    for key in place[:-1]:
+        holder = holder[key]
+    if value is ...:
+        del holder[place[-1]]
+    else:
+        holder[place[-1]] = value
+    return made
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("value", [None, -1, "x", [5], {"a": 5}, ...], ids=repr)
+def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
+    """Each field of each file in turn: it is named, or it does not matter; it is no traceback."""
+    lines = (run / name).read_text().splitlines()
+    documents = (
+        [json.loads("".join(lines))] if name.endswith(".json") else list(map(json.loads, lines))
+    )
+    refused = 0
+    for place in places(documents[-2:][0]):
+        new = [*documents[:-2], changed(documents[-2:][0], place, value), *documents[-1:]]
+        new = new if len(documents) > 1 else new[:1]
+        (run / name).write_text("".join(json.dumps(each) + "\n" for each in new))
+        try:
+            Report.of_run(run).to_json()
+            render_run(run)
+            make_audit(run, size=2, out=run / "audit.csv")
+            rejudge(run)
+        except JudgeError:
+            refused += 1
+    assert refused or value is None or value is ... or name == "overrides.jsonl"
+
+
+def in_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs code with little processor time and memory, where waiting and growing end it."""
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        preexec_fn=bound,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+JUDGE = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "device", "folder", "sparse"])
+def test_only_regular_files_are_read(run: Path, kind: str) -> None:
+    """A FIFO would be waited for for ever, a device or a hole of a terabyte read into memory."""
+    path = run / CASES_FILE
+    path.unlink()
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    done = in_child(JUDGE, "report", run, "--format", "json")
+    assert done.returncode == 9, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"{path}: " in done.stderr
+    assert ("longer than" if kind == "sparse" else "not a regular file") in done.stderr
+
+
+def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
+    for path in (run / "workbooks").iterdir():
+        path.unlink()
+        os.mkfifo(path)
+    done = in_child(JUDGE, "rejudge", run)
+    assert done.returncode == 11, done.stderr
+    assert "its stored output is not the one that the record names" in done.stdout
+
+
+@pytest.mark.parametrize("name", [RUN_FILE, CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE])
+@pytest.mark.parametrize("content", ["deep", "UTF-16", "an array"])
+def test_one_run_does_not_take_the_others_along(
+    sound: Path, run: Path, name: str, content: str
+) -> None:
+    shutil.copytree(sound, run.parent / "whole")
+    (run / name).write_bytes(CONTENTS[content])
+    with TestClient(make_app(run.parent), base_url="http://127.0.0.1") as client:
+        shown = client.get("/")
+        assert shown.status_code == 200
+        assert "run" in shown.text
+        assert "whole" in shown.text
+        assert client.get("/progress.json").json()["whole"]["done"] == 3
+        assert client.get("/runs/whole/report.json").status_code == 200
+        assert client.get("/runs/run/").status_code == 404
+
+
+# -- the reader itself -----------------------------------------------------------------------------
+
+
+def test_nesting_is_bounded() -> None:
+    assert parse_json("[" * MOST_DEPTH + "]" * MOST_DEPTH) is not None
+    with pytest.raises(MalformedError, match="nested more than 100 levels"):
+        parse_json("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1))
+    assert len(parse_json("[" + ",".join(["{}"] * 1_000) + "]")) == 1_000
+
+
+def test_what_comes_out_is_json_again() -> None:
+    assert parse_json('[NaN, -Infinity, 1e999, 1.5, "\\ud800"]') == [
+        None,
+        None,
+        None,
+        1.5,
+        "\ud800",
+    ]
+
+
+def test_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.documents.MOST_LINE_BYTES", 20)
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"a": 1}\n\n{"b": "' + b"x" * 12 + b'"}\n{"torn')
+    assert list(read_json_lines(path, StoreError, whole=True)) == [
+        (1, {"a": 1}),
+        (3, {"b": "x" * 12}),
+    ]
+    with pytest.raises(StoreError, match="line 4: not JSON at column 2"):
+        list(read_json_lines(path, StoreError))
+    path.write_bytes(b'{"b": "' + b"x" * 13 + b'"}\n')
+    with pytest.raises(StoreError, match="line 1: longer than"):
+        list(read_json_lines(path, StoreError))
+
+
+def test_nothing_there_is_nothing(tmp_path: Path) -> None:
+    assert read_regular(tmp_path / "nothing", StoreError) is None
+    with RunDirectory(tmp_path / "nothing") as store:
+        assert list(store.read_records(CASES_FILE)) == []
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_regular(Path("a\0b"), StoreError)
