@@ -43,7 +43,8 @@ class SharedFormulas:
     cell of that index with a text is its master, and what the cell itself says is passed over.
 
     Args:
-        read_all: gives all formulas of the worksheet, those under merged ranges too.
+        read_all: gives all formulas of the worksheet that others may share, those under merged
+            ranges too.
         count: told how many characters are written out, before they are; it raises where they are
             too many.
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from judge.compare.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.compare.cell import Cell, CellValue
+from judge.compare.master_scan import find_masters
 from judge.compare.number_formats import GENERAL, NumberFormats
 from judge.compare.package import Package
 from judge.compare.raw_formula import RawFormula
@@ -180,8 +181,11 @@ class Sheet:
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
     def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet, wherever it stands."""
+        """Every formula of the worksheet that others may share, wherever it stands."""
         with self._package.blamed():
+            masters = find_masters(self._package, self.part)
+            if masters is not None:
+                return masters
             everything = scan_sheet(
                 self._package,
                 self.part,

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
+from judge.compare.address import WHOLE_SHEET
 from judge.compare.cell import Cell, CellRange
 from judge.compare.checker import prepare
+from judge.compare.master_scan import find_masters
 from judge.compare.reader import Workbook, open_workbook
+from judge.compare.sheet_scan import scan_sheet
 from judge.compare.workbook import ReferenceWorkbook
 from judge.errors import WorkbookError
 from judge.task import CheckerSpec
@@ -112,6 +115,40 @@ def test_the_cells_of_every_answer_range_are_those_of_the_whole_sheet(judge_data
             if dict(ranged.cells(each)) != within:
                 wrong.append((path.name, each))
     assert not wrong
+
+
+def test_masters_of_shared_formulas_are_found_without_the_parser(judge_data: Path) -> None:
+    wrong, found, left = [], 0, 0
+    for path in list(workbooks(judge_data))[3::15]:
+        workbook = open_workbook(path)
+        for tab in workbook.tabs:
+            if not tab.is_worksheet:
+                continue
+            masters = find_masters(workbook.package, tab.part)
+            if masters is None:
+                left += 1
+                continue
+            read = scan_sheet(
+                workbook.package,
+                tab.part,
+                [WHOLE_SHEET],
+                workbook.number_formats,
+                date_1904=False,
+                blanks=False,
+            )
+            expected = {
+                key: (raw.text, raw.shared, raw.reference)
+                for key, raw in read.formulas.items()
+                if raw.kind == "shared" and raw.text
+            }
+            found += len(expected)
+            if expected != {
+                key: (raw.text, raw.shared, raw.reference) for key, raw in masters.items()
+            }:
+                wrong.append((path.name, tab.name))
+    assert not wrong
+    assert found > 50
+    assert left < 10
 
 
 def _ranges(workbook: Workbook, position: str, answer_sheet: str | None) -> tuple[CellRange, ...]:

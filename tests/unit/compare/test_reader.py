@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 
 from judge.compare.address import Window
 from judge.compare.cell import Cell, CellRange, ErrorValue
+from judge.compare.master_scan import find_masters
+from judge.compare.package import Package
 from judge.compare.reader import Workbook, open_workbook
-from judge.compare.sheet_cells import SheetCells
 from judge.compare.sheet_scan import scan_sheet
 from judge.compare.workbook import ReferenceWorkbook
 from judge.errors import WorkbookError
@@ -247,32 +249,71 @@ def test_shared_formulas_are_the_same_whatever_was_read_before(
     assert formulas_of(workbook, 2, 2, 3, 4) == ["=A2+1", "=C2*2", "=A3+1", "=C3*2"]
 
 
-def counted_scans(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The windows of every pass over a worksheet from here on."""
-    passes: list[object] = []
+def counted(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> list[str]:
+    """The parts of the worksheets that a function is asked for from here on."""
+    parts: list[str] = []
 
-    def counting(*arguments: Any, **named: Any) -> SheetCells:
-        passes.append(arguments[2])
-        return scan_sheet(*arguments, **named)
+    def counting(package: Package, part: str, *arguments: Any, **named: Any) -> Any:
+        parts.append(part)
+        return function(package, part, *arguments, **named)
 
-    monkeypatch.setattr("judge.compare.sheet.scan_sheet", counting)
-    return passes
+    monkeypatch.setattr(f"judge.compare.sheet.{function.__name__}", counting)
+    return parts
 
 
 def test_a_master_that_was_read_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     workbook = open_workbook(TWO_BLOCKS.to_bytes())
-    passes = counted_scans(monkeypatch)
+    searches = counted(monkeypatch, find_masters)
     formulas_of(workbook, 1, 2, 3, 2)
     formulas_of(workbook, 1, 4, 3, 4)
-    assert len(passes) == 2
+    assert not searches
 
 
-def test_the_whole_sheet_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masters_are_looked_for_once_and_without_reading_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     workbook = open_workbook(TWO_BLOCKS.to_bytes())
-    passes = counted_scans(monkeypatch)
+    searches, scans = counted(monkeypatch, find_masters), counted(monkeypatch, scan_sheet)
     assert formulas_of(workbook, 3, 2, 3, 2) == ["=A3+1"]
     assert formulas_of(workbook, 3, 4, 3, 4) == ["=C3*2"]
-    assert len(passes) == 3
+    assert (len(searches), len(scans)) == (1, 2)
+
+
+MASTER = '<c r="B1"><f t="shared" ref="B1:B4" si="0">A1&amp;"x"</f><v>1</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("master", "plain"),
+    [
+        (MASTER, True),
+        (MASTER.replace("<f ", '<f ca="1" ').replace('r="B1"', 'r="B1" s="1" t="str"'), True),
+        (MASTER.replace('t="shared"', "t='shared'"), False),
+        (MASTER.replace("shared", "sh&#97;red"), False),
+        (MASTER.replace("A1&amp;", "A1&#38;"), False),
+        (MASTER.replace("<f ", "<f\n"), False),
+        (MASTER.replace("<v>1", "<!-- 1 --><v>1"), False),
+        (MASTER.replace('A1&amp;"x"', '<![CDATA[A1&"x"]]>'), False),
+        (cell("A1", "shared") + MASTER, False),
+        (cell("A1", "a shared </f> text") + MASTER, False),
+        (MASTER.replace("B1", "b1", 1), False),
+        (MASTER.replace(' r="B1"', "").replace("<c", '<c r="A1"/><c', 1), False),
+    ],
+)
+def test_masters_in_any_spelling_are_found(master: str, plain: bool) -> None:
+    inner = f'<sheetData><row r="1">{master}</row><row r="2">{shared("B2", 0)}</row></sheetData>'
+    workbook = open_workbook(Book({"Sheet1": inner}).to_bytes())
+    assert formulas_of(workbook, 2, 2, 2, 2) == ['=A2&"x"']
+    found = find_masters(workbook.package, "xl/worksheets/sheet1.xml")
+    assert (found is not None) is plain
+
+
+def test_masters_below_a_prefix_or_in_another_encoding_are_found() -> None:
+    inner = f'<sheetData><row r="1">{MASTER}</row><row r="2">{shared("B2", 0)}</row></sheetData>'
+    whole = worksheet(inner)
+    prefixed = re.sub("<(/?)([a-z])", r"<\1x:\2", whole).replace("xmlns=", "xmlns:x=")
+    for part in (prefixed.encode(), whole.replace("UTF-8", "UTF-16").encode("utf-16")):
+        book = Book({"Sheet1": inner}, parts={"xl/worksheets/sheet1.xml": part})
+        assert formulas_of(open_workbook(book.to_bytes()), 2, 2, 2, 2) == ['=A2&"x"']
 
 
 def test_a_master_under_a_merged_range_is_still_one() -> None:
