@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.annotate.drafts import CaseData
 from judge.annotate.edits import Edit, SetCell, address
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK
 from judge.compare.cell import Cell, CellRange, CellRef, CellValue
 from judge.compare.checker import prepare
 from judge.compare.profiles import get_profile
+from judge.compare.range_check import RangeSide
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.value import comparator
 from judge.recalc.formula import references
+from judge.recalc.policy import Origin, Recalculator
 from judge.task import Task
 
 
@@ -64,22 +67,80 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     return ""
 
 
-def moved_cells(task: Task, before: bytes, after: bytes) -> tuple[Moved, ...]:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of one gold.
+
+    Attributes:
+        ranges: the rectangles that are compared.
+        values: values of their cells, computed where the file holds none to trust.
+        unknown: cells whose value nothing could compute.
+    """
+
+    ranges: tuple[CellRange, ...]
+    values: Mapping[CellRef, CellValue]
+    unknown: frozenset[CellRef]
+
+
+def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> Answer:
+    """The answer of a gold; the one way to its values.
+
+    A gold that a library wrote holds formulas without values. They are no blanks: whoever looks at
+    what a gold says has them computed first.
+
+    Raises:
+        WorkbookError, PositionError: the gold cannot be read.
+        EngineUnavailableError: an engine cannot be started.
+    """
+    ranges = gold_ranges(task, gold)
+    computed = recalculator.fill(gold, ranges, origin=Origin.GOLD)
+    values: dict[CellRef, CellValue] = {}
+    unknown: set[CellRef] = set()
+    for area in ranges:
+        side = RangeSide(gold, area, computed)
+        values |= {_ref(area.sheet, key): value for key, value in side.values().items()}
+        unknown |= {_ref(area.sheet, key) for key in side.uncomputed()}
+    return Answer(ranges, values, frozenset(unknown))
+
+
+def _ref(sheet: str, key: int) -> CellRef:
+    return CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
+
+
+def moved_cells(
+    task: Task, before: bytes, after: bytes, recalculator: Recalculator
+) -> tuple[Moved, ...]:
     """Cells of the answer in which two golds of a task differ, by the default rules.
+
+    A cell that nothing could compute in one of them is not known to have moved.
 
     Raises:
         WorkbookError, PositionError: a gold cannot be read.
+        EngineUnavailableError: an engine cannot be started.
     """
-    old, new = open_workbook(before), open_workbook(after)
+    old = answer_of(task, open_workbook(before), recalculator)
+    new = answer_of(task, open_workbook(after), recalculator)
     agree = comparator(get_profile("standard"))
     moved = []
-    for old_range, new_range in zip(gold_ranges(task, old), gold_ranges(task, new), strict=True):
-        first, second = old.cells(old_range), new.cells(new_range)
-        for place in sorted(first.keys() | second.keys()):
-            was, now = value_of(first.get(place)), value_of(second.get(place))
-            if not agree(was, now):
-                moved.append(Moved(CellRef(new_range.sheet, *place), was, now))
+    for old_range, new_range in zip(old.ranges, new.ranges, strict=True):
+        stored = [each for each in old.values if _within(each, old_range)]
+        places = {(each.row, each.column) for each in stored}
+        places |= {(each.row, each.column) for each in new.values if _within(each, new_range)}
+        for place in sorted(places):
+            first, second = CellRef(old_range.sheet, *place), CellRef(new_range.sheet, *place)
+            was, now = old.values.get(first), new.values.get(second)
+            known = first not in old.unknown and second not in new.unknown
+            if known and not agree(was, now):
+                moved.append(Moved(second, was, now))
     return tuple(moved)
+
+
+def _within(ref: CellRef, area: CellRange) -> bool:
+    return (
+        ref.sheet == area.sheet
+        and area.min_row <= ref.row <= area.max_row
+        and area.min_column <= ref.column <= area.max_column
+    )
 
 
 def gold_ranges(task: Task, gold: Workbook) -> tuple[CellRange, ...]:

@@ -129,6 +129,11 @@ class GoldMaker:
         self._rules = rules or GradingRules(get_profile("standard"))
         self._limits = limits or Limits()
 
+    @property
+    def recalculator(self) -> Recalculator:
+        """What computes formulas."""
+        return self._recalculator
+
     def propose(
         self,
         task: Task,
@@ -178,7 +183,7 @@ class GoldMaker:
         if gold is None:
             return Proposal(input_data, None, tuple(sources), notes=tuple(notes))
         judged = tuple(self._judged(task, gold, each) for each in sources)
-        moved = moved_cells(task, base.gold, gold)
+        moved = moved_cells(task, base.gold, gold, self._recalculator)
         return Proposal(input_data, gold, judged, moved, tuple(notes))
 
     # -- the base gold with the edits -------------------------------------------------------------

@@ -127,7 +127,15 @@ def accepted_solutions(
 
 def _refusal(annotator: Annotator, task_id: str, base: CaseData, proposal: Proposal) -> str:
     task = annotator.task(task_id)
-    problem = problem_of(task, base, proposal, Idea("hack", "", ()), annotator.cases(task_id))
+    recalculator = annotator.recalculator
+    problem = problem_of(
+        task,
+        base,
+        proposal,
+        Idea("hack", "", ()),
+        annotator.cases(task_id),
+        recalculator=recalculator,
+    )
     if problem:
         return problem
     agreeing = proposal.agreeing
@@ -138,7 +146,9 @@ def _refusal(annotator: Annotator, task_id: str, base: CaseData, proposal: Propo
         return f"two references that agree are asked for, there is {len(agreeing)} ({told})"
     assert proposal.gold is not None
     new = CaseData(base.number + 1, proposal.input, proposal.gold)
-    broken = [each for each in check_cases(task, [base, new]) if each.is_error]
+    broken = [
+        each for each in check_cases(task, [base, new], recalculator=recalculator) if each.is_error
+    ]
     return broken[0].message if broken else ""
 
 

@@ -6,19 +6,29 @@ Source: SpreadsheetBench, annotation manual of test case generation and data for
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from judge.annotate.answers import Answer, answer_of
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import address
-from judge.compare.address import MAX_COLUMN, MAX_ROW, cell_name, column_letters
-from judge.compare.cell import CellRange, CellRef, CellValue
-from judge.compare.checker import Plan, check, prepare
+from judge.compare.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    cell_name,
+    column_letters,
+)
+from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues
+from judge.compare.checker import Plan, check, prepare, wanted_conditions
 from judge.compare.comparison import Comparison
 from judge.compare.profiles import get_profile
+from judge.compare.range_check import RangeSide
 from judge.compare.reader import Workbook, open_workbook
 from judge.compare.value import comparator
 from judge.errors import PositionError, WorkbookError
+from judge.recalc.conditions import answer_conditions
 from judge.recalc.policy import Origin, Recalculator
 from judge.task import Task
 
@@ -83,16 +93,16 @@ def check_cases(
     task: Task,
     cases: Sequence[CaseData],
     *,
+    recalculator: Recalculator,
     records: Sequence[Mapping[str, Any]] = (),
-    recalculator: Recalculator | None = None,
 ) -> list[Finding]:
     """Holds the cases of a task against the rules.
 
     Args:
         task: the task.
         cases: its cases in the order of their numbers, the original first.
+        recalculator: computes formulas of golds that have no value.
         records: what the casebook recorded of the task.
-        recalculator: computes formulas of golds that have no value; without one they are blank.
 
     Returns:
         What is broken, in the order of the cases; nothing where all is well.
@@ -109,7 +119,7 @@ def check_cases(
             if index:
                 found += _against_others(task, opened, index, recalculator)
                 found += _structure(task, opened[0], case_opened)
-            found += _formatting(task, case_opened)
+            found += _formatting(task, case_opened, recalculator)
         except (WorkbookError, PositionError) as error:
             found.append(Finding(task.id, case_opened.number, "readable", error.message))
     found += _recorded(task, cases, records)
@@ -132,7 +142,7 @@ def _open(task: Task, case: CaseData) -> _Opened:
 
 
 def _against_others(
-    task: Task, opened: Sequence[_Opened], index: int, recalculator: Recalculator | None
+    task: Task, opened: Sequence[_Opened], index: int, recalculator: Recalculator
 ) -> Iterator[Finding]:
     this = opened[index]
     first = answers_apart(task, opened[0].gold, this.gold, recalculator)
@@ -165,12 +175,16 @@ def _against_others(
 
 
 def answers_apart(
-    task: Task, first: Workbook, second: Workbook, recalculator: Recalculator | None = None
+    task: Task, first: Workbook, second: Workbook, recalculator: Recalculator
 ) -> Comparison:
     """How the answers of two golds differ: in values, or else in their colours.
 
+    Formulas without a value are computed first. What nothing can compute does not count: it is not
+    known to be another answer.
+
     Raises:
         WorkbookError, PositionError: the answer of one cannot be read.
+        EngineUnavailableError: an engine cannot be started.
     """
     plan = prepare(
         task.checker,
@@ -179,20 +193,55 @@ def answers_apart(
         gold=first,
         output=second,
     )
-    computed: dict[str, Any] = {}
-    if recalculator is not None:
-        ranges = [each for each in plan.output_ranges if each is not None]
-        computed = {
-            "gold_computed": recalculator.fill(first, plan.gold_ranges, origin=Origin.GOLD),
-            "output_computed": recalculator.fill(second, ranges, origin=Origin.GOLD),
-        }
-    profile = get_profile("standard")
-    compared = check(plan, first, second, profile=profile, ask_official=False, **computed)
-    if compared.equal:
-        return check(
-            plan, first, second, profile=profile, style=_COLOURS, ask_official=False, **computed
+    ranges = [each for each in plan.output_ranges if each is not None]
+    first_computed = recalculator.fill(first, plan.gold_ranges, origin=Origin.GOLD)
+    second_computed = recalculator.fill(second, ranges, origin=Origin.GOLD)
+    first_known, second_known = _alike_where_unknown(
+        plan, (first, first_computed), (second, second_computed)
+    )
+    rules: dict[str, Any] = {
+        "profile": get_profile("standard"),
+        "gold_computed": first_known,
+        "output_computed": second_known,
+    }
+    compared = check(plan, first, second, ask_official=False, **rules)
+    if not compared.equal:
+        return compared
+    rules["style"] = _COLOURS
+    questions = wanted_conditions(plan, first, second, **rules)
+    if not questions.is_empty:
+        rules["conditions"] = answer_conditions(
+            recalculator, questions, first, second, origin=Origin.GOLD
         )
-    return compared
+    return check(plan, first, second, ask_official=False, **rules)
+
+
+def _alike_where_unknown(
+    plan: Plan,
+    first: tuple[Workbook, ComputedValues],
+    second: tuple[Workbook, ComputedValues],
+) -> tuple[ComputedValues, ComputedValues]:
+    """Computed values in which a cell that one side does not know is what the other one has."""
+    values = [dict(computed.values) for _, computed in (first, second)]
+    for areas in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        if areas[1] is None:
+            continue
+        sides = [
+            RangeSide(workbook, area, computed)
+            for (workbook, computed), area in zip((first, second), areas, strict=True)
+            if area is not None
+        ]
+        held = [side.values() for side in sides]
+        unknown = [side.uncomputed().keys() for side in sides]
+        for key in unknown[0] | unknown[1]:
+            value = None if key in unknown[0] & unknown[1] else held[key in unknown[0]].get(key)
+            for index, side in enumerate(sides):
+                ref = CellRef(side.cell_range.sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
+                values[index][ref] = value
+    return (
+        replace(first[1], values=values[0], not_calculated={}),
+        replace(second[1], values=values[1], not_calculated={}),
+    )
 
 
 def _answers(*cases: _Opened) -> int:
@@ -251,7 +300,7 @@ def _structure(task: Task, first: _Opened, this: _Opened) -> Iterator[Finding]:
 # -- data formatting ------------------------------------------------------------------------------
 
 
-def _formatting(task: Task, case: _Opened) -> Iterator[Finding]:
+def _formatting(task: Task, case: _Opened, recalculator: Recalculator) -> Iterator[Finding]:
     for sheet in case.input.sheet_names:
         used = case.input.used_range(sheet)
         if used and (used.min_row > FAR_ROWS or used.min_column > FAR_COLUMNS):
@@ -259,13 +308,18 @@ def _formatting(task: Task, case: _Opened) -> Iterator[Finding]:
             yield Finding(
                 task.id, case.number, "near-a1", f"the data of {sheet!r} begins at {where}"
             )
+    answer = answer_of(task, case.gold, recalculator)
     for gold_range, input_range in zip(case.plan.gold_ranges, case.plan.output_ranges, strict=True):
         if input_range is not None:
-            yield from _leftovers(task, case, gold_range, input_range)
+            yield from _leftovers(task, case, gold_range, input_range, answer)
 
 
 def _leftovers(
-    task: Task, case: _Opened, gold_range: CellRange, input_range: CellRange
+    task: Task,
+    case: _Opened,
+    gold_range: CellRange,
+    input_range: CellRange,
+    answer: Answer,
 ) -> Iterator[Finding]:
     """Columns that are to be filled, and that the input has filled in many rows already.
 
@@ -274,15 +328,16 @@ def _leftovers(
     agree = comparator(get_profile("standard"))
     gold, before = case.gold.cells(gold_range), case.input.cells(input_range)
     columns: dict[int, tuple[list[int], int]] = {}
-    for (row, column), cell in gold.items():
-        if cell.value in {None, ""}:
+    for row, column in gold:
+        expected = answer.values.get(CellRef(gold_range.sheet, row, column))
+        if expected in {None, ""}:
             continue
         stored = before.get((row, column))
         value: CellValue = stored.value if stored is not None else None
         same, blank = columns.get(column, ([], 0))
         if value in {None, ""} and (stored is None or stored.formula is None):
             blank += 1
-        elif agree(cell.value, value) and row > gold_range.min_row:
+        elif agree(expected, value) and row > gold_range.min_row:
             same = [*same, row]
         columns[column] = (same, blank)
     for column, (rows, blank) in columns.items():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judge.annotate.answers import formulas_problem
+from judge.annotate.answers import answer_of, formulas_problem
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
 from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal
@@ -14,10 +14,11 @@ from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import CONTESTED, ideas
 from judge.annotate.rules import answers_apart
 from judge.annotate.tables import Kind, find_tables
-from judge.compare.cell import CellRange, CellRef, ErrorValue
+from judge.compare.cell import CellRange, ErrorValue
 from judge.compare.checker import prepare
 from judge.compare.reader import Workbook, open_workbook
 from judge.errors import PositionError, UsageError, WorkbookError
+from judge.recalc.policy import Recalculator
 from judge.submission import Submission
 from judge.task import Task
 
@@ -85,7 +86,9 @@ def suggest(
         except (WorkbookError, PositionError, UsageError) as error:
             yield Suggestion(number, idea, None, error.message)
             continue
-        rejected = problem_of(task, base, proposal, idea, [base, *others])
+        rejected = problem_of(
+            task, base, proposal, idea, [base, *others], recalculator=maker.recalculator
+        )
         yield Suggestion(number, idea, proposal, rejected, _doubts(proposal))
 
 
@@ -175,7 +178,13 @@ def _is_word(text: str, said: str) -> bool:
 
 
 def problem_of(
-    task: Task, base: CaseData, proposal: Proposal, idea: Idea, others: Sequence[CaseData]
+    task: Task,
+    base: CaseData,
+    proposal: Proposal,
+    idea: Idea,
+    others: Sequence[CaseData],
+    *,
+    recalculator: Recalculator,
 ) -> str:
     """Why a proposal is no case for its question; empty where it is one.
 
@@ -185,6 +194,7 @@ def problem_of(
         proposal: input and gold.
         idea: what was changed.
         others: cases whose answers it must not repeat, the base among them.
+        recalculator: computes formulas of golds that have no value.
     """
     if proposal.gold is None:
         told = [f"{each.name}: {each.problem}" for each in proposal.sources if each.problem]
@@ -195,49 +205,43 @@ def problem_of(
         )
     if idea.mutator in CONTESTED and len(proposal.agreeing) < LEAST_AGREEING:
         return _ONE_SOURCE
-    return _problem_of_answer(task, base, proposal, others)
+    return _problem_of_answer(task, base, proposal, others, recalculator)
 
 
 def _problem_of_answer(
-    task: Task, base: CaseData, proposal: Proposal, others: Sequence[CaseData]
+    task: Task,
+    base: CaseData,
+    proposal: Proposal,
+    others: Sequence[CaseData],
+    recalculator: Recalculator,
 ) -> str:
     assert proposal.gold is not None
     gold = open_workbook(proposal.gold)
     if not proposal.moved:
         return "no cell of the answer moves"
-    base_errors = _errors(task, open_workbook(base.gold))
     errors = {each.ref for each in proposal.moved if isinstance(each.after, ErrorValue)}
-    if errors and not base_errors:
+    if errors and not _has_errors(task, open_workbook(base.gold), recalculator):
         return f"the answer becomes an error in {len(errors)} cells"
-    if all(each.after in {None, ""} for each in proposal.moved) and not _filled(task, gold):
+    if all(each.after in {None, ""} for each in proposal.moved) and not _is_filled(
+        task, gold, recalculator
+    ):
         return "the answer becomes blank"
     for other in others:
-        if answers_apart(task, open_workbook(other.gold), gold).equal:
+        if answers_apart(task, open_workbook(other.gold), gold, recalculator).equal:
             return f"the answer is that of case {other.number}"
-    if answers_apart(task, gold, open_workbook(proposal.input)).equal:
+    if answers_apart(task, gold, open_workbook(proposal.input), recalculator).equal:
         return "the untouched input is its own answer"
     return ""
 
 
-def _cells(task: Task, gold: Workbook) -> Iterator[tuple[CellRef, object]]:
-    plan = prepare(
-        task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
-        gold=gold,
-        output=None,
-    )
-    for area in plan.gold_ranges:
-        for (row, column), cell in gold.cells(area).items():
-            yield CellRef(area.sheet, row, column), cell.value
+def _has_errors(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
+    values = answer_of(task, gold, recalculator).values.values()
+    return any(isinstance(value, ErrorValue) for value in values)
 
 
-def _errors(task: Task, gold: Workbook) -> set[CellRef]:
-    return {ref for ref, value in _cells(task, gold) if isinstance(value, ErrorValue)}
-
-
-def _filled(task: Task, gold: Workbook) -> bool:
-    return any(value not in {None, ""} for _, value in _cells(task, gold))
+def _is_filled(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
+    answer = answer_of(task, gold, recalculator)
+    return bool(answer.unknown) or any(each not in {None, ""} for each in answer.values.values())
 
 
 def _doubts(proposal: Proposal) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.rules import Finding, check_cases
+from judge.recalc.policy import Recalculator
 from tests.unit.annotate.books import table
 from tests.unit.annotate.conftest import doubling_case
 from tests.unit.annotate.test_gold import TASK
@@ -17,10 +18,11 @@ def case(number: int, *numbers: object) -> CaseData:
 
 
 def broken(cases: Sequence[CaseData], records: Sequence[dict[str, object]] = ()) -> set[str]:
-    return {each.rule for each in check_cases(TASK, cases, records=records)}
+    return {each.rule for each in check_cases(TASK, cases, records=records, recalculator=NOTHING)}
 
 
 FIRST = case(1, 1, 2, 3, 4)
+NOTHING = Recalculator([], mode="never")
 
 
 @pytest.mark.parametrize(
@@ -62,22 +64,22 @@ def test_answers_that_were_left_in_the_input_are_found() -> None:
     part = table(("n", "d"), *task_rows[:7], (8, None))
     few = table(("n", "d"), *task_rows[:3], *[(n, None) for n, _ in task_rows[3:]])
     task = replace(TASK, answer_position="B1:B9")
-    (finding,) = check_cases(task, [CaseData(1, part, full)])
+    (finding,) = check_cases(task, [CaseData(1, part, full)], recalculator=NOTHING)
     assert (finding.rule, finding.is_error) == ("leftover", False)
     assert "7 answers stand in column B" in finding.message
-    assert check_cases(task, [CaseData(1, few, full)]) == []
+    assert check_cases(task, [CaseData(1, few, full)], recalculator=NOTHING) == []
 
 
 def test_data_far_from_the_corner_is_found() -> None:
     blank: tuple[object, ...] = (None,)
     far = table(*[blank] * 14, ("n", "d"), (1, 2))
-    found = check_cases(TASK, [CaseData(1, far, far)])
+    found = check_cases(TASK, [CaseData(1, far, far)], recalculator=NOTHING)
     assert [each.rule for each in found] == ["near-a1"]
     assert "A15" in found[0].message
 
 
 def test_a_case_that_cannot_be_read_is_told() -> None:
-    found = check_cases(TASK, [FIRST, CaseData(2, b"nothing", b"nothing")])
+    found = check_cases(TASK, [FIRST, CaseData(2, b"nothing", b"nothing")], recalculator=NOTHING)
     assert [(each.case, each.rule) for each in found] == [(2, "readable")]
 
 
@@ -89,12 +91,16 @@ def test_what_was_recorded_is_what_changed() -> None:
         "changed": ["'Sheet'!A2"],
     }  # fmt: skip
     assert broken([FIRST, second], [record]) == set()
-    (finding,) = check_cases(TASK, [FIRST, second], records=[{**record, "changed": []}])
+    (finding,) = check_cases(
+        TASK, [FIRST, second], records=[{**record, "changed": []}], recalculator=NOTHING
+    )
     assert finding == Finding(
         "7",
         2,
         "recorded",
         "1 changed cells of the input are not in its record, the first is 'Sheet'!A2",
     )
-    (finding,) = check_cases(TASK, [FIRST, second], records=[{**record, "gold": "other"}])
+    (finding,) = check_cases(
+        TASK, [FIRST, second], records=[{**record, "gold": "other"}], recalculator=NOTHING
+    )
     assert "not those of its last record" in finding.message
