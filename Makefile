@@ -1,6 +1,7 @@
 # make demo    set up, and grade the embedded sample suite
 # make test    set up everything that tests need, and run all of them
 # make check   format, lint, strict types, import contracts, unit tests
+# make lint    the same without the unit tests
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -8,7 +9,10 @@ VENV := .venv
 JUDGE := $(VENV)/bin/judge
 PYTEST := $(VENV)/bin/python -m pytest
 
-.PHONY: demo test check setup setup-dev format lock clean
+# Several workers would otherwise each compile, in every run, what one can compile for all.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check lint setup setup-dev format lock clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -28,14 +32,16 @@ demo: setup
 	    --cpu 4 --wall 8 --memory 512MiB
 
 test: setup-dev
-	scripts/with-test-machine $(PYTEST)
+	scripts/with-test-machine $(PYTEST) -n auto
 
-check: setup-dev
+check: lint
+	$(PYTEST) tests/unit -q -n auto --maxprocesses 4 -m "not slow and not docker and not office"
+
+lint: setup-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTEST) tests/unit -q -m "not slow and not docker and not office"
 
 format: setup-dev
 	$(VENV)/bin/ruff format .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -42,3 +42,20 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"skipped where nothing may be skipped (JUDGE_REQUIRE_ALL): {reason}"
     return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """What ``-n auto`` means."""
+    from tests.distribution import workers  # noqa: PLC0415  only where pytest-xdist is
+
+    del config
+    return workers()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Which worker runs what."""
+    from tests.distribution import Distribution  # noqa: PLC0415  only where pytest-xdist is
+
+    return Distribution(config, log)

@@ -1,0 +1,69 @@
+"""Which worker runs which tests where several run them at once (``pytest -n``).
+
+Most tests of this suite wait: for a limit that a hostile program runs into, for a container, for a
+page. So there are more workers than processors, some of which keep the processors busy while the
+others wait.
+"""
+
+from __future__ import annotations
+
+import os
+
+from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+WORKERS_PER_PROCESSOR = 3
+MOST_WORKERS = 12
+
+ONE_BY_ONE = ("tests/conformance/", "tests/e2e/", "tests/parity/", "tests/inference/test_settings")
+"""Here each test is handed out by itself; elsewhere a whole file, with what its tests share."""
+
+WAITING = ("tests/conformance/", "tests/inference/")
+"""What mostly waits; everything else mostly computes."""
+
+LONGEST = (
+    "tests/e2e/test_dev100",
+    "tests/parity/test_reader",
+    "tests/conformance/test_interruptions",
+    "tests/conformance/test_doctor",
+    "tests/conformance/test_leaks",
+    "tests/inference/",
+    "tests/e2e/",
+    "tests/browser/",
+    "tests/parity/",
+    "tests/conformance/",
+)
+"""What comes first, so that nobody waits for it at the end."""
+
+
+def workers() -> int:
+    """How many workers ``-n auto`` means on this machine."""
+    return min(WORKERS_PER_PROCESSOR * len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
+def unit_of(node_id: str) -> str:
+    """What a test is handed out together with: its file, or itself alone."""
+    return node_id if node_id.startswith(ONE_BY_ONE) else node_id.partition("::")[0]
+
+
+def rank(unit: str) -> int:
+    """Where in the order of ``LONGEST`` a unit stands."""
+    return next(
+        (number for number, start in enumerate(LONGEST) if unit.startswith(start)), len(LONGEST)
+    )
+
+
+class Distribution(LoadScopeScheduling):  # type: ignore[misc]
+    """Hands out units, longest first; one worker for each processor takes those that compute."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        computes = self.nodes.index(node) < len(os.sched_getaffinity(0))
+        chosen = min(
+            self.workqueue,
+            key=lambda unit: (unit.startswith(WAITING) is computes, rank(unit)),
+        )
+        self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
