@@ -60,7 +60,7 @@ def groups_of(pid: int) -> list[Path]:
     return [folder for home in homes for folder in home.glob(f"judge-{pid}-*")]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -109,7 +109,7 @@ def test_the_judge_is_killed(backend: str, solutions: Path) -> None:
     open_or_skip(backend).close()
     score = Score(solutions, backend)
     judge = score.start()
-    assert wait_until(score.is_in_the_middle, 60)
+    assert wait_until(score.is_in_the_middle, 120)
     below = descendants(judge.pid)
     judge.kill()
     judge.communicate()
@@ -119,7 +119,7 @@ def test_the_judge_is_killed(backend: str, solutions: Path) -> None:
     assert wait_until(lambda: not alive(below)), alive(below)
 
     again = score.start()
-    _, said = again.communicate(timeout=120)
+    _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
     must_be_complete(score, before)
     assert not groups_of(judge.pid)
@@ -144,9 +144,9 @@ def daemon() -> Iterator[PrivateDaemon]:
 def test_the_daemon_is_killed(daemon: PrivateDaemon, solutions: Path) -> None:
     score = Score(solutions, "docker", DOCKER_HOST=daemon.address)
     judge = score.start()
-    assert wait_until(score.is_in_the_middle, 60)
+    assert wait_until(score.is_in_the_middle, 120)
     daemon.kill()
-    _, said = judge.communicate(timeout=120)
+    _, said = judge.communicate(timeout=300)
     assert judge.returncode == INCOMPLETE, said
     assert "continues where this one ended" in said
     before = score.records()
@@ -156,7 +156,7 @@ def test_the_daemon_is_killed(daemon: PrivateDaemon, solutions: Path) -> None:
     daemon.start()
     assert wait_until(lambda: not daemon.running(), 60), "containers of the killed daemon stay"
     again = score.start()
-    _, said = again.communicate(timeout=120)
+    _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
     must_be_complete(score, before)
     assert wait_until(lambda: not daemon.running())

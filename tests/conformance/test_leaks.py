@@ -88,7 +88,7 @@ def test_nothing_stays(backend: str, ending: str) -> None:
         judge.kill()
     elif ending == "interrupted":
         os.killpg(judge.pid, signal.SIGINT)
-    judge.wait(30)
+    judge.wait(120)
     judge.stdout.close()
     assert wait_until(lambda: not containers_of(judge.pid)), containers_of(judge.pid)
     assert wait_until(lambda: not alive(below)), alive(below)

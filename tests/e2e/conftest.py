@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.annotate.journal import locked
 from judge.errors import JudgeError
 from judge.sandbox import open_sandbox
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+Once = Callable[[str, Callable[[Path], None]], Path]
 
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
@@ -34,6 +38,24 @@ def cli() -> Cli:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """``once(name, make)``: a folder that is made once for all workers; the others wait for it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+
+    def get(name: str, make: Callable[[Path], None]) -> Path:
+        with locked(folder / f"{name}.lock"):
+            if not (folder / name).exists():
+                unfinished = Path(tempfile.mkdtemp(prefix=name, dir=folder))
+                make(unfinished)
+                unfinished.rename(folder / name)
+        return folder / name
+
+    return get
 
 
 @pytest.fixture(

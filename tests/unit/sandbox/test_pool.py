@@ -31,7 +31,7 @@ class Maker:
         self._lock = threading.Lock()
 
     def __call__(self) -> Place:
-        self.gate.wait(5)
+        self.gate.wait(60)
         with self._lock:
             if self.failures:
                 raise self.failures.pop(0)
@@ -51,7 +51,7 @@ def pool_of(maker: Maker, size: int) -> Iterator[Pool[Place]]:
 
 def until(condition: object) -> None:
     assert callable(condition)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
