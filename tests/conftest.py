@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
+Figures = Callable[[str], None]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -28,6 +28,26 @@ def judge_data() -> Path:
     if found is None:
         pytest.skip("no published suites here: set JUDGE_DATA to the folder that holds them")
     return found
+
+
+@pytest.fixture
+def figures(record_property: Callable[[str, object], None]) -> Figures:
+    """Takes a line of figures, to be shown at the end whichever worker measured them."""
+    return lambda line: record_property("figures", line)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Shows those lines."""
+    lines = [
+        str(value)
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == "figures"
+    ]
+    if lines:
+        terminalreporter.section("figures")
+    for line in lines:
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ import os
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-WORKERS_PER_PROCESSOR = 3
+WORKERS_PER_PROCESSOR = 2
 MOST_WORKERS = 12
 
 ONE_BY_ONE = ("tests/conformance/", "tests/e2e/", "tests/parity/", "tests/inference/test_settings")

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from judge.report.html import render_run
 from tests.browser.conftest import Watched
 from tests.browser.made_run import MadeCase, MadeTask, make_run, make_suite, workbook
+from tests.conftest import Figures
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -60,7 +61,7 @@ def full_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_912_tasks(watched: Watched, full_report: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_912_tasks(watched: Watched, full_report: Path, figures: Figures) -> None:
     size = full_report.stat().st_size
     assert size < 30_000_000
     page = watched.page
@@ -72,9 +73,8 @@ def test_912_tasks(watched: Watched, full_report: Path, capsys: pytest.CaptureFi
     page.get_by_role("link", name="Tasks", exact=True).click()
     expect(page.locator("#found")).to_have_text("912 of 912")
     listed_s = time.perf_counter() - started
-    with capsys.disabled():
-        sizes = f"912 tasks: {size / 1e6:.1f} MB"
-        print(f"\n{sizes}, open in {opened_s:.2f} s, list in {listed_s:.2f} s")  # noqa: T201 - read in the log
+    sizes = f"912 tasks: {size / 1e6:.1f} MB"
+    figures(f"{sizes}, open in {opened_s:.2f} s, list in {listed_s:.2f} s")
     page.locator("[name=q]").fill("Task 907:")
     expect(page.locator("#found")).to_have_text("1 of 912")
     page.keyboard.press("Enter")

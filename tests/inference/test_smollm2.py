@@ -12,6 +12,7 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
+from tests.conftest import Figures
 from tests.inference.smollm2 import MISSING, SmolServer, is_installed
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
@@ -55,7 +56,7 @@ def judge(*arguments: str | Path) -> dict[str, object]:
 @pytest.mark.parametrize("mode", ["single", "multi"])
 @pytest.mark.parametrize("form", ["free", "grammar"])
 def test_a_real_model_end_to_end(
-    mode: str, form: str, server: SmolServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mode: str, form: str, server: SmolServer, tmp_path: Path, figures: Figures
 ) -> None:
     # Free-form it talks until it is stopped; what it says in 48 tokens proves as much.
     tasks, max_tokens = (2, 48) if form == "free" else (4, 120)
@@ -92,9 +93,8 @@ def test_a_real_model_end_to_end(
     for name in ("calls", "prompt_tokens", "completion_tokens"):
         assert usage[name] == summary[name]
     assert 0 < usage["latency_s"]["median"] <= usage["inference_s"]
-    with capsys.disabled():
-        print(  # noqa: T201  the figures belong into the report
-            f"\nSmolLM2 {mode} {form}: {summary['calls']} calls, "
-            f"{summary['prompt_tokens']} + {summary['completion_tokens']} tokens, "
-            f"{summary['seconds']:.1f} s, verdicts {overall['verdicts']}"
-        )
+    figures(
+        f"SmolLM2 {mode} {form}: {summary['calls']} calls, "
+        f"{summary['prompt_tokens']} + {summary['completion_tokens']} tokens, "
+        f"{summary['seconds']:.1f} s, verdicts {overall['verdicts']}"
+    )
