@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judge.compare.address import Window
 from judge.compare.api import compare_workbooks
 from judge.compare.cell import CellValue, ErrorValue
+from judge.compare.comparison import DifferenceClass
 from judge.compare.official import OfficialPart, ScriptError, official_agree, official_parts
 from tests.unit.compare.packages import Book, cell, relations, sheet_data, simple
 
@@ -181,3 +182,12 @@ def test_differences_are_all_counted_although_the_script_stops_at_the_first() ->
     output = simple({f"A{row}": -row for row in range(1, 9)})
     comparison = compare_workbooks(gold, output, "A1:A8", profile="official")
     assert (comparison.cells, comparison.differing_cells) == (8, 8)
+
+
+def test_a_time_and_a_duration_are_two_types_to_the_script() -> None:
+    time, duration = (
+        Book({"Sheet1": sheet_data(f'<c r="A1" s="{style}"><v>0.5</v></c>')}).to_bytes()
+        for style in (2, 3)
+    )
+    comparison = compare_workbooks(time, duration, "A1", profile="official")
+    assert comparison.difference_counts == {DifferenceClass.TYPE: 1}
