@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.annotate.drafts import CaseData
 from judge.annotate.edits import Edit, SetCell, address
-from judge.compare.address import COLUMN_BITS, COLUMN_MASK
+from judge.compare.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.compare.cell import Cell, CellRange, CellRef, CellValue
 from judge.compare.checker import prepare
 from judge.compare.profiles import get_profile
@@ -52,9 +52,10 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     if not found:
         return "the gold's answer holds no formulas"
     reached = {each for formula in set(found) for each in references(formula)}
+    stored_cells = StoredCells(before)
     for edit in edits:
         if isinstance(edit, SetCell) and edit.content is not None:
-            used = before.used_range(edit.ref.sheet)
+            used = stored_cells.used_range(edit.ref.sheet)
             inside = used is not None and (
                 edit.ref.row <= used.max_row and edit.ref.column <= used.max_column
             )
@@ -163,20 +164,54 @@ def value_of(cell: Cell | None) -> CellValue:
     return None if cell is None else cell.value
 
 
-def same_content(first: Workbook, second: Workbook, ref: CellRef) -> bool:
+class StoredCells:
+    """The stored cells of a workbook by where they stand; each sheet is read once.
+
+    Args:
+        workbook: the workbook.
+    """
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook = workbook
+        self._sheets: dict[str, Mapping[tuple[int, int], Cell]] = {}
+        self._used: dict[str, CellRange | None] = {}
+
+    def __contains__(self, sheet: str) -> bool:
+        """Whether there is a worksheet of a name."""
+        return sheet in self._workbook.sheet_names
+
+    def get(self, ref: CellRef) -> Cell | None:
+        """A cell; None where nothing is stored.
+
+        Raises:
+            WorkbookError: the sheet is missing or cannot be read.
+        """
+        if ref.sheet not in self._sheets:
+            whole = CellRange(ref.sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+            self._sheets[ref.sheet] = self._workbook.cells(whole)
+        return self._sheets[ref.sheet].get((ref.row, ref.column))
+
+    def used_range(self, sheet: str) -> CellRange | None:
+        """The rectangle around all cells of a sheet that hold something."""
+        if sheet not in self._used:
+            self._used[sheet] = self._workbook.used_range(sheet)
+        return self._used[sheet]
+
+
+def same_content(first: StoredCells, second: StoredCells, ref: CellRef) -> bool:
     """Whether a cell holds the same constant or formula in two workbooks."""
-    if ref.sheet not in second.sheet_names or ref.sheet not in first.sheet_names:
+    if ref.sheet not in second or ref.sheet not in first:
         return False
-    area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
-    place = (ref.row, ref.column)
-    return same_cell(first.cells(area).get(place), second.cells(area).get(place))
+    return same_cell(first.get(ref), second.get(ref))
+
+
+_strictly = comparator(get_profile("strict"))
 
 
 def same_cell(first: Cell | None, second: Cell | None) -> bool:
     """Whether two stored cells hold the same constant or formula."""
     if (first.formula if first else None) != (second.formula if second else None):
         return False
-    agree = comparator(get_profile("strict"))
-    return (first is not None and first.formula is not None) or agree(
+    return (first is not None and first.formula is not None) or _strictly(
         value_of(first), value_of(second)
     )

@@ -21,11 +21,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from judge.annotate.claims import check_record, within
 from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, now, step_of
 from judge.annotate.edits import Edit
 from judge.annotate.journal import append_record, locked, read_records, write_file
+from judge.compare.package import DEFAULT_LIMITS
 from judge.dataset.load import load_suite
 from judge.dataset.suite import Suite
+from judge.documents import read_regular
 from judge.errors import StoreError, UsageError
 from judge.task import Task, TestCase
 
@@ -117,10 +120,7 @@ class Casebook:
         found = self._case_paths(self.task(task_id), number)
         if found is None:
             raise UsageError(f"task {task_id} has no case {number}")
-        try:
-            return CaseData(number, found.input_path.read_bytes(), found.gold_path.read_bytes())
-        except OSError as error:
-            raise StoreError(f"{error.filename}: {error.strerror}") from error
+        return CaseData(number, _workbook(found.input_path), _workbook(found.gold_path))
 
     def _case_paths(self, task: Task, number: int) -> TestCase | None:
         known = next((each for each in task.cases if each.number == number), None)
@@ -274,6 +274,8 @@ class Casebook:
                 "gold": self._keep(gold_data),
                 **facts,
             }
+            for role in ("input", "gold"):
+                within(self.root, self.root / record["files"][role])
             append_record(self._records, {"state": "saving", **record})
             self._finish(record)
         return SavedCase(task.id, draft.number, case.input_path, case.gold_path, record)
@@ -320,14 +322,15 @@ class Casebook:
     def _finish(self, record: Mapping[str, Any]) -> None:
         """Puts both workbooks in their places, ends the draft, and says that all is done."""
         for role in ("gold", "input"):
-            write_file(self.root / record["files"][role], self.version(record[role]))
+            target = within(self.root, self.root / record["files"][role])
+            write_file(target, self.version(record[role]))
         self._drafts.path(record["task"], record["draft"]).unlink(missing_ok=True)
         append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _recover(self) -> None:
         """Finishes saves that a crash interrupted: both workbooks are in ``versions``."""
         begun: dict[str, dict[str, Any]] = {}
-        for record in read_records(self._records):
+        for record in self._read():
             if record.get("state") == "saving":
                 begun[record["id"]] = record
             else:
@@ -341,9 +344,15 @@ class Casebook:
         """What was saved, in order, of one task or of all."""
         return [
             record
-            for record in read_records(self._records)
+            for record in self._read()
             if record.get("state") == "saving" and task_id in {None, record.get("task")}
         ]
+
+    def _read(self) -> list[dict[str, Any]]:
+        records = read_records(self._records)
+        for record in records:
+            check_record(self._records, record)
+        return records
 
     def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
         """The record of the last time that a case was saved here."""
@@ -357,10 +366,7 @@ class Casebook:
             StoreError: it is not there, or damaged.
         """
         path = self._version_path(sha256)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}") from error
+        data = _workbook(path)
         if digest(data) != sha256:
             raise StoreError(f"{path}: the file is damaged")
         return data
@@ -374,3 +380,10 @@ class Casebook:
 
     def _version_path(self, sha256: str) -> Path:
         return self.root / FOLDER / "versions" / f"{sha256}.xlsx"
+
+
+def _workbook(path: Path) -> bytes:
+    data = read_regular(path, StoreError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    if data is None:
+        raise StoreError(f"{path}: No such file or directory")
+    return data

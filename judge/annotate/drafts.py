@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from judge.annotate.claims import DRAFT_ID, check_draft
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
 from judge.annotate.journal import append_record, read_records
 from judge.errors import StoreError, UsageError
@@ -81,7 +81,7 @@ class DraftFiles:
         Raises:
             UsageError: that is no id of a draft.
         """
-        if not re.fullmatch(r"\d+-[0-9a-f]+", draft_id):
+        if not DRAFT_ID.fullmatch(draft_id):
             raise UsageError(f"{draft_id!r} is no draft")
         return self._of_task(task_id) / f"{draft_id}.jsonl"
 
@@ -91,7 +91,9 @@ class DraftFiles:
     def ids(self, task_id: str) -> list[str]:
         """Ids of the drafts of a task."""
         folder = self._of_task(task_id)
-        return sorted(path.stem for path in folder.glob("*.jsonl")) if folder.is_dir() else []
+        if not folder.is_dir():
+            return []
+        return sorted(path.stem for path in folder.glob("*.jsonl") if DRAFT_ID.fullmatch(path.stem))
 
     def numbers(self, task_id: str) -> list[int]:
         """Case numbers that the drafts of a task hold."""
@@ -132,10 +134,12 @@ class DraftFiles:
 
         A crash can leave a file whose first line was not finished; it holds nothing.
         """
-        records = read_records(self.path(task_id, draft_id))
+        path = self.path(task_id, draft_id)
+        records = read_records(path)
         if not records:
             return None
         head, *steps = records
+        check_draft(path, head, steps)
         done: list[Mapping[str, Any]] = []
         for step in steps:
             if "undo" in step:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from judge.annotate.answers import (
     Moved,
+    StoredCells,
     formulas_problem,
     gold_ranges,
     moved_cells,
@@ -190,7 +191,8 @@ class GoldMaker:
 
     def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
         """The base gold with the same edits, where it holds what the input held."""
-        before, gold = open_workbook(base.input), open_workbook(base.gold)
+        before = StoredCells(open_workbook(base.input))
+        gold = StoredCells(open_workbook(base.gold))
         kept: list[Edit] = []
         left: list[CellRef] = []
         for edit in edits:

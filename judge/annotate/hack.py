@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.annotate.annotator import Annotator, record_facts
+from judge.annotate.answers import StoredCells
 from judge.annotate.casebook import CaseData, SavedCase
 from judge.annotate.edits import Edit, Formula, SetCell
 from judge.annotate.gold import LEAST_AGREEING, Proposal
@@ -14,7 +15,7 @@ from judge.annotate.idea import Idea
 from judge.annotate.rules import changed_cells, check_cases
 from judge.annotate.strength import Trial, killed, try_case
 from judge.annotate.suggest import problem_of
-from judge.compare.cell import Cell, CellRange, CellRef
+from judge.compare.cell import Cell, CellRef
 from judge.compare.profiles import get_profile
 from judge.compare.reader import open_workbook
 from judge.dataset.submissions import load_submissions
@@ -176,17 +177,11 @@ def edits_between(before: bytes, after: bytes) -> list[Edit]:
     Raises:
         WorkbookError: a workbook cannot be read.
     """
-    workbook = open_workbook(after)
+    cells = StoredCells(open_workbook(after))
     known = open_workbook(before).sheet_names
     return [
-        _edit_of(ref, workbook.cells(_area(ref)).get((ref.row, ref.column)))
-        for ref in changed_cells(before, after)
-        if ref.sheet in known
+        _edit_of(ref, cells.get(ref)) for ref in changed_cells(before, after) if ref.sheet in known
     ]
-
-
-def _area(ref: CellRef) -> CellRange:
-    return CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
 
 
 def _edit_of(ref: CellRef, cell: Cell | None) -> SetCell:

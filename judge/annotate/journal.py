@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -97,13 +98,16 @@ def locked(path: Path) -> Iterator[None]:
     """
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("ab")
+        # A FIFO is opened without waiting for its other end.
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     try:
         with _told(path):
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise StoreError(f"{path}: not a regular file", hint="Take it away.")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        handle.close()
+        os.close(handle)
 
 
 @contextlib.contextmanager

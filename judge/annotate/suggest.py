@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judge.annotate.answers import answer_of, formulas_problem
+from judge.annotate.answers import StoredCells, answer_of, formulas_problem
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
 from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal
@@ -153,16 +153,13 @@ def _named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     said = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
-    workbook = open_workbook(base.input)
+    cells = StoredCells(open_workbook(base.input))
     for edit in idea.edits:
         if isinstance(edit, RenameSheet) and edit.sheet.casefold() in said:
             return edit.sheet
         if not isinstance(edit, SetCell):
             continue
-        ref = edit.ref
-        cell = workbook.cells(CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)).get(
-            (ref.row, ref.column)
-        )
+        cell = cells.get(edit.ref)
         text = cell.value if cell is not None else None
         if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), said):
             return text

@@ -10,6 +10,7 @@ import click
 
 from judge.cli.annotate_cases import author_option, reference_option
 from judge.cli.options import sandbox_option
+from judge.errors import WorkbookError
 
 if TYPE_CHECKING:
     from judge.annotate.hack import Hack
@@ -47,7 +48,7 @@ def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
         outcome = try_hack(
             annotator,
             task,
-            workbook.read_bytes(),
+            _workbook(workbook),
             references=annotator.references(task, options["references"]),
             accepted=accepted_solutions(annotator, task, options["files"]),
             base=options["base"],
@@ -58,6 +59,16 @@ def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
     _show(outcome, saved, as_json=options["as_json"])
     if not outcome.admitted:
         click.get_current_context().exit(1)
+
+
+def _workbook(path: Path) -> bytes:
+    from judge.compare.package import DEFAULT_LIMITS  # noqa: PLC0415  `--help` needs none of it
+    from judge.documents import read_regular  # noqa: PLC0415
+
+    data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+    if data is None:
+        raise WorkbookError(f"{path}: there is no such file any more")
+    return data
 
 
 def _show(outcome: Hack, saved: str | None, *, as_json: bool) -> None:

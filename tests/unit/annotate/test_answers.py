@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import pytest
 
 from judge.annotate.answers import answer_of, moved_cells
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import GoldMaker
+from judge.annotate.hack import edits_between
 from judge.annotate.idea import Idea
 from judge.annotate.rules import answers_apart, check_cases
 from judge.annotate.suggest import problem_of
-from judge.compare.cell import CellRange, CellRef, CellValue
-from judge.compare.reader import open_workbook
+from judge.compare.cell import Cell, CellRange, CellRef, CellValue
+from judge.compare.reader import Workbook, open_workbook
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
 from judge.sandbox.scripted import ScriptedSandbox
@@ -139,3 +142,22 @@ def test_a_suggestion_whose_answer_stays_is_refused() -> None:
     proposal = maker.propose(TASK, base, [put(2, 3, "x")], references=[program("a"), program("b")])
     problem = problem_of(TASK, base, proposal, Idea("x", "", ()), [base], recalculator=engines())
     assert problem == "no cell of the answer moves"
+
+
+def test_each_sheet_is_read_once_however_many_cells_a_hack_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads: list[CellRange] = []
+    read = Workbook.cells
+
+    def counted(self: Workbook, area: CellRange) -> Mapping[tuple[int, int], Cell]:
+        reads.append(area)
+        return read(self, area)
+
+    monkeypatch.setattr(Workbook, "cells", counted)
+    base = CaseData(1, *doubling_case(1, 2, 3, 4))
+    edits = edits_between(base.input, table(("number", "double"), *((n, n) for n in range(600))))
+    assert len(edits) == 1200
+    maker = GoldMaker(Recalculator([], mode="never"), None)
+    maker.propose(TASK, base, edits, input_data=base.input)
+    assert len(reads) < 20
