@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -120,7 +121,7 @@ def set_cells(
     with _annotator(suite, options) as annotator:
         draft = (
             annotator.book.begin(task, options["author"], replace=int(case))
-            if case.isdigit()
+            if _NUMBER.fullmatch(case)
             else annotator.book.draft(task, case)
         )
         if onto is not None:
@@ -180,10 +181,13 @@ def _read_edits(
     return edits, [parse_assignment(text, gold_home) for text in options["gold"]]
 
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
 def _rows(text: str, home: str) -> tuple[str, int, int]:
     sheet, _, place = text.rpartition("!")
     row, _, count = place.partition(":")
-    if not row.isdigit() or not (count or "1").isdigit():
+    if not _NUMBER.fullmatch(row) or not _NUMBER.fullmatch(count or "1"):
         raise UsageError(f"{text!r} is not ROW:COUNT", hint="Write for instance 5:2 or Data!5:2.")
     return sheet.strip("'") or home, int(row), int(count or "1")
 

@@ -7,6 +7,7 @@ import re
 from judge.compare.number_formats import NumberFormats
 from judge.compare.package import Package, check_token, feed, new_parser
 from judge.compare.raw_formula import UNUSUAL_ENTITY, unescape
+from judge.compare.xml_numbers import whole_number
 from judge.errors import WorkbookError
 
 _SECTION = b"<(%b)(?: [^<>]*)?>(.*?)</\\1>"
@@ -56,25 +57,36 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
         number = _NUMBER.search(attributes)
         if number is None:
             return None
-        ids.append(int(number[1]))
-    custom: dict[int, str] = {}
+        identity = whole_number(number[1].decode("ascii", "replace"))
+        if identity is None:
+            return None
+        ids.append(identity)
+    custom: dict[int, str] | None = {}
     if sections:
-        try:
-            text = sections[0][1].decode()
-        except UnicodeDecodeError:
-            return None
-        found = _NUMBER_FORMAT.findall(text)
-        spaced = "\n" in text or "\t" in text or "\r" in text
-        if len(found) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
-            return None
-        for attributes in found:
-            given = dict(_ATTRIBUTE.findall(attributes))
-            if not given.get("numFmtId", "").isdigit():
-                return None
-            custom[int(given["numFmtId"])] = unescape(given.get("formatCode", ""))
+        custom = _read_custom(sections[0][1])
     elif data.count(b"<numFmts") != len(_NO_CUSTOM.findall(data)):
         return None
-    return NumberFormats(tuple(ids), custom)
+    return None if custom is None else NumberFormats(tuple(ids), custom)
+
+
+def _read_custom(section: bytes) -> dict[int, str] | None:
+    """Custom formats by number; None where they are not spelled as usual."""
+    try:
+        text = section.decode()
+    except UnicodeDecodeError:
+        return None
+    found = _NUMBER_FORMAT.findall(text)
+    spaced = "\n" in text or "\t" in text or "\r" in text
+    if len(found) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
+        return None
+    custom: dict[int, str] = {}
+    for attributes in found:
+        given = dict(_ATTRIBUTE.findall(attributes))
+        identity = whole_number(given.get("numFmtId"))
+        if identity is None:
+            return None
+        custom[identity] = unescape(given.get("formatCode", ""))
+    return custom
 
 
 def _is_plain(data: bytes) -> bool:

@@ -357,4 +357,8 @@ def _last_number(pending: bytes, numbered: bytes) -> int | None:
         return None
     start += len(numbered)
     digits = pending[start : pending.find(b'"', start)]
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isdigit() and len(digits) < _MOST_DIGITS else None
+
+
+_MOST_DIGITS = 10
+"""Digits of a row number, with some to spare; :class:`int` refuses thousands of them."""

@@ -27,6 +27,7 @@ from judge.compare.cell import (
 from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
 from judge.compare.formula_length import LONGEST_FORMULA, is_too_long
 from judge.compare.reader import Workbook
+from judge.compare.xml_numbers import whole_number
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, Outcome, Question, address
@@ -70,8 +71,8 @@ def calculates(facts: WorkbookFacts) -> bool:
     if facts.full_calc_on_load:
         return False
     if "excel" in application.casefold():
-        major = (facts.app_version or "").split(".")[0]
-        return not major.isdigit() or int(major) >= OLDEST_EXCEL
+        major = whole_number((facts.app_version or "").split(".")[0])
+        return major is None or major >= OLDEST_EXCEL
     return any(name in application.casefold() for name in CALCULATING)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from judge.cli.annotate import annotate
 from judge.cli.hack import hack
 from judge.dataset.load import load_suite
-from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
 
@@ -135,3 +136,23 @@ def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_
     assert (idea["rejected"], idea["gold_by"]) == ("", ["one.py", "other.py"])
     run("suggest", suite, "7", *references, *sandbox, "--accept", idea["number"])
     assert [case.number for case in load_suite(suite).task("7").cases] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "\u0663"])
+def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
+    with pytest.raises(UsageError, match="is no draft"):
+        run("set", suite, "7", number, "B6=", "--draft")
+    for rows in (number, f"5:{number}"):
+        with pytest.raises(UsageError, match="is not ROW:COUNT"):
+            run("add", suite, "7", "--insert-rows", rows, "--draft")
+
+
+def test_a_hack_that_is_no_file_is_not_waited_for(suite: Path, references: list[str]) -> None:
+    solutions = suite.parent / "solutions.jsonl"
+    solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
+    fifo = suite.parent / "case.xlsx"
+    os.mkfifo(fifo)
+    common = [str(suite), "7", str(fifo), "--submissions", str(solutions), "--dry-run"]
+    outcome = CliRunner().invoke(hack, [*common, *references])
+    assert isinstance(outcome.exception, WorkbookError)
+    assert "a FIFO, not a regular file" in str(outcome.exception)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import contextlib
+import re
+
 import pytest
 
 from judge.compare.api import compare_workbooks
@@ -256,3 +259,19 @@ def test_rules_of_whole_sheets_cost_no_more_than_those_of_cells() -> None:
     assert compare_workbooks(gold, spaced, "A1:XFD1048576", style=["fill"]).equal
     with pytest.raises(WorkbookError, match="too many conditional formats"):
         compare_workbooks(gold, other, "A1:XFD1048576", style=["fill"])
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "-1", ""])
+@pytest.mark.parametrize("attribute", ["numFmtId", "fontId", "fillId", "indent"])
+def test_numbers_that_no_file_can_mean_are_named_or_passed_over(
+    attribute: str, number: str
+) -> None:
+    styles = STYLES.replace(
+        '<xf numFmtId="9"/>',
+        '<xf numFmtId="9" fontId="1" fillId="1"><alignment indent="2"/></xf>',
+    )
+    broken = re.sub(rf'({attribute})="\d+"', rf'\g<1>="{number}"', styles)
+    assert broken != styles
+    # No other error comes of it.
+    with contextlib.suppress(WorkbookError):
+        compare(book(4, styles=broken), book(4, styles=broken + " "), *STYLE_ATTRIBUTES)

@@ -132,6 +132,8 @@ def test_a_missing_value_of_a_trusted_workbook_is_computed_alone() -> None:
 def test_facts_without_an_application_are_not_trusted() -> None:
     assert not calculates(WorkbookFacts(None, None, False, False, ()))
     assert calculates(WorkbookFacts("Microsoft Macintosh Excel", None, False, False, ()))
+    for version in ("\u00b2.1", "9" * 5000):  # digits that are no number
+        assert calculates(WorkbookFacts("Microsoft Excel", version, False, False, ()))
 
 
 def test_cells_filled_by_an_array_formula_are_computed() -> None:
