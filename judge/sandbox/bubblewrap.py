@@ -22,6 +22,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from judge.errors import SandboxError
+from judge.limits import MIB
 from judge.sandbox import layout, office, roots
 from judge.sandbox.bundle import BOOT
 from judge.sandbox.cgroups import GroupTree, LentGroup, find_groups
@@ -43,6 +44,8 @@ _WARDEN_CAPABILITIES = (
 )
 _SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _SERVICE_PROCESSES = 512
+_SHARED_MEMORY_BYTES = 64 * MIB
+"""As much as Docker gives."""
 _FIRST_MAPPED = 0x6A00_0000
 _END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
@@ -376,7 +379,8 @@ _FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
 
 def _devices() -> list[str]:
     """A ``/dev`` without terminals; bubblewrap's own would take a second user namespace."""
-    arguments = ["--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
+    # Without a size it could take half of the host's memory, which sampling does not see.
+    arguments = ["--perms", "1777", "--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
     for name in ("null", "zero", "full", "random", "urandom"):
         arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     links = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}

@@ -57,6 +57,24 @@ def crashing() -> bytes:
     return target.getvalue()
 
 
+ROOM = """
+import os, struct, sys
+while (head := sys.stdin.buffer.read(4)):
+    folder = sys.stdin.buffer.read(struct.unpack(">I", head)[0]).decode()
+    facts = os.statvfs(folder)
+    said = str(facts.f_blocks * facts.f_frsize).encode()
+    sys.stdout.buffer.write(struct.pack(">I", len(said)) + said)
+    sys.stdout.buffer.flush()
+"""
+
+
+def test_a_service_has_bounded_room_wherever_it_can_write(sandbox: Sandbox) -> None:
+    channel = sandbox.service(ROOM, memory_bytes=SERVICE_BYTES)
+    with contextlib.closing(channel):
+        for folder in (b"/tmp", b"/dev/shm"):
+            assert 0 < int(channel.call(folder, 30)) <= SERVICE_BYTES // 2
+
+
 class Opener:
     """Opens services whose interpreter first does something else, one after the other."""
 
