@@ -23,7 +23,7 @@ TRIGGER = re.compile(
 
 _CALL = re.compile(
     r"""
-    "(?:[^"]|"")*" | '(?:[^']|'')*' | (?P<name>[A-Za-z_][\w.]*)\s*\(
+    "(?:[^"]++|"")*+" | '(?:[^']++|'')*+' | (?P<name>[A-Za-z_][\w.]*)\s*\(
     """,
     re.VERBOSE,
 )
@@ -119,7 +119,7 @@ def nearest(arguments: list[str]) -> str | None:
     return f"LOOKUP({sought},{values},_xlfn.SEQUENCE(ROWS({values}),COLUMNS({values})))"
 
 
-_TEXT = re.compile(r'"(?:[^"]|"")*"|\'(?:[^\']|\'\')*\'')
+_TEXT = re.compile(r'"(?:[^"]++|"")*+"|\'(?:[^\']++|\'\')*+\'')
 _MAY_HOLD_ERRORS = re.compile(r"/|\bIF\s*\(", re.IGNORECASE)
 
 
@@ -263,7 +263,7 @@ def _rewrite(formula: str, depth: int, without: frozenset[str]) -> str:
             continue
         arguments, end = split_arguments(formula, position)
         if arguments is None:
-            continue
+            break  # a bracket is never closed: LibreOffice does not read the formula
         inner = [_rewrite(argument, depth + 1, without) for argument in arguments]
         new = REWRITINGS[name.upper()](inner)
         if new is None:

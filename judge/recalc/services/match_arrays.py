@@ -25,13 +25,13 @@ ARRAYS_INSIDE = frozenset(
 
 _TOKEN = re.compile(
     r"""
-    (?P<text>"(?:[^"]|"")*")
-  | (?P<range>(?:(?:'(?:[^']|'')*'|[^\W\d][\w.]*)!)?
+    (?P<text>"(?:[^"]++|"")*+")
+  | (?P<range>(?:(?:'(?:[^']++|'')*+'|[^\W\d][\w.]*+)!)?
       (?: \$?[A-Za-z]{1,3}\$?\d{1,7}:\$?[A-Za-z]{1,3}\$?\d{1,7}
         | \$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}
         | \$?\d{1,7}:\$?\d{1,7}
       )(?![\w(.:]))
-  | (?P<quoted>'(?:[^']|'')*')
+  | (?P<quoted>'(?:[^']++|'')*+')
   | (?P<array>\{[^}]*\})
   | (?P<call>[^\W\d][\w.]*\s*\()
   | (?P<word>[^\W\d][\w.]*)
@@ -51,6 +51,8 @@ class _Bracket:
 
     name: str
     arrays: bool
+    around: _Bracket | None = None
+    """The nearest call around it."""
     argument: int = 0
     computed: bool = False
     ranges: list[re.Match[str]] = field(default_factory=list)
@@ -62,11 +64,15 @@ def as_plain_formula(formula: str, *, is_array: bool) -> str:
         return formula
     stack = [_Bracket("", arrays=False)]
     replaced: list[re.Match[str]] = []
-    for found in _TOKEN.finditer(formula):
+    # Of a brace that is never closed, the rest would be searched again for each that follows.
+    closed = formula.rfind("}") + 1
+    for found in _TOKEN.finditer(formula[:closed] + formula[closed:].replace("{", "\0")):
         kind = found.lastgroup
         if kind in {"call", "open"}:
             name = _PREFIX.sub("", found[0][:-1].strip()).upper() if kind == "call" else ""
-            stack.append(_Bracket(name, stack[-1].arrays or name in ARRAYS_INSIDE))
+            outer = stack[-1]
+            around = outer if outer.name else outer.around
+            stack.append(_Bracket(name, outer.arrays or name in ARRAYS_INSIDE, around))
         elif kind in {"comma", "close"}:
             bracket = stack[-1]
             if bracket.name == "MATCH" and bracket.argument == 1 and bracket.computed:
@@ -76,7 +82,7 @@ def as_plain_formula(formula: str, *, is_array: bool) -> str:
             elif kind == "comma":
                 bracket.argument += 1
         elif kind in {"operator", "range"}:
-            function = next((each for each in reversed(stack) if each.name), stack[0])
+            function = stack[-1] if stack[-1].name else stack[-1].around or stack[0]
             if function.name == "MATCH" and function.argument == 1 and not function.arrays:
                 if kind == "range":
                     function.ranges.append(found)

@@ -21,7 +21,9 @@ UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
 ENTRY_LIMIT = 20_000
 
 LONGEST_BYTES = 65_536
-"""Longer formulas stay as they are; Excel's own limit is 8,192 characters."""
+LONGEST = 16_384
+"""Formulas of more bytes in the file, or of more characters, stay as they are and are not looked
+at. Excel's own limit is 8,192 characters, to which come prefixes that only the file shows."""
 
 Rewrite = Callable[[str, bool], str]
 """Makes another text of a formula's text, told whether it is an array formula."""
@@ -45,7 +47,7 @@ def prepare(
     step: Step | None = None,
     slim: Slim | None = None,
 ) -> bytes:
-    """The workbook that the engine gets.
+    """The workbook that the engine gets, packed anew.
 
     Args:
         workbook: the package.
@@ -72,8 +74,7 @@ def prepare(
         steps = [renaming(names)] if names else []
         if step is not None:
             steps.append(step)
-        if not steps and slim is None:
-            return workbook
+        # Packed again even where nothing is changed: every engine sees the parts that we saw.
         parts: Mapping[str, bytes] = {entry.filename: archive.read(entry) for entry in entries}
     if slim is not None:
         parts = slim(parts)
@@ -113,9 +114,10 @@ def renaming(names: Mapping[str, str]) -> Step:
             done = position
             if not new.upper().endswith(found[2].upper()):
                 arguments, end = split_arguments(formula, formula.index("(", position) + 1)
-                if arguments is not None:
-                    pieces.append("()")
-                    done = position = end
+                if arguments is None:
+                    break  # a bracket is never closed: no engine reads the formula
+                pieces.append("()")
+                done = position = end
         return "".join((*pieces, formula[done:]))
 
     return Step(re.compile(alternatives.encode(), re.IGNORECASE), rewrite)
@@ -132,6 +134,8 @@ def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
         if not asked or len(raw) > LONGEST_BYTES:
             return found[0]
         text = html.unescape(raw.decode("utf-8", "surrogateescape"))
+        if len(text) > LONGEST:
+            return found[0]
         new = text
         # A defined name is computed as an array formula is.
         is_array = b"definedName" in found[1] or _ARRAY.search(found[1]) is not None

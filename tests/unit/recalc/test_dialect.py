@@ -170,11 +170,47 @@ def test_only_formulas_that_hold_a_trigger_are_rewritten() -> None:
         b"</worksheet>"
     )
     package = _package(xl__a=sheet, other=b"<f>SMALL(A1,1)</f>")
-    assert prepare(package, {}) is package
     with zipfile.ZipFile(io.BytesIO(prepare(package, {}, step=Step(TRIGGER, rewrite)))) as archive:
         assert b"<f>SUM(1)</f>" in archive.read("xl/a.xml")
         assert b"IFERROR(SMALL" in archive.read("xl/a.xml")
         assert archive.read("other.xml") == b"<f>SMALL(A1,1)</f>"
+
+
+def test_an_engine_gets_the_parts_that_we_saw_and_nothing_else() -> None:
+    """Packed anew even where no formula changes: what stands between the parts is gone."""
+    package = _package(xl__a=b"<x/>", other=b"<y/>")
+    hidden = b"PK\x03\x04" + b"something that another reader could find"
+    ready = prepare(hidden + package, {})
+    assert hidden not in ready
+    assert ready.startswith(b"PK\x03\x04")
+    with zipfile.ZipFile(io.BytesIO(ready)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {
+            "xl/a.xml": b"<x/>",
+            "other.xml": b"<y/>",
+        }
+
+
+@pytest.mark.parametrize("text", ["'" * 16_385, "SMALL(" + "1" * 20_000 + ",1)"])
+def test_what_is_too_long_for_a_formula_is_not_looked_at(text: str) -> None:
+    asked: list[str] = []
+
+    def note(formula: str, _: bool) -> str:
+        asked.append(formula)
+        return formula
+
+    sheet = f"<sheetData><f>{text}</f><f>SMALL(A1,1)</f></sheetData>".encode()
+    assert edit_formulas(sheet, [Step(re.compile(b""), note)]) == sheet
+    assert asked == ["SMALL(A1,1)"]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["'" * 8_000, "{" * 8_000, "(" * 4_000 + "1+" * 2_000, "SMALL(" * 1_300, '"' * 7_999],
+)
+def test_formulas_that_no_engine_reads_stay_as_they_are(formula: str) -> None:
+    assert for_libreoffice(formula) == formula
+    assert as_plain_formula(formula, is_array=False) == formula
+    assert renaming({"SMALL": "JUDGE.UNKNOWN"}).rewrite(formula, False).endswith(formula[-6:])
 
 
 @pytest.mark.parametrize(
