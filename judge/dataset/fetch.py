@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import shutil
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
+from typing import IO
 
 from judge import __version__
 from judge.dataset.archive import unpack
@@ -22,6 +24,16 @@ from judge.dataset.locate import fetched_folder
 from judge.dataset.sources import Source
 from judge.errors import SuiteError, UsageError
 from judge.places import cache_folder
+from judge.visible import visible
+from judge.whole_files import write_whole
+
+MAX_ARCHIVE_BYTES = 4 * 1024**3
+"""An archive of unknown size is given up past that (the largest published one has 0.1 GB)."""
+
+LEAST_BYTES = 64 * 1024
+"""What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
+
+PATIENCE_S = 120.0
 
 _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
@@ -49,6 +61,30 @@ class Fetched:
 
 class _AddressError(Exception):
     """An address did not give the archive; what came so far is kept."""
+
+
+class _TooMuchError(_AddressError):
+    """An address gives more than the archive has; nothing of it is kept."""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to other hosts, which publishers use, but never from https to anything less."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The request that follows, or an error where the new address is not taken."""
+        scheme = urllib.parse.urlsplit(newurl).scheme.lower()
+        allowed = {"https"} if req.type == "https" else {"http", "https"}
+        if scheme not in allowed:
+            raise _AddressError(f"it leads on to {visible(newurl)[:200]}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def fetch_suite(
@@ -88,6 +124,24 @@ def fetch_suite(
             f"{downloads} cannot be made: {error.strerror}",
             hint="name another cache folder with JUDGE_CACHE",
         ) from error
+    try:
+        return _fetch(source, target, downloads, archive, urls, timeout_s, on_progress)
+    except OSError as error:
+        raise SuiteError(
+            f"{error.filename or downloads} cannot be written: {error.strerror or error}",
+            hint="make room, or name another cache folder with JUDGE_CACHE",
+        ) from error
+
+
+def _fetch(
+    source: Source,
+    target: Path,
+    downloads: Path,
+    archive: Path | None,
+    urls: Sequence[str],
+    timeout_s: float,
+    on_progress: OnProgress,
+) -> Fetched:
     with _only_one(downloads / f"{source.name}.lock", source):
         if archive is not None:
             fetched, sha256 = archive, _sha256(archive)
@@ -130,7 +184,10 @@ def _download(
         if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
             raise UsageError(f"{url} is not an http or https address")
         try:
-            _download_from(url, part, timeout_s, on_progress)
+            _download_from(url, part, timeout_s, source.size_bytes, on_progress)
+        except _TooMuchError as problem:
+            _forget(part)
+            problems.append(f"{url}: {problem}")
         except _AddressError as problem:
             problems.append(f"{url}: {problem}")
         except OSError as error:
@@ -150,8 +207,17 @@ def _download(
     )
 
 
-def _download_from(url: str, part: Path, timeout_s: float, on_progress: OnProgress) -> None:
+def _download_from(
+    url: str, part: Path, timeout_s: float, expected_bytes: int | None, on_progress: OnProgress
+) -> None:
     """Downloads one address into a file, continuing what is there of the same content.
+
+    Args:
+        url: the address.
+        part: the file.
+        timeout_s: how long the server may be silent.
+        expected_bytes: size of the archive, where it is known; no more than that is taken.
+        on_progress: told how far the download is.
 
     Raises:
         _AddressError: no connection, an answer other than the archive, or a connection cut off.
@@ -164,7 +230,9 @@ def _download_from(url: str, part: Path, timeout_s: float, on_progress: OnProgre
         request.add_header("Range", f"bytes={done}-")
         request.add_header("If-Range", tag)
     try:
-        response: HTTPResponse = urllib.request.urlopen(request, timeout=timeout_s)  # noqa: S310 - as above
+        response: HTTPResponse = urllib.request.build_opener(_Redirects).open(
+            request, timeout=timeout_s
+        )
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
@@ -175,22 +243,58 @@ def _download_from(url: str, part: Path, timeout_s: float, on_progress: OnProgre
     with response:
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
+        elif not _continues(response, done):
+            _forget(part)  # the next try starts anew
+            raise _AddressError("it continues from another place than the one that was asked for")
         length = response.headers.get("Content-Length")
         size = done + int(length) if length and length.isdigit() else None
+        most = expected_bytes or MAX_ARCHIVE_BYTES
+        if size is not None and size > most:
+            raise _TooMuchError(f"it has {size:,} bytes, and the archive no more than {most:,}")
         fresh_tag = response.headers.get("ETag")
         note.write_text(json.dumps({"url": url, "etag": fresh_tag}), encoding="utf-8")
+        pace = _Pace()
         with part.open("ab" if done else "wb") as file:
             while chunk := _next_chunk(response):
-                file.write(chunk)
                 done += len(chunk)
+                if done > most:
+                    raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
+                pace.came(len(chunk))
+                file.write(chunk)
                 on_progress(done, size)
     if size is not None and done < size:
         raise _AddressError(f"cut off after {done} of {size} bytes")
 
 
+def _continues(response: HTTPResponse, done: int) -> bool:
+    """Whether a partial answer begins where what is there ends."""
+    unit, _, span = response.headers.get("Content-Range", "").partition(" ")
+    return unit.strip().lower() == "bytes" and span.strip().startswith(f"{done}-")
+
+
+class _Pace:
+    """Gives up a server that sends a byte now and then; time that the machine slept counts."""
+
+    def __init__(self) -> None:
+        self._since_s = time.monotonic()
+        self._bytes = 0
+
+    def came(self, count: int) -> None:
+        """Counts bytes that came.
+
+        Raises:
+            _AddressError: too few of them came in too long a time.
+        """
+        self._bytes += count
+        if self._bytes >= LEAST_BYTES:
+            self._since_s, self._bytes = time.monotonic(), 0
+        elif time.monotonic() - self._since_s > PATIENCE_S:
+            raise _AddressError(f"it sends less than {LEAST_BYTES:,} bytes in {PATIENCE_S:g} s")
+
+
 def _next_chunk(response: HTTPResponse) -> bytes:
     try:
-        return response.read(_CHUNK_BYTES)
+        return response.read1(_CHUNK_BYTES)  # what has come; a full chunk may take forever
     except (OSError, HTTPException) as error:
         raise _AddressError(f"cut off: {error or type(error).__name__}") from error
 
@@ -233,15 +337,12 @@ def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
     Raises:
         SuiteError: it is not the archive that it should be.
     """
-    try:
-        recorded = json.loads(record.read_bytes())
-    except (OSError, ValueError):
-        recorded = {}
+    recorded = _recorded(record)
     size = archive.stat().st_size
     known = source.sha256 or recorded.get(source.name)
     if known is None and source.size_bytes in {None, size}:
         recorded[source.name] = sha256
-        record.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        write_whole(record, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
         return False
     if known == sha256:
         return True
@@ -259,10 +360,23 @@ def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
     )
 
 
+def _recorded(record: Path) -> dict[str, str]:
+    """Checksums of archives that were fetched here, by suite."""
+    try:
+        found = json.loads(record.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: sha256 for name, sha256 in found.items() if isinstance(sha256, str)}
+
+
 def _unpack(archive: Path, target: Path) -> None:
     """Unpacks beside the old suite, then puts the new one in its place."""
     fresh = target.with_name(f".{target.name}.fresh")
     old = target.with_name(f".{target.name}.old")
+    if old.is_dir() and not target.is_dir():
+        old.rename(target)  # ended between the two moves below, the last time
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
     unpack(archive, fresh)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.errors import SuiteError
 from judge.yaml_documents import read_yaml
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MOST_ADDRESSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +67,20 @@ def _source(path: Path, entry: object) -> Source:
     urls = entry.get("urls")
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise fields.fault("urls", "must be a list of addresses")
+    for url in urls[:_MOST_ADDRESSES]:
+        if not url.lower().startswith(("http://", "https://")):
+            raise fields.fault("urls", f"must hold http and https addresses alone, not {url!r}")
     return Source(
-        name=fields.text("name"),
+        name=fields.file_name("name"),
         title=fields.text("title"),
         format=fields.text("format"),
         tasks=fields.integer("tasks") or 0,
         licence=fields.text("licence"),
         homepage=fields.text("homepage"),
-        archive=fields.text("archive"),
+        archive=fields.file_name("archive"),
         size_bytes=fields.integer("size_bytes"),
         sha256=fields.checksum("sha256"),
-        urls=tuple(urls),
+        urls=tuple(urls[:_MOST_ADDRESSES]),
     )
 
 
@@ -90,6 +97,17 @@ class _Entry:
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
             raise self.fault(name, f"must be text, not {value!r}")
+        return value
+
+    def file_name(self, name: str) -> str:
+        """A text that files and folders of the cache are called by."""
+        value = self.text(name)
+        if _FILE_NAME.fullmatch(value) is None:
+            raise self.fault(
+                name,
+                f"must be letters, digits, '.', '_' and '-', beginning with one of the "
+                f"first two, not {value!r}",
+            )
         return value
 
     def integer(self, name: str) -> int | None:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judge.compare.cell import CellRef, CellValue, ComputedValues, ErrorValue
-from judge.recalc.files import PART, write_whole
+from judge.whole_files import PART, write_whole
 
 KEPT_BYTES = 64 * 1024 * 1024
 """What results in memory may take together, as :func:`weight_bytes` counts it."""

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
+import io
+import os
 import tarfile
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from judge.dataset import load_suite
+from judge.dataset import fetch, load_suite
 from judge.dataset.fetch import fetch_suite
 from judge.dataset.locate import data_folder
 from judge.dataset.sources import Source, load_sources
@@ -28,6 +34,12 @@ class Server:
     cut_after: int | None = None
     """Closes the connection after so many bytes of the body."""
     status: int | None = None
+    leads_to: str | None = None
+    """Sends on to another address."""
+    claims_range: str | None = None
+    """What a partial answer says that it is, instead of what it is."""
+    endless: bool = False
+    """Sends on and on after the content, without saying how much."""
     requests: list[str | None] = field(default_factory=list)
     """The Range header of each request."""
     url: str = ""
@@ -41,6 +53,11 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             if server.status is not None:
                 self.send_error(server.status)
                 return
+            if server.leads_to is not None:
+                self.send_response(302)
+                self.send_header("Location", server.leads_to)
+                self.end_headers()
+                return
             start = 0
             if wanted and server.ranges and self.headers.get("If-Range") == server.etag:
                 start = int(wanted.removeprefix("bytes=").removesuffix("-"))
@@ -51,9 +68,22 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             self.send_response(206 if start else 200)
             if server.etag is not None:
                 self.send_header("ETag", server.etag)
+            if start:
+                span = f"bytes {start}-{len(server.content) - 1}/{len(server.content)}"
+                self.send_header("Content-Range", server.claims_range or span)
+            if server.endless:
+                self._send_on_and_on(body)
+                return
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body if server.cut_after is None else body[: server.cut_after])
+
+        def _send_on_and_on(self, body: bytes) -> None:
+            self.end_headers()
+            self.wfile.write(body)
+            with contextlib.suppress(OSError):  # until nobody listens any more
+                while True:
+                    self.wfile.write(bytes(65_536))
 
         def log_message(self, *args: object) -> None:
             del args
@@ -229,8 +259,9 @@ def test_an_unknown_checksum_is_recorded_and_checked_later(
     assert load_suite("tiny").case_count == 2  # what was there is still there
 
 
-def test_a_known_size_is_checked_where_no_checksum_is_known(source: Source) -> None:
-    error = error_of(lambda: fetch_suite(replace(source, sha256=None, size_bytes=5)))
+def test_a_known_size_is_checked_where_no_checksum_is_known(source: Source, archive: Path) -> None:
+    unknown = replace(source, sha256=None, size_bytes=5)
+    error = error_of(lambda: fetch_suite(unknown, archive=archive))
     assert "5 bytes" in error.faults[1]
 
 
@@ -247,6 +278,118 @@ def test_a_wrong_archive_by_hand_is_left_where_it_is(source: Source, tmp_path: P
     wrong.write_bytes(b"nonsense")
     error_of(lambda: fetch_suite(source, archive=wrong))
     assert wrong.exists()
+
+
+def test_an_answer_without_end_is_given_up(source: Source, server: Server, cache: Path) -> None:
+    server.endless = True
+    error = error_of(lambda: fetch_suite(source))
+    assert f"sends more than the {len(server.content):,} bytes of the archive" in error.faults[0]
+    assert not [*(cache / "downloads").glob("*.part*")]
+
+
+def test_an_unknown_size_is_bounded_too(
+    source: Source, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.endless = True
+    monkeypatch.setattr(fetch, "MAX_ARCHIVE_BYTES", 10_000_000)
+    error = error_of(lambda: fetch_suite(replace(source, size_bytes=None)))
+    assert "more than the 10,000,000 bytes" in error.faults[0]
+
+
+def test_an_archive_that_says_it_is_larger_is_not_begun(source: Source, server: Server) -> None:
+    small = replace(source, size_bytes=100)
+    assert f"it has {len(server.content):,} bytes" in error_of(lambda: fetch_suite(small)).faults[0]
+
+
+def test_another_host_is_followed(source: Source, server: Server, archive: Path) -> None:
+    other = Server(archive.read_bytes())
+    with ThreadingHTTPServer(("127.0.0.2", 0), handler_of(other)) as httpd:
+        server.leads_to = f"http://127.0.0.2:{httpd.server_port}/elsewhere"
+        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            assert fetch_suite(source).fresh
+        finally:
+            httpd.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://x/"])
+def test_no_other_scheme_is_followed(source: Source, server: Server, address: str) -> None:
+    server.leads_to = address
+    error = error_of(lambda: fetch_suite(source))
+    assert address in error.faults[0]
+    assert "not followed" in error.faults[0] or "not allowed" in error.faults[0]
+    assert len(server.requests) == 1
+
+
+def test_https_never_leads_to_http() -> None:
+    request = urllib.request.Request("https://127.0.0.1/suite.tar.gz")
+    follow = fetch._Redirects().redirect_request
+    for address in ("http://127.0.0.1/x", "file:///x"):
+        with pytest.raises(fetch._AddressError, match="not followed"):
+            follow(request, io.BytesIO(), 302, "Found", HTTPMessage(), address)
+    onward = follow(request, io.BytesIO(), 302, "Found", HTTPMessage(), "https://other.invalid/x")
+    assert onward is not None
+    assert onward.full_url == "https://other.invalid/x"
+
+
+def test_addresses_that_lead_round_in_a_circle(source: Source, server: Server) -> None:
+    server.leads_to = server.url
+    assert "HTTP 302" in error_of(lambda: fetch_suite(source)).faults[0]
+
+
+@pytest.mark.parametrize("claim", ["bytes 0-9/10", "pages 1-2/3", "nonsense"])
+def test_a_part_of_something_else_is_not_added(source: Source, server: Server, claim: str) -> None:
+    server.cut_after = 5000
+    error_of(lambda: fetch_suite(source))
+    server.cut_after, server.claims_range = None, claim
+    assert "continues from another place" in error_of(lambda: fetch_suite(source)).faults[0]
+    server.claims_range = None
+    assert fetch_suite(source).fresh
+    assert server.requests[-1] is None
+
+
+def test_a_server_that_drips_is_given_up(
+    source: Source, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock of our own: an hour between any two looks at it."""
+    seconds = iter(range(0, 10_000_000, 3600))
+    monkeypatch.setattr("judge.dataset.fetch.time.monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(fetch, "_CHUNK_BYTES", 1000)
+    error = error_of(lambda: fetch_suite(source))
+    assert "it sends less than 65,536 bytes in 120 s" in error.faults[0]
+    assert len(server.requests) == 1
+
+
+def test_a_download_that_was_interrupted_is_continued(source: Source, server: Server) -> None:
+    def interrupted(done: int, _: int | None) -> None:
+        if done > 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch_suite(source, on_progress=interrupted)
+    assert fetch_suite(source).fresh
+    assert server.requests[-1] is not None
+
+
+def test_a_full_disk_is_told(source: Source, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(fetch, "write_whole", full)
+    error = error_of(lambda: fetch_suite(replace(source, sha256=None)))
+    assert "No space left on device" in error.message
+    assert str(cache) in error.message
+    assert "JUDGE_CACHE" in (error.hint or "")
+
+
+def test_a_suite_is_not_lost_between_two_moves(source: Source) -> None:
+    folder = fetch_suite(source).folder
+    folder.rename(folder.with_name(f".{folder.name}.old"))
+    wrong = replace(source, sha256="0" * 64)
+    error_of(lambda: fetch_suite(wrong))
+    assert fetch_suite(source, again=True).folder.is_dir()
 
 
 def test_something_else_than_http(source: Source) -> None:
@@ -270,7 +413,19 @@ def test_the_published_sources_are_well_formed() -> None:
         ("[]", "field 'suites' must be a list"),
         ("suites: [3]", "each suite must be an object"),
         ("suites: [{name: x, urls: []}]", "field 'urls' must be a list of addresses"),
-        ("suites: [{name: x, urls: [a], title: 5}]", "suite x: field 'title' must be text"),
+        ("suites: [{name: x, urls: [a]}]", "http and https addresses alone, not 'a'"),
+        (
+            "suites: [{name: x, urls: ['http://a'], title: 5}]",
+            "field 'title' must be text",
+        ),
+        ("suites: [{name: ../x, urls: ['http://a']}]", "field 'name' must be letters, digits"),
+        (
+            "suites: [{name: x, archive: ../../x, urls: ['http://a'], title: t, format: f,"
+            + " tasks: 1, licence: l, homepage: h}]",
+            "field 'archive' must be letters, digits",
+        ),
+        ("suites: [{name: x, urls: ['file:///etc/passwd']}]", "not 'file:///etc/passwd'"),
+        ("a: &a [*a]", "aliases are not read"),
     ],
 )
 def test_broken_sources(tmp_path: Path, text: str, problem: str) -> None:

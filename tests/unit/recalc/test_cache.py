@@ -16,7 +16,7 @@ from judge.recalc.cache import (
     prune,
     weight_bytes,
 )
-from judge.recalc.files import PART
+from judge.whole_files import PART
 
 VALUES = ComputedValues(
     values={
