@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from judge.errors import WorkbookError
@@ -32,6 +32,7 @@ _CENTRAL_SIGNATURE = b"PK\x01\x02"
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _LOCAL = struct.Struct("<4s5H3I2H")
+_LENGTHS = struct.Struct("<2H")
 _LONGEST_COMMENT = 0xFFFF
 _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _TEXT_SAMPLE_BYTES = 512
@@ -46,12 +47,12 @@ _MASKED_FLAG = 0x2000
 _FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG
 _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _READ_AS_TEXT = (".xml", ".rels", ".vml")
+_PLAIN_NAME = re.compile(r"(?:\w[\w.-]*+/)*+\w[\w.-]*+")
 _ODD_CHARACTER = re.compile(r"[\x00-\x1f\x7f\\]")
 _AMBIGUOUS_HINT = "Write the workbook with another program, or once more with this one."
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry of an archive.
 
     Attributes:
@@ -63,6 +64,7 @@ class Entry:
         offset: where its local header begins.
         checksum: CRC-32 of what it inflates to.
         flags: its general purpose flags.
+        record: where the directory tells of it.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Entry:
     offset: int
     checksum: int
     flags: int
+    record: int
 
 
 def read_entries(data: bytes, *, most: int) -> list[Entry]:
@@ -177,6 +180,7 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
         fields = _CENTRAL.unpack_from(data, position)
         signature, _, _, flags, method, _, _, checksum, packed_bytes, plain_bytes = fields[:10]
         name_length, extra_length, comment_length, _, _, _, offset = fields[10:]
+        record = position
         position += _CENTRAL.size
         following = position + name_length + extra_length + comment_length
         if signature != _CENTRAL_SIGNATURE or following > stop:
@@ -197,7 +201,7 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
                 "workbooks use deflate"
             )
         entries.append(
-            Entry(name, encoded, method, packed_bytes, plain_bytes, offset, checksum, flags)
+            Entry(name, encoded, method, packed_bytes, plain_bytes, offset, checksum, flags, record)
         )
         position = following
     if position != stop:
@@ -235,8 +239,9 @@ def _check_names(entries: list[Entry]) -> None:
     seen: dict[str, str] = {}
     for entry in entries:
         name = entry.name.removesuffix("/")
-        if _ODD_CHARACTER.search(name) or any(
-            segment in {"", ".", ".."} for segment in name.split("/")
+        if _PLAIN_NAME.fullmatch(name) is None and (
+            _ODD_CHARACTER.search(name)
+            or any(segment in {"", ".", ".."} for segment in name.split("/"))
         ):
             raise WorkbookError(
                 f"the archive's entry {_cut(entry.name)!a} has a name that is no plain path",
@@ -285,8 +290,15 @@ def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
 def _end_of(data: bytes, entry: Entry) -> int:
     """Where an entry ends, after its header was held against the directory."""
     start = _start_of(data, entry)
-    _, _, flags, method, _, _, *sizes, name_length, _ = _LOCAL.unpack_from(data, entry.offset)
     named = entry.offset + _LOCAL.size
+    if (
+        start == named + len(entry.encoded_name)
+        and not entry.flags & _DESCRIPTOR_FLAG
+        and data[entry.offset + 4 : entry.offset + 28] == data[entry.record + 6 : entry.record + 30]
+        and data.startswith(entry.encoded_name, named)
+    ):
+        return start + entry.packed_bytes  # word for word what the directory says
+    _, _, flags, method, _, _, *sizes, name_length, _ = _LOCAL.unpack_from(data, entry.offset)
     if data[named : named + name_length] != entry.encoded_name:
         raise _ambiguous(f"the header of {_cut(entry.name)} gives another name than the directory")
     extra = data[named + name_length : start]
@@ -340,11 +352,11 @@ def packed(data: bytes, entry: Entry) -> memoryview:
 
 def _start_of(data: bytes, entry: Entry) -> int:
     """Where the packed bytes of an entry begin."""
-    header = data[entry.offset : entry.offset + _LOCAL.size]
-    if len(header) < _LOCAL.size or not header.startswith(_LOCAL_SIGNATURE):
+    behind = entry.offset + _LOCAL.size
+    if len(data) < behind or not data.startswith(_LOCAL_SIGNATURE, entry.offset):
         raise WorkbookError(f"the archive is broken: no entry where {_cut(entry.name)} should be")
-    *_, name_length, extra_length = _LOCAL.unpack(header)
-    start: int = entry.offset + _LOCAL.size + name_length + extra_length
+    name_length, extra_length = _LENGTHS.unpack_from(data, behind - _LENGTHS.size)
+    start: int = behind + name_length + extra_length
     if start + entry.packed_bytes > len(data):
         raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
     return start
