@@ -206,15 +206,12 @@ def _number(text: str) -> float | None:
 def _depth(document: Any) -> int:
     """How deep objects and arrays stand in each other, counted level by level."""
     level, depth = [document], 0
-    while level:
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
+    while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
-    return depth - 1
+        level = [
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
 
 
 def _decoded(data: bytes) -> str:

@@ -1,10 +1,10 @@
 """Which fields of results have which type, where somebody else may have written them.
 
-A form is a tree of plain values. ``"text"``, ``"number"``, ``"integer"``, ``"flag"``, ``"sha256"``,
-``"id"`` (text or an integer), ``"text?"`` (or null) and ``"any"`` name types, ``[form]`` is an
-array, ``{"field": form}`` an object, ``{"*": form}`` an object with any fields. A field that no
-form names may hold anything. One whose name ends in ``!`` has to be there, one whose name ends in
-``?`` may be null.
+A form is a tree of plain values. ``"text"``, ``"number"``, ``"integer"``, ``"amount"`` and
+``"count"`` (which are not negative), ``"flag"``, ``"sha256"``, ``"id"`` (text or an integer),
+``"text?"`` (or null) and ``"any"`` name types, ``[form]`` is an array, ``{"field": form}`` an
+object, ``{"*": form}`` an object with any fields. A field that no form names may hold anything. One
+whose name ends in ``!`` has to be there, one whose name ends in ``?`` may be null.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ _DIFFERENCE: Form = {
 
 CASE_RECORD: Form = {
     "task!": "id",
-    "sample!": "integer",
-    "case!": "integer",
+    "sample!": "count",
+    "case!": "count",
     "verdict!": "text",
     "cause": "text",
     "run_key": "text",
     "comparison_key": "text",
-    "timings_s": {"*": "number"},
+    "timings_s": {"*": "amount"},
     "run": {
         "status?": "text",
         "output_status?": "text",
         "exit_code?": "integer",
         "signal?": "integer",
-        "cpu_s?": "number",
-        "wall_s?": "number",
-        "peak_memory_bytes?": "integer",
+        "cpu_s?": "amount",
+        "wall_s?": "amount",
+        "peak_memory_bytes?": "count",
         "stdout": "text",
         "stderr": "text",
-        "stdout_bytes": "integer",
-        "stderr_bytes": "integer",
-        "output_bytes": "integer",
+        "stdout_bytes": "count",
+        "stderr_bytes": "count",
+        "output_bytes": "count",
         "output_sha256?": "sha256",
-        "survivors": "integer",
+        "survivors": "count",
         "detail?": "text",
     },
     "comparison": {
@@ -61,14 +61,14 @@ CASE_RECORD: Form = {
         "profile": "text",
         "official_equal?": "flag",
         "ranges": ["text"],
-        "cells": "integer",
-        "differing_cells": "integer",
-        "touched_cells?": "integer",
-        "difference_counts": {"*": "integer"},
+        "cells": "count",
+        "differing_cells": "count",
+        "touched_cells?": "count",
+        "difference_counts": {"*": "count"},
         "differences": [_DIFFERENCE],
         "notes": ["text"],
         "engines": ["text"],
-        "computed_cells": {"*": "integer"},
+        "computed_cells": {"*": "count"},
         "computed_values": {"*": {"*": {"*": "any"}}},
     },
 }
@@ -76,7 +76,7 @@ CASE_RECORD: Form = {
 
 RUN: Form = {
     "suite?": {
-        "name?": "text",
+        "name!": "text",
         "source?": "text",
         "digest?": "text",
         "format?": "text",
@@ -105,11 +105,11 @@ RUN: Form = {
 """The document of run.json."""
 
 REPORT: Form = {
-    "overall": {"tasks_without_submission": "integer"},
+    "overall": {"tasks_without_submission": "count"},
     "tasks!": [
         {
             "id!": "id",
-            "sample!": "integer",
+            "sample!": "count",
             "instruction_type!": "text",
             "test_case_results!": ["text?"],
         }
@@ -119,7 +119,7 @@ REPORT: Form = {
 
 SUBMISSION: Form = {
     "id!": "id",
-    "sample?": "integer",
+    "sample?": "count",
     "instruction_type?": "text",
     "calls?": ["any"],
 }
@@ -178,6 +178,10 @@ def _fits(value: object, form: str) -> bool:
             return _is_number(value)
         case "integer":
             return isinstance(value, int) and _is_number(value)
+        case "amount":
+            return isinstance(value, int | float) and _is_number(value) and value >= 0
+        case "count":
+            return isinstance(value, int) and _is_number(value) and value >= 0
         case "id":
             return isinstance(value, str) or (isinstance(value, int) and _is_number(value))
         case "sha256":
@@ -195,6 +199,8 @@ _NAMES = {
     "text?": "text",
     "number": "a number",
     "integer": "an integer",
+    "amount": "a number from 0 on",
+    "count": "an integer from 0 on",
     "flag": "true or false",
     "id": "text or an integer",
     "sha256": "a SHA-256 in hexadecimal digits",

@@ -132,6 +132,8 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
     else:
         entries = list(_on_record(suite, records, results))
         notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
+    if any(not found for _, _, _, found in entries):
+        raise StoreError(f"{path / REPORT_FILE}: names a solution without any case")
     if not entries:
         raise StoreError(
             f"{path}: no case was judged yet", hint=f"`judge score {path}` judges what is there."
