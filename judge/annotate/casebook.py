@@ -231,7 +231,7 @@ class Casebook:
     def _next_number(self, task: Task) -> int:
         """The first number above all cases and all drafts."""
         numbers = [case.number for case in load_suite(self.root).task(task.id).cases]
-        return max(*numbers, *self._drafts.numbers(task.id)) + 1
+        return max((*numbers, *self._drafts.numbers(task.id))) + 1
 
     # -- saving ----------------------------------------------------------------------------------
 
