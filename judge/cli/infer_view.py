@@ -23,8 +23,9 @@ def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
     how = f"{setting.name}, up to {setting.rounds} rounds" if setting.executes else setting.name
     samples = f" x {plan.samples} samples" if plan.samples > 1 else ""
     tasks = len(plan.assignments)
+    key = f" with the key in {model.key_env}" if model.key_env else ""
     click.echo(
-        f"asking {name} at {public_url(model.base_url)} about {tasks} task{'s'[: tasks != 1]}"
+        f"asking {name} at {public_url(model.base_url)}{key} about {tasks} task{'s'[: tasks != 1]}"
         f"{samples} of {plan.suite.name}: {how}, {concurrency} at a time",
         err=True,
     )
