@@ -16,15 +16,16 @@ from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
 ALIASES = """\
-deepseek-coder-here: {{base_url: "{url}", model: deepseek-coder, key_env: DEEPSEEK_API_KEY,
+deepseek-coder-here: {{base_url: "{url}", model: deepseek-coder, key_env: HERE_API_KEY,
   price: {{input: 1, output: 2, date: 2026-01-01, source: made up}}}}
 """
 
 
 def judge(folder: Path, *arguments: str, key: str | None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "DEEPSEEK_API_KEY"}
+    names = ("DEEPSEEK_API_KEY", "HERE_API_KEY")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
     if key is not None:
-        environment["DEEPSEEK_API_KEY"] = key
+        environment["HERE_API_KEY"] = key
     return subprocess.run(
         [*LAUNCH, *arguments],
         cwd=folder,
