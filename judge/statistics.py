@@ -358,7 +358,7 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     Returns:
         None for the mean of nothing, and for the standard deviation of fewer than two.
 
-    Source: the form in which Table 5 of the SpreadsheetBench paper gives repeated runs.
+    Source: the form of Table 5 of the SpreadsheetBench paper, there of four runs on 200 tasks.
     """
     if not values:
         return None, None

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from judge.dataset.outputs import FoundOutputs, find_outputs
-from judge.errors import JudgeError, StoreError, UsageError
+from judge.errors import JudgeError, StoreError
 from judge.records import CaseKey
 from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
-from judge.report.audit_sheet import (
-    CasePaths,
-    audit_rows,
-    read_marks,
-    sheet_audit_id,
-    write_sheet,
-)
+from judge.report.audit_marks import MarkedSheet
+from judge.report.audit_sheet import CasePaths, already_there, audit_rows, write_sheet
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
 from judge.statistics import SEED
@@ -27,6 +24,8 @@ from judge.store import WORKBOOKS_FOLDER, RunDirectory
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"
 DEFAULT_SAMPLE = 50
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,8 @@ def make_audit(
     """
     loaded = load_run(run, dataset)
     sheet = loaded.path / SHEET_NAME if out is None else Path(out)
-    if sheet.exists():
-        raise UsageError(
-            f"{sheet} is there already, and may hold marks",
-            hint="Read it back with --read, move it away, or give another --out.",
-        )
+    if os.path.lexists(sheet):
+        raise already_there(sheet)
     sample = draw_sample(loaded, size, seed)
     write_sheet(sheet, audit_rows(loaded, sample, _paths(loaded, sample)))
     with RunDirectory(loaded.path) as store:
@@ -92,17 +88,15 @@ def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -
         UsageError: the sheet holds something else than marks; names the row.
     """
     loaded = load_run(run)
-    sheet = Path(sheet)
-    sample = _recorded_sample(loaded.path, sheet_audit_id(sheet))
+    marked = MarkedSheet(Path(sheet))
+    sample = _recorded_sample(loaded.path, marked.audit_id)
     now = {
         (each.task_id, each.sample, number): result.verdict.value
         for each in loaded.submissions
         for number, result in each.automatic.items()
     }
     changed = sum(now.get(key) != verdict for key, verdict in sample.verdicts.items())
-    return audit_rates(
-        sample, read_marks(sheet, sample), method_of(seed=seed), rejudged_cases=changed
-    )
+    return audit_rates(sample, marked.marks(sample), method_of(seed=seed), rejudged_cases=changed)
 
 
 def _recorded_sample(path: Path, audit_id: str) -> AuditSample:
@@ -111,7 +105,7 @@ def _recorded_sample(path: Path, audit_id: str) -> AuditSample:
             if record.get("id") == audit_id:
                 try:
                     return AuditSample.of_json(record)
-                except (KeyError, TypeError, ValueError) as error:
+                except (KeyError, TypeError, ValueError, OverflowError) as error:
                     raise StoreError(
                         f"{path / AUDITS_FILE}: the record of audit {audit_id} is broken ({error})"
                     ) from error
@@ -129,8 +123,10 @@ def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
         cases = submission.task.cases if submission.task is not None else ()
         case = next((each for each in cases if each.number == key[2]), None)
         digest = submission.automatic[key[2]].run.get("output_sha256")
-        stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
-        output = stored if stored.is_file() else outputs.get((key[0], key[2]))
+        output = outputs.get((key[0], key[2]))
+        if isinstance(digest, str) and _SHA256.fullmatch(digest):
+            stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
+            output = stored if stored.is_file() else output
         paths[key] = CasePaths(
             input=None if case is None else case.input_path,
             gold=None if case is None else case.gold_path,

@@ -70,11 +70,12 @@ def audit(
 
 
 def _lines(rates: AuditRates) -> list[str]:
-    cases, instructions = rates.cases, rates.instructions
+    cases, solved = rates.cases, rates.solved
     false_yes, false_no = cases.false_positive, cases.false_negative
     marked = (
         f"audit {rates.sample_id}: {rates.marked_cases} of {rates.sampled_cases} cases and "
-        f"{rates.marked_instructions} of {rates.sampled_instructions} instructions are marked"
+        f"{rates.whole_instructions} of {rates.sampled_instructions} instructions with all of "
+        "their cases are marked"
     )
     lines = [
         marked,
@@ -95,18 +96,24 @@ def _lines(rates: AuditRates) -> list[str]:
         _line(
             "instruction, false positive",
             rates.instruction_false_positive,
-            instructions.false_positive,
-            instructions.false_positive + instructions.true_negative,
-            "instructions that are not solved are called solved",
+            rates.false_positive_instructions,
+            rates.whole_instructions,
+            "instructions have a wrong case that was accepted",
         ),
         _line(
             "instruction, false negative",
             rates.instruction_false_negative,
-            instructions.false_negative,
-            instructions.false_negative + instructions.true_positive,
-            "instructions that are solved are called not solved",
+            rates.false_negative_instructions,
+            rates.whole_instructions,
+            "instructions have a right case that was not accepted",
         ),
     ]
+    if rates.marked_instructions:
+        lines.append(
+            f"  {solved.true_positive + solved.false_positive} of {rates.marked_instructions} "
+            f"instructions are called solved, {solved.false_positive} of them wrongly; "
+            f"{solved.false_negative} of the others are solved"
+        )
     if rates.marked_by_cases:
         lines.append(
             f"{rates.marked_by_cases} instructions have no mark of their own; theirs follows from "

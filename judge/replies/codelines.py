@@ -34,7 +34,8 @@ _STRONG_LINE = re.compile(
 _IMPORT_LINE = re.compile(r"\s*+(?:import\s++[\w.]|from\s++[\w.]++\s++import\s)")
 _HEADER_LINE = re.compile(
     r"""(?:async[ ]++)?+(?:
-        for\s++\w++(?:\s*+,\s*+\w++)*+\s++in\s | def\s++\w++\s*+\( | class\s++\w++\s*+\Z | with\s.*\sas\s++\w
+        for\s++\w++(?:\s*+,\s*+\w++)*+\s++in\s | with\s.*\sas\s++\w
+      | def\s++\w++\s*+\( | class\s++\w++\s*+\Z
       | (?:if|elif|while)\s[^=<>(]*+[=<>(] | (?:try|else|finally)\s*+\Z
     )""",
     re.VERBOSE,

@@ -10,10 +10,12 @@ from judge.replies.scan import Scanner
 from judge.replies.tidy import dedent
 
 _OPEN = re.compile(
-    r"(?P<lead>[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?+)(?P<fence>`{3,}+|~{3,}+)(?P<info>[^`]*+)\Z"
+    r"(?P<lead>[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?+)"
+    r"(?P<fence>`{3,}+|~{3,}+)(?P<info>[^`]*+)\Z"
 )
 _CODE_BEHIND_FENCE = re.compile(
-    r"^(?P<open>[ \t]*+(?:`{3,}+|~{3,}+)(?:python3?|py)?)[ \t]++(?P<code>(?:import|from)[ \t][^\n]++)$",
+    r"^(?P<open>[ \t]*+(?:`{3,}+|~{3,}+)(?:python3?|py)?)"
+    r"[ \t]++(?P<code>(?:import|from)[ \t][^\n]++)$",
     re.MULTILINE,
 )
 _FENCE_LINE = re.compile(r"[ \t]*+(?P<fence>`{3,}+|~{3,}+)")

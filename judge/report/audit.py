@@ -1,7 +1,8 @@
 """Is the judge right? A sample of its verdicts for a person to mark, and what the marks say. Pure.
 
-Source of the four rates: the SpreadsheetBench paper, appendix D.3. docs/reports.md says what each
-of them is a share of.
+Source of the four rates: the SpreadsheetBench paper, its appendix on evaluation metrics. There, on
+50 instructions with three cases each, they are 0, 3.8, 0 and 4 %. docs/reports.md says what each of
+them is a share of.
 """
 
 from __future__ import annotations
@@ -58,16 +59,23 @@ class AuditSample:
 
     @classmethod
     def of_json(cls, record: Mapping[str, Any]) -> AuditSample:
-        """Reads a record of audits.jsonl."""
-        return cls(
-            id=str(record["id"]),
-            seed=int(record["seed"]),
-            population=int(record["population"]),
-            verdicts={
-                (str(task), int(sample), int(case)): str(verdict)
-                for task, sample, case, verdict in record["verdicts"]
-            },
-        )
+        """Reads a record of audits.jsonl.
+
+        Raises:
+            KeyError, TypeError, ValueError, OverflowError: it is not as :meth:`to_json` wrote it.
+        """
+        seed = int(record["seed"])
+        verdicts = {
+            (str(task), int(sample), int(case)): Verdict(verdict).value
+            for task, sample, case, verdict in record["verdicts"]
+        }
+        if record["id"] != _id_of(seed, verdicts):
+            raise ValueError("the verdicts are not those that were drawn")
+        return cls(str(record["id"]), seed, int(record["population"]), verdicts)
+
+
+def _id_of(seed: int, verdicts: Mapping[CaseKey, str]) -> str:
+    return hashlib.sha256(repr((seed, sorted(verdicts.items()))).encode()).hexdigest()[:12]
 
 
 def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
@@ -90,8 +98,7 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
         for each in (candidates[place] for place in sorted(chosen))
         for number in _scored(each)
     }
-    digest = hashlib.sha256(repr((seed, sorted(verdicts.items()))).encode()).hexdigest()
-    return AuditSample(digest[:12], seed, len(candidates), verdicts)
+    return AuditSample(_id_of(seed, verdicts), seed, len(candidates), verdicts)
 
 
 def _scored(submission: LoadedSubmission) -> Iterable[int]:
@@ -142,15 +149,19 @@ class AuditRates:
         method: of the intervals.
         case_false_discovery: share of the accepted cases whose output is wrong.
         case_false_omission: share of the cases not accepted whose output is right.
-        instruction_false_positive: share of the instructions that are not solved in truth that
-            the judge calls solved.
-        instruction_false_negative: share of the instructions that are solved in truth that the
-            judge calls not solved.
+        instruction_false_positive: share of all instructions of which a case was accepted though
+            its output is wrong.
+        instruction_false_negative: share of all instructions of which a case was not accepted
+            though its output is right.
         cases: counts behind the first two.
-        instructions: counts behind the last two.
+        false_positive_instructions: instructions that the third counts.
+        false_negative_instructions: instructions that the fourth counts.
+        whole_instructions: instructions with all cases marked, which the last two are shares of.
+        solved: beside the four: whether "solved" (all cases accepted) is right of instructions.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
-        marked_instructions: instructions with a mark of their own, or with all cases marked.
+        marked_instructions: instructions with a mark of their own, or with all cases marked;
+            ``solved`` counts them.
         sampled_instructions: instructions in the sample.
         marked_by_cases: those of them without a mark of their own, whose truth follows from their
             cases.
@@ -165,7 +176,10 @@ class AuditRates:
     instruction_false_positive: Estimate
     instruction_false_negative: Estimate
     cases: Confusion
-    instructions: Confusion
+    false_positive_instructions: int
+    false_negative_instructions: int
+    whole_instructions: int
+    solved: Confusion
     marked_cases: int
     sampled_cases: int
     marked_instructions: int
@@ -195,25 +209,22 @@ def audit_rates(
         if key in marks.cases
     ]
     truths, by_cases = _instruction_truths(sample, marks)
-    instructions = _confusion([(solved, (solved == truth)) for solved, truth in truths.values()])
+    whole = _whole_instructions(sample, marks)
+    accepted_wrongly = [(key[0], (True, False) in found) for key, found in whole.items()]
+    refused_wrongly = [(key[0], (False, False) in found) for key, found in whole.items()]
     return AuditRates(
         sample_id=sample.id,
         seed=sample.seed,
         method=method,
         case_false_discovery=_case_rate(cases, accepted=True, method=method),
         case_false_omission=_case_rate(cases, accepted=False, method=method),
-        instruction_false_positive=wilson(
-            instructions.false_positive,
-            instructions.false_positive + instructions.true_negative,
-            confidence=method.confidence,
-        ),
-        instruction_false_negative=wilson(
-            instructions.false_negative,
-            instructions.false_negative + instructions.true_positive,
-            confidence=method.confidence,
-        ),
+        instruction_false_positive=_instruction_rate(accepted_wrongly, method),
+        instruction_false_negative=_instruction_rate(refused_wrongly, method),
         cases=_confusion([(accepted, right) for _, accepted, right in cases]),
-        instructions=instructions,
+        false_positive_instructions=sum(found for _, found in accepted_wrongly),
+        false_negative_instructions=sum(found for _, found in refused_wrongly),
+        whole_instructions=len(whole),
+        solved=_confusion([(solved, solved == truth) for solved, truth in truths.values()]),
         marked_cases=len(cases),
         sampled_cases=len(sample.verdicts),
         marked_instructions=len(truths),
@@ -236,6 +247,38 @@ def _case_rate(
     return ratio_interval(
         [wrong[task] for task in all_of_them],
         list(all_of_them.values()),
+        confidence=method.confidence,
+        resamples=method.resamples,
+        seed=method.seed,
+    )
+
+
+def _whole_instructions(
+    sample: AuditSample, marks: AuditMarks
+) -> dict[SubmissionKey, set[tuple[bool, bool]]]:
+    """Submissions with all cases marked -> pairs of (accepted, rightly so) among their cases."""
+    found: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
+    for key, verdict in sample.verdicts.items():
+        if key in marks.cases:
+            found[key[:2]].add((verdict == Verdict.AC, marks.cases[key]))
+    partly = {key[:2] for key in sample.verdicts if key not in marks.cases}
+    return {key: pairs for key, pairs in found.items() if key not in partly}
+
+
+def _instruction_rate(found: Sequence[tuple[str, bool]], method: Method) -> Estimate:
+    """Share of instructions of which something was found, from pairs of (task, whether).
+
+    Several samples of a task are no independent observations: then tasks are clusters.
+    """
+    of_tasks: dict[str, list[bool]] = defaultdict(list)
+    for task_id, each in found:
+        of_tasks[task_id].append(each)
+    if len(of_tasks) == len(found):
+        hits = sum(each for _, each in found)
+        return wilson(hits, len(found), confidence=method.confidence)
+    return ratio_interval(
+        [sum(each) for each in of_tasks.values()],
+        [len(each) for each in of_tasks.values()],
         confidence=method.confidence,
         resamples=method.resamples,
         seed=method.seed,

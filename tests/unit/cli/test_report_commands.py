@@ -135,7 +135,7 @@ def test_audit_there_and_back(run: Path) -> None:
     shown = call("audit", run, "--read", run / "audit.xlsx")
     assert shown.exit_code == 0
     assert "1 of 2 accepted cases are wrong" in shown.stdout
-    assert "1 of 2 instructions that are not solved are called solved" in shown.stdout
+    assert "1 of 2 instructions have a wrong case that was accepted" in shown.stdout
     document = json.loads(call("audit", run, "--read", run / "audit.xlsx", "--json").stdout)
     assert document["cases"]["false_positive"] == 1
     assert document["instruction_false_positive"]["value"] == 0.5

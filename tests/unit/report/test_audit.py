@@ -13,8 +13,16 @@ from openpyxl.worksheet.worksheet import Worksheet
 from judge.api.auditing import make_audit, read_audit
 from judge.errors import StoreError, UsageError
 from judge.records import CaseKey
-from judge.report.audit import AuditRates, AuditSample, draw_sample
+from judge.report.audit import (
+    AuditMarks,
+    AuditRates,
+    AuditSample,
+    Confusion,
+    audit_rates,
+    draw_sample,
+)
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
+from judge.report.build import method_of
 from judge.report.load import load_run
 from judge.statistics import ratio_interval, wilson
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
@@ -72,7 +80,7 @@ def all_right(sample: AuditSample) -> dict[CaseKey, str]:
 def counts(rates: AuditRates) -> list[tuple[int, int, int, int]]:
     return [
         (each.true_positive, each.false_positive, each.true_negative, each.false_negative)
-        for each in (rates.cases, rates.instructions)
+        for each in (rates.cases, rates.solved)
     ]
 
 
@@ -104,8 +112,9 @@ def test_fifty_instructions_there_and_back(run: Path) -> None:
     ]
     assert rates.case_false_discovery.value == pytest.approx(3 / len(accepted))
     assert rates.case_false_omission.value == pytest.approx(2 / len(rejected))
-    assert rates.instruction_false_positive == wilson(2, 2 + unsolved - 1)
-    assert rates.instruction_false_negative == wilson(1, 1 + len(rest))
+    # Both are shares of all 50 instructions, solved or not.
+    assert rates.instruction_false_positive == wilson(2, 50)
+    assert rates.instruction_false_negative == wilson(2, 50)
     # Two of the three lie in one cluster: the interval is of clusters.
     clusters = sorted({key[0] for key in accepted})
     assert rates.case_false_discovery == ratio_interval(
@@ -114,6 +123,64 @@ def test_fifty_instructions_there_and_back(run: Path) -> None:
     )
     assert (rates.marked_cases, rates.sampled_cases) == (100, 100)
     assert (rates.marked_instructions, rates.marked_by_cases) == (50, 50)
+
+
+def sample_of(verdicts: Mapping[CaseKey, str]) -> AuditSample:
+    return AuditSample("id", 1, 50, verdicts)
+
+
+def test_the_published_rates_by_hand() -> None:
+    # 50 instructions with three cases: 15 pass in all three (45 cases), 35 fail in all (105 cases).
+    verdicts = {
+        (str(task), 0, case): "AC" if task < 15 else "WA"
+        for task in range(50)
+        for case in (1, 2, 3)
+    }
+    marks = dict.fromkeys(verdicts, True)
+    # Four of those that fail are right: all three of one instruction, and one of another.
+    for key in (("20", 0, 1), ("20", 0, 2), ("20", 0, 3), ("21", 0, 2)):
+        marks[key] = False
+    rates = audit_rates(sample_of(verdicts), AuditMarks(marks, {}), method_of())
+    assert rates.case_false_discovery.value == 0  # 0 of 45
+    assert rates.case_false_omission.value == pytest.approx(4 / 105)  # 3.8 %
+    assert rates.instruction_false_positive == wilson(0, 50)  # 0 of 50
+    assert rates.instruction_false_negative == wilson(2, 50)  # 2 of 50: 4 %
+    assert (rates.false_positive_instructions, rates.false_negative_instructions) == (0, 2)
+    assert rates.whole_instructions == 50
+    # "Solved" is another question: one instruction that is called unsolved is solved in truth.
+    assert rates.solved == Confusion(15, 0, 34, 1)
+
+
+def test_an_instruction_can_count_for_both_rates_and_counts_once() -> None:
+    verdicts = {
+        (task, 0, case): verdict
+        for task, said in {
+            "a": ("AC", "AC", "WA"),
+            "b": ("WA", "RE", "WA"),
+            "c": ("AC", "AC", "AC"),
+            "d": ("AC", "WA", "AC"),
+        }.items()
+        for case, verdict in enumerate(said, start=1)
+    }
+    marks = dict.fromkeys(verdicts, True)
+    marks["a", 0, 1] = marks["a", 0, 2] = marks["a", 0, 3] = False
+    marks["b", 0, 2] = False
+    marks["d", 0, 1] = False
+    del marks["d", 0, 3]  # not all of its cases are marked: it does not count as an instruction
+    rates = audit_rates(sample_of(verdicts), AuditMarks(marks, {}), method_of())
+    assert rates.case_false_discovery.value == pytest.approx(3 / 6)  # a1, a2, d1 of a, c and d
+    assert rates.case_false_omission.value == pytest.approx(2 / 5)  # a3, b2 of a3, b and d2
+    assert rates.instruction_false_positive == wilson(1, 3)  # a of a, b, c
+    assert rates.instruction_false_negative == wilson(2, 3)  # a and b
+    assert rates.whole_instructions == 3
+
+
+def test_several_samples_of_a_task_are_a_cluster() -> None:
+    verdicts = {(task, sample, 1): "AC" for task in "abc" for sample in range(4)}
+    marks = dict.fromkeys(verdicts, True) | {("a", 0, 1): False, ("a", 1, 1): False}
+    rates = audit_rates(sample_of(verdicts), AuditMarks(marks, {}), method_of())
+    assert rates.instruction_false_positive == ratio_interval([2, 0, 0], [4, 4, 4])
+    assert rates.instruction_false_positive.value == pytest.approx(2 / 12)
 
 
 def test_nothing_wrong_is_still_an_interval(run: Path) -> None:
@@ -131,7 +198,7 @@ def test_a_mark_of_the_instruction_goes_before_those_of_its_cases(run: Path) -> 
     solved = next(key for key in drawn if accepted_cases(audit.sample, key) == [1, 2])
     fill(audit.sheet, all_right(audit.sample), {solved[0]: "wrong"})
     rates = read_audit(run, audit.sheet)
-    assert rates.instructions.false_positive == 1
+    assert rates.solved.false_positive == 1
     assert rates.cases.false_positive == 0
     assert rates.marked_by_cases == 49
 
@@ -234,7 +301,8 @@ def test_sheets_that_cannot_be_read_back(run: Path, tmp_path: Path) -> None:
     workbook.save(audit.sheet)
     with pytest.raises(UsageError, match="no case number '99'"):
         read_audit(run, audit.sheet)
-    workbook["verdicts"]["A2"] = 2
+    for cell in workbook["verdicts"][3]:
+        workbook["verdicts"].cell(2, cell.column).value = cell.value
     workbook["verdicts"].cell(2, 8).value = "wrong"
     workbook["verdicts"].cell(3, 8).value = "right"
     workbook.save(audit.sheet)
