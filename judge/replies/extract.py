@@ -40,6 +40,7 @@ _QUOTED_PROGRAM = re.compile(
     r"\A\s*+(?P<quote>'{3}|\"{3})(?:python3?|py)[ \t]*+\n(?P<body>.*?)(?P<end>(?P=quote)\s*+\Z|\Z)",
     re.DOTALL,
 )
+_BLANK_LINES = re.compile(r"\A(?:[ \t]*+\n)++")
 _HANGING_END = re.compile(
     r"(?:[-=+*/%,:.(\[{\\|&<>@~^]|\b(?:in|and|or|not|is|import|from|as|if|elif|while|for|def|class|with|return))\Z"
 )
@@ -84,7 +85,7 @@ def extract(reply: str) -> Extraction:
     reply = reply[:MAX_REPLY_CHARS]
     text = answer_of(reply.replace("\r\n", "\n").replace("\r", "\n"))
     if text != reply and is_program(text):
-        return Extraction(text.strip("\n").rstrip() + "\n", "bare", blocks=1)
+        return Extraction(_BLANK_LINES.sub("", text).rstrip() + "\n", "bare", blocks=1)
     wrapped = unwrap(text)
     if wrapped is not None:
         inner = _from_blocks(find_blocks(wrapped.text))
@@ -94,7 +95,15 @@ def extract(reply: str) -> Extraction:
         if inner is not None and inner.code and (wrapped.is_code or reads_like_code(inner.code)):
             truncated = inner.truncated or not scan(inner.code).closed
             return Extraction(inner.code, "wrapper", truncated, inner.blocks)
-    return _from_blocks(find_blocks(text)) or _from_bare_text(text)
+    return _from_quotes(text) or _from_blocks(find_blocks(text)) or _from_bare_text(text)
+
+
+def _from_quotes(text: str) -> Extraction | None:
+    """The program of a reply that has three quotation marks where a fence should be."""
+    quoted = _QUOTED_PROGRAM.match(text)
+    if quoted is None or not quoted["end"].strip():
+        return None
+    return Extraction(tidy(quoted["body"]), "fence", blocks=1)
 
 
 def _from_blocks(blocks: list[Block]) -> Extraction | None:
@@ -174,8 +183,7 @@ def _makes_something(code: str) -> bool:
 def _from_bare_text(text: str) -> Extraction:
     """Lines that read like Python in a reply without any mark."""
     if quoted := _QUOTED_PROGRAM.match(text):
-        code = tidy(quoted["body"])
-        return Extraction(code, "fence", truncated=not quoted["end"].strip(), blocks=1)
+        return Extraction(tidy(quoted["body"]), "fence", truncated=True, blocks=1)
     stripped = text.strip()
     if stripped.startswith("`") and stripped.endswith("`"):
         text = stripped.strip("`")

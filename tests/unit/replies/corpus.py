@@ -596,6 +596,8 @@ BROKEN = [
     Reply("longer_fence_around_one_in_a_string", "Text\n````python\ns = '''\n```\n'''\n````",
           "s = '''\n```\n'''\n", "fence"),
     Reply("table_in_a_fence", "The result:\n```\n  A   B\n  1   2\n```", None, "none"),
+    Reply("fence_within_quotes_for_fences", f"'''python\n{WITH_FENCE}'''", WITH_FENCE, "fence"),
+    Reply("blank_lines_behind_reasoning", f"<think>a</think>\n  \n\n{SOLVE}", SOLVE, "bare"),
     Reply("word", "Sorry", None, "none"),
     Reply(
         "prose_with_marks_of_code",

@@ -97,6 +97,28 @@ def test_a_report_shows_what_inference_finds(suite: Suite, tmp_path: Path) -> No
     ] == [each.code for each in CORPUS]
 
 
+@pytest.mark.data
+def test_solutions_in_two_blocks_behind_reasoning(
+    suite: Suite, tmp_path: Path, judge_data: Path
+) -> None:
+    path = judge_data / "model_solutions" / "single_claude_dev100.jsonl"
+    replies, programs = [], []
+    for line in path.read_text("utf-8").splitlines():
+        lines = str(json.loads(line)["solution"]).strip("\n").splitlines()
+        # Between the first run of imports and all else.
+        at = next(n for n, each in enumerate(lines) if not each.startswith(("import", "from")))
+        first, second = "\n".join(lines[:at]), "\n".join(lines[at:]).strip("\n")
+        thought = "<think>\nPerhaps\n```python\nimport nothing\n```\n</think>\n"
+        replies.append(f"{thought}```python\n{first}\n```\nand\n```python\n{second}\n```\n")
+        programs.append(f"{first}\n\n{second}".rstrip() + "\n")
+    assert len(programs) == 100
+    solutions = write(tmp_path / "solutions.jsonl", [{"solution": each} for each in replies])
+    scored = [each.code for each in load_submissions(solutions, suite)]
+    assert scored == [inferred(each) for each in replies]
+    found = sum(code == program for code, program in zip(scored, programs, strict=True))
+    assert found == 100
+
+
 def test_a_program_that_was_found_is_not_searched_for_another(suite: Suite, tmp_path: Path) -> None:
     reply = f"````python\n{BROKEN_WITH_A_FENCE}````"
     found = inferred(reply)

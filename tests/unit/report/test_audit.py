@@ -301,8 +301,8 @@ def test_sheets_that_cannot_be_read_back(run: Path, tmp_path: Path) -> None:
     workbook.save(audit.sheet)
     with pytest.raises(UsageError, match="no case number '99'"):
         read_audit(run, audit.sheet)
-    for cell in workbook["verdicts"][3]:
-        workbook["verdicts"].cell(2, cell.column).value = cell.value
+    for column, cell in enumerate(workbook["verdicts"][3], start=1):
+        workbook["verdicts"].cell(2, column).value = cell.value
     workbook["verdicts"].cell(2, 8).value = "wrong"
     workbook["verdicts"].cell(3, 8).value = "right"
     workbook.save(audit.sheet)

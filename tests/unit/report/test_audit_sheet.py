@@ -134,6 +134,7 @@ def test_the_same_row_twice(run: Path, audit: Audit) -> None:
 
     def again(page: Worksheet) -> None:
         for cell in list(page[3]):
+            assert cell.column is not None
             page.cell(9, cell.column).value = cell.value
 
     edit(audit, again)
