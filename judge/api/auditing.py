@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ from judge.store import WORKBOOKS_FOLDER, RunDirectory
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"
 DEFAULT_SAMPLE = 50
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +120,8 @@ def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
         cases = submission.task.cases if submission.task is not None else ()
         case = next((each for each in cases if each.number == key[2]), None)
         digest = submission.automatic[key[2]].run.get("output_sha256")
-        output = outputs.get((key[0], key[2]))
-        if isinstance(digest, str) and _SHA256.fullmatch(digest):
-            stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
-            output = stored if stored.is_file() else output
+        stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
+        output = stored if stored.is_file() else outputs.get((key[0], key[2]))
         paths[key] = CasePaths(
             input=None if case is None else case.input_path,
             gold=None if case is None else case.gold_path,

