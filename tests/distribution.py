@@ -8,6 +8,7 @@ others wait.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -53,6 +54,11 @@ def rank(unit: str) -> int:
     )
 
 
+def choose(waiting_units: Iterable[str], *, computes: bool) -> str:
+    """Which unit a worker takes next: of its kind where there is one left, the longest first."""
+    return min(waiting_units, key=lambda unit: (unit.startswith(WAITING) is computes, rank(unit)))
+
+
 class Distribution(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out units, longest first; one worker for each processor takes those that compute."""
 
@@ -61,9 +67,5 @@ class Distribution(LoadScopeScheduling):  # type: ignore[misc]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         computes = self.nodes.index(node) < len(os.sched_getaffinity(0))
-        chosen = min(
-            self.workqueue,
-            key=lambda unit: (unit.startswith(WAITING) is computes, rank(unit)),
-        )
-        self.workqueue.move_to_end(chosen, last=False)
+        self.workqueue.move_to_end(choose(self.workqueue, computes=computes), last=False)
         super()._assign_work_unit(node)

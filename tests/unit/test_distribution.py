@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from tests import distribution
+from tests.conftest import REPOSITORY
+
+ATTACKS = [f"tests/conformance/test_attacks.py::test_attack[{name}]" for name in "ab"]
+SCORE = "tests/e2e/test_dev100.py::test_ctrl_c_leaves_a_run_that_continues"
+PAGES = "tests/browser/test_view.py"
+VALUES = "tests/unit/compare/test_value.py"
+
+
+@pytest.mark.parametrize(
+    "start", [*distribution.ONE_BY_ONE, *distribution.WAITING, *distribution.LONGEST]
+)
+def test_what_is_named_is_there(start: str) -> None:
+    assert list(REPOSITORY.glob(f"{start}*"))
+
+
+def test_a_file_goes_to_one_worker_but_what_is_long_test_by_test() -> None:
+    assert distribution.unit_of(f"{VALUES}::test_numbers[1]") == VALUES
+    assert distribution.unit_of(ATTACKS[0]) == ATTACKS[0]
+    assert distribution.unit_of(SCORE) == SCORE
+
+
+def test_workers_take_what_is_longest_of_their_kind_and_then_of_the_other() -> None:
+    left = [VALUES, *ATTACKS, PAGES, SCORE]
+    taken = []
+    for _ in range(len(left)):
+        taken.append(distribution.choose(left, computes=True))
+        left.remove(taken[-1])
+    assert taken == [SCORE, PAGES, VALUES, *ATTACKS]
+    assert distribution.choose([VALUES, SCORE, *ATTACKS], computes=False) == ATTACKS[0]
+    assert distribution.choose([VALUES, SCORE], computes=False) == SCORE
+
+
+def test_there_are_more_workers_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for processors, workers in ((1, 2), (2, 4), (64, distribution.MOST_WORKERS)):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, count=processors: set(range(count)))
+        assert distribution.workers() == workers
