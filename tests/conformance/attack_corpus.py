@@ -22,7 +22,7 @@ from judge.limits import MIB, Limits
 from judge.verdict import Verdict
 
 FOLDER = Path(__file__).resolve().parent.parent / "submissions" / "attacks"
-LIMITS = Limits(cpu_s=20, wall_s=30, memory_bytes=512 * MIB, output_bytes=32 * MIB)
+LIMITS = Limits(cpu_s=20, wall_s=120, memory_bytes=512 * MIB, output_bytes=32 * MIB)
 _UNITS = {"memory_mib": "memory_bytes", "output_mib": "output_bytes"}
 
 

@@ -23,7 +23,7 @@ from judge.sandbox.contract import (
 
 INPUT = "/mnt/data/input/1_7_input.xlsx"
 OUTPUT = "/mnt/data/output/1_7_output.xlsx"
-LIMITS = Limits(cpu_s=10, wall_s=15, memory_bytes=512 * MIB, output_bytes=4 * MIB)
+LIMITS = Limits(cpu_s=10, wall_s=120, memory_bytes=512 * MIB, output_bytes=4 * MIB)
 
 
 def run(

@@ -1,6 +1,6 @@
 # property: a million empty styled cells are borne
 # verdict: AC
-# limits: cpu_s=30 wall_s=60
+# limits: cpu_s=30 wall_s=300
 import zipfile, openpyxl
 path = "/mnt/data/output/1_1_output.xlsx"
 book = openpyxl.Workbook()

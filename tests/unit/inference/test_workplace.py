@@ -208,7 +208,7 @@ def test_fresh_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
 
 def test_session_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
     place = SessionWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=30))
-    other = SessionWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=3))
+    other = SessionWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=6))
     assert place.execute(LOAD).error == ""
     assert place.execute("print(workbook.sheetnames)").printed == "['Data']"
     assert "NameError" in other.execute("workbook").error
@@ -216,7 +216,7 @@ def test_session_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
     assert not place.execute_alone(SAVE).solved
     assert place.execute_alone(LOAD + SAVE).solved
     assert other.execute("kept = 1").error == ""
-    assert "longer than 3 s" in (other.execute("import time; time.sleep(1000)").stopped or "")
+    assert "longer than 6 s" in (other.execute("import time; time.sleep(1000)").stopped or "")
     assert "NameError" in other.execute("kept").error
     assert "ended" in (place.execute("import os; os._exit(1)").stopped or "")
     place.close()

@@ -23,7 +23,7 @@ def chunk(kind: int, data: bytes) -> bytes:
 
 
 def soon() -> float:
-    return time.monotonic() + 2
+    return time.monotonic() + 60
 
 
 @pytest.mark.parametrize("step", [1, 3, 8, 1000])
