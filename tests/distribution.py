@@ -16,23 +16,30 @@ from xdist.workermanage import WorkerController
 WORKERS_PER_PROCESSOR = 2
 MOST_WORKERS = 12
 
-ONE_BY_ONE = ("tests/conformance/", "tests/e2e/", "tests/parity/", "tests/inference/test_settings")
+ONE_BY_ONE = (
+    "tests/conformance/",
+    "tests/e2e/",
+    "tests/parity/",
+    "tests/inference/test_resume",
+    "tests/inference/test_settings",
+)
 """Here each test is handed out by itself; elsewhere a whole file, with what its tests share."""
 
-WAITING = ("tests/conformance/", "tests/inference/")
+WAITING = ("tests/conformance/",)
 """What mostly waits; everything else mostly computes."""
 
 LONGEST = (
-    "tests/e2e/test_dev100",
     "tests/parity/test_reader",
+    "tests/e2e/test_dev100",
     "tests/conformance/test_interruptions",
     "tests/conformance/test_doctor",
     "tests/conformance/test_leaks",
+    "tests/unit/recalc/test_golds",
+    "tests/unit/recalc/test_engines",
     "tests/inference/",
     "tests/e2e/",
     "tests/browser/",
     "tests/parity/",
-    "tests/conformance/",
 )
 """What comes first, so that nobody waits for it at the end."""
 

@@ -90,7 +90,7 @@ def test_a_sample_of_whole_workbooks_with_their_formulas(judge_data: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_every_cell_of_every_workbook(judge_data: Path) -> None:
     tally = hold_against_openpyxl(workbooks(judge_data), formulas=False)
     assert not tally.wrong

@@ -42,7 +42,7 @@ ENGINE_PARAMETERS = [
     pytest.param(FORMULAS, marks=pytest.mark.slow),
 ]
 
-pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def slow_book() -> bytes:
     return package(cells)
 
 
-@pytest.mark.timeout(120)  # a hang guard: the engine is given one second
+@pytest.mark.timeout(900)  # a hang guard: the engine is given one second
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 def test_a_formula_bomb_meets_the_time_limit_and_the_next_workbook_is_computed(
     engine: Any,
@@ -281,7 +281,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.timeout(120)  # a hang guard: the engine is given three seconds
+@pytest.mark.timeout(900)  # a hang guard: the engine is given three seconds
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None:
