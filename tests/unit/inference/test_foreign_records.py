@@ -303,14 +303,6 @@ def test_lists_of_models_that_are_none(name: str, tmp_path: Path) -> None:
     assert len(caught.value.message) < 1000
 
 
-def test_aliases_within_reason_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "models.yaml"
-    path.write_text(
-        "a: &a {base_url: 'http://x/v1', params: {max_tokens: 5}}\nb: {<<: *a, model: m}\n"
-    )
-    assert dict(load_models(path)["b"].params) == {"max_tokens": 5}
-
-
 def test_the_clock_of_the_day_decides_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
