@@ -120,7 +120,7 @@ def test_what_is_not_calculated_is_an_error_with_its_reason(tmp_path: Path) -> N
 @pytest.mark.usefixtures("sandbox")
 def test_faults_of_the_user_are_named(book: Path, tmp_path: Path) -> None:
     with pytest.raises(PositionError):
-        recalculate(book, at="'Other'!A1")
+        recalculate(book, at="'Other'!A1:")
     broken = tmp_path / "broken.xlsx"
     broken.write_bytes(b"no workbook")
     with pytest.raises(WorkbookError, match=r"broken\.xlsx"):
