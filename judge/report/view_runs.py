@@ -220,7 +220,8 @@ def is_going(path: Path) -> bool:
 
 def _moved_lately(path: Path) -> bool:
     try:
-        return time.time() - path.stat().st_mtime < _QUIET_S
+        # A file from the future is one from before the clock was set back.
+        return abs(time.time() - path.stat().st_mtime) < _QUIET_S
     except OSError:
         return False
 

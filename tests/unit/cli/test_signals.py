@@ -1,0 +1,139 @@
+"""Signals and clocks: a command that is ended closes what it opened, whatever the time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import judge
+from judge.cli.main import main
+from judge.cli.signals import Ended, ending_by_signals
+from judge.report import view_runs
+from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_unwinds_the_command(number: signal.Signals) -> None:
+    closed = []
+    with pytest.raises(Ended) as ended, ending_by_signals(), contextlib.ExitStack() as stack:
+        stack.callback(closed.append, "sandbox")
+        os.kill(os.getpid(), number)
+    assert closed == ["sandbox"]
+    assert ended.value.exit_code == SIGNALS[number]
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As `nohup` leaves it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("command", ["verify", "rejudge", "report", "score"])
+def test_the_exit_code_names_the_signal(
+    command: str,
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In the middle of the work, while workers are comparing."""
+    suite = make_suite(tmp_path / "suite", [TaskSpec("1", cases=2)])
+    output = suite.tasks[0].cases[0].gold_path.read_bytes()
+    run = make_run(tmp_path / "run", suite, [Solution("1", ("WA", "WA"), output=output)])
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    (outputs / "1_1_output.xlsx").write_bytes(output)
+    before = {each: each.read_bytes() for each in run.rglob("*") if each.is_file()}
+    calls = {
+        "verify": ["verify", str(suite.root), "--recalc", "never"],
+        "rejudge": ["rejudge", str(run), "--apply"],
+        "report": ["report", str(run)],
+        "score": ["score", str(outputs), "--dataset", str(suite.root), "--recalc", "never",
+                  "--out", str(tmp_path / "scored")],
+    }  # fmt: skip
+    sent = []
+
+    def ended(*_: object, **__: object) -> None:
+        if not sent:
+            sent.append(number)
+            os.kill(os.getpid(), number)
+
+    real = os.fspath  # what every command does before its end: it opens a workbook by its bytes
+    del real
+    import judge.compare.reader as reader  # noqa: PLC0415
+
+    opened = reader.Workbook.__init__
+
+    def open_and_end(self: reader.Workbook, *arguments: object, **named: object) -> None:
+        ended()
+        opened(self, *arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(reader.Workbook, "__init__", open_and_end)
+    with pytest.raises(SystemExit) as raised:
+        main(calls[command])
+    assert sent
+    assert raised.value.code == SIGNALS[number]
+    assert "Traceback" not in capsys.readouterr().err
+    assert {each: each.read_bytes() for each in before} == before
+    assert not list(tmp_path.rglob(".*.xlsx.*"))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_view_ends(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    code = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", code, "view", str(tmp_path / "results"), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert "http://127.0.0.1:" in child.stdout.readline()
+        child.send_signal(number)
+        _, said = child.communicate(timeout=240)
+    assert child.returncode == SIGNALS[number]
+    assert "Traceback" not in said
+
+
+def test_durations_are_not_of_the_wall_clock() -> None:
+    """The wall clock can be set; where it is asked for, it is for a date or the age of a file."""
+    folder = Path(judge.__file__).parent
+    asked = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.py")
+        if re.search(r"\btime\.time\(\)", path.read_text(encoding="utf-8"))
+    }
+    assert asked <= {
+        "inference/answers.py",  # Retry-After gives a date
+        "recalc/cache.py",  # the age of an abandoned file
+        "report/view_runs.py",  # the age of a record, where locks cannot be seen
+        "sandbox/container.py",  # events of a daemon that are asked for by date
+        "sandbox/daemon.py",
+    }
+
+
+@pytest.mark.parametrize("shift_s", [-86_400, 0, 86_400])
+def test_a_clock_that_was_set_does_not_keep_a_run_going(
+    shift_s: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text("")
+    now = path.stat().st_mtime
+    monkeypatch.setattr(view_runs.time, "time", lambda: now + shift_s)
+    assert view_runs._moved_lately(path) is (shift_s == 0)
