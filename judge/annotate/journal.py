@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import stat
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 
 from judge.documents import read_json_lines
 from judge.errors import StoreError
+from judge.store import dump_json
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -25,7 +25,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    line = dump_json(record).encode() + b"\n"
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()

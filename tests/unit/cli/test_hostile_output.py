@@ -230,5 +230,5 @@ def test_a_terminal_gets_our_colours_alone(
 def test_markup_is_text(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     console = make_console()
     console.file = io.StringIO()
-    console.print("[red]x[/] :smile:", styled(("[b]y", "bold"), ATTACK))
+    console.print("[red]x[/] :smile:", styled(("[b]y", "bold"), ATTACK), soft_wrap=True)
     assert console.file.getvalue() == f"[red]x[/] :smile: [b]y{visible(ATTACK)}\n"

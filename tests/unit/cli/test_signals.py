@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import judge
 from judge.cli.main import main
 from judge.cli.signals import Ended, ending_by_signals
+from judge.compare import reader
 from judge.report import view_runs
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
@@ -23,10 +25,15 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_unwinds_the_command(number: signal.Signals) -> None:
-    closed = []
-    with pytest.raises(Ended) as ended, ending_by_signals(), contextlib.ExitStack() as stack:
-        stack.callback(closed.append, "sandbox")
-        os.kill(os.getpid(), number)
+    closed: list[str] = []
+
+    def command() -> None:
+        with ending_by_signals(), contextlib.ExitStack() as stack:
+            stack.callback(closed.append, "sandbox")
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(Ended) as ended:
+        command()
     assert closed == ["sandbox"]
     assert ended.value.exit_code == SIGNALS[number]
     assert signal.getsignal(number) == signal.SIG_DFL
@@ -66,16 +73,12 @@ def test_the_exit_code_names_the_signal(
         "score": ["score", str(outputs), "--dataset", str(suite.root), "--recalc", "never",
                   "--out", str(tmp_path / "scored")],
     }  # fmt: skip
-    sent = []
+    sent: list[int] = []
 
     def ended(*_: object, **__: object) -> None:
         if not sent:
             sent.append(number)
             os.kill(os.getpid(), number)
-
-    real = os.fspath  # what every command does before its end: it opens a workbook by its bytes
-    del real
-    import judge.compare.reader as reader  # noqa: PLC0415
 
     opened = reader.Workbook.__init__
 
@@ -135,5 +138,5 @@ def test_a_clock_that_was_set_does_not_keep_a_run_going(
     path = tmp_path / "cases.jsonl"
     path.write_text("")
     now = path.stat().st_mtime
-    monkeypatch.setattr(view_runs.time, "time", lambda: now + shift_s)
+    monkeypatch.setattr(time, "time", lambda: now + shift_s)
     assert view_runs._moved_lately(path) is (shift_s == 0)
