@@ -168,7 +168,7 @@ def test_a_run_that_was_killed_ends_like_one_that_was_left_alone(
     assert len(keys) == len(set(keys)), "a finished case ran twice"
     report, alone = read_report(killed), read_report(graded)
     tasks = {(task["id"], task["sample"]): task for task in alone["tasks"]}
-    assert len(report["tasks"]) == 40
+    assert len(report["tasks"]) == 15  # of the first forty tasks so many have a solution
     assert report["tasks"] == [tasks[task["id"], task["sample"]] for task in report["tasks"]]
     assert report["overall"]["cases"] == len(keys)
 
