@@ -56,7 +56,16 @@ def read_regular(
         if file is None:
             return None
         file.seek(start)
-        data = file.read(most_bytes + 1)
+        # A read sets aside all that it asks for: what the file has is asked for, not what it may
+        # have. A file that grows, or has no size of its own, is read on.
+        size = max(os.fstat(file.fileno()).st_size - start, 0)
+        data = file.read(min(size, most_bytes) + 1)
+        if len(data) > size:
+            pieces, length = [data], len(data)
+            while length <= most_bytes and (piece := file.read(MIB)):
+                pieces.append(piece)
+                length += len(piece)
+            data = b"".join(pieces)
     if len(data) > most_bytes:
         raise _too_long(path, error, most_bytes)
     return data
