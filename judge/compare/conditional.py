@@ -30,7 +30,7 @@ CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "
 
 _MOST_WORK = 3_000_000
 _READING_WORK = 20
-_CHARS_PER_WORK = 20
+_CHARS_PER_WORK = 1
 
 
 class RuleWork:
@@ -64,7 +64,7 @@ class SpokenRule:
         self.look = ConditionalStyle()
         if rule.style is not None and rule.style < len(styles.conditional):
             self.look = styles.conditional[rule.style]
-        self._read = canonical_reader(rule)
+        self._read = canonical_reader(rule, self._count_reading)
         self._work = work
         self._cost = _READING_WORK + sum(map(len, rule.formulas)) // _CHARS_PER_WORK
         self._formula: RuleFormula | None = None
@@ -74,6 +74,9 @@ class SpokenRule:
             else (name, attributes)
             for name, attributes in rule.drawn
         )
+
+    def _count_reading(self) -> None:
+        self._work.take(self._cost)
 
     @property
     def is_scale(self) -> bool:
@@ -99,7 +102,7 @@ class SpokenRule:
             column: its column.
             with_ranges: whether the ranges of a rule that looks at all of them belong to it.
         """
-        self._work.take(self._cost)
+        self._work.take(1)
         rule = self.rule
         told: tuple[object, ...] = (rule.kind, rule.terms, self._drawn, self._read(row, column))
         if rule.kind in AGGREGATES and (with_ranges or self.is_scale):

@@ -91,7 +91,7 @@ class Profile:
     @property
     def identity(self) -> str:
         """A text that is the same for the same rules, for reuse keys."""
-        return json.dumps({"rules_version": 1, **asdict(self)}, sort_keys=True)
+        return json.dumps({"rules_version": 2, **asdict(self)}, sort_keys=True)
 
 
 PROFILES: dict[str, Profile] = {

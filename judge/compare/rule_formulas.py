@@ -152,14 +152,22 @@ def canonical(formula: str) -> str:
     )
 
 
-def canonical_reader(rule: ConditionalRule) -> Callable[[int, int], tuple[str, ...]]:
-    """Gives the formulas of a rule as they read in a cell, for comparing them as text."""
+def canonical_reader(
+    rule: ConditionalRule, on_read: Callable[[], None]
+) -> Callable[[int, int], tuple[str, ...]]:
+    """Gives the formulas of a rule as they read in a cell, for comparing them as text.
+
+    Args:
+        rule: the rule.
+        on_read: called before its text is gone through.
+    """
     top, left = origin_of(rule)
     known: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def read(row: int, column: int) -> tuple[str, ...]:
         place = (row - top, column - left)
         if place not in known:
+            on_read()
             known[place] = tuple(
                 text if len(text) > MOST_FORMULA_CHARS else canonical(shift_formula(text, *place))
                 for text in rule.formulas
