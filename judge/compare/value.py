@@ -69,6 +69,8 @@ def comparator(
         first, second = comparable(expected), comparable(actual)
         if isinstance(first, float) and isinstance(second, float):
             return numbers(first, second)
+        if first is None or second is None:
+            return first is second
         if profile.times_are_numbers and _are_stored_alike(first, second):
             return _stored_agree(
                 first, second, _stored(first, expected_1904), _stored(second, actual_1904), profile
@@ -259,6 +261,9 @@ def classify(
     if isinstance(expected, ErrorValue) or isinstance(actual, ErrorValue):
         return DifferenceClass.ERROR_VALUE
     kinds = {_kind(expected), _kind(actual)}
+    if len(kinds) == 1:
+        # Two texts are of one type, even where only one of them spells a number.
+        return DifferenceClass.WRONG_VALUE
     if kinds == {"number", "text"}:
         number, text = (expected, actual) if isinstance(actual, str) else (actual, expected)
         assert isinstance(number, int | float)
@@ -266,9 +271,7 @@ def classify(
         spelled = text_as_number(text)
         if spelled is not None and math.isclose(spelled, _as_float(number), rel_tol=_NOISE_SHARE):
             return DifferenceClass.NUMBER_AS_TEXT
-    comparable = {_kind(expected, profile), _kind(actual, profile)}
-    # Two texts are of one type, even where only one of them spells a number.
-    alike = len(kinds) == 1 or len(comparable) == 1
+    alike = _kind(expected, profile) == _kind(actual, profile)
     return DifferenceClass.WRONG_VALUE if alike else DifferenceClass.TYPE
 
 
