@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,20 @@ def judge_data() -> Path:
     if found is None:
         pytest.skip("no published suites here: set JUDGE_DATA to the folder that holds them")
     return found
+
+
+def pytest_configure() -> None:
+    """Gives signals their usual meaning, which nohup and a shell's ``&`` take away.
+
+    What is ignored stays ignored in every program that a test starts, and a test that sends such a
+    signal would wait for ever.
+    """
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ from judge.grader import GradingRules, judge_output
 from judge.recalc.policy import Origin, Recalculator
 from judge.task import InstructionType, Task, TestCase
 from judge.verdict import Verdict
+from tests.bounds import bound_process
 from tests.unit.compare.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
 
@@ -150,10 +150,7 @@ def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
     child = os.fork()
     if child == 0:
         try:
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             answer.write_text(json.dumps(judged(output)))
         except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
             answer.write_text(json.dumps(["", traceback.format_exc()]))

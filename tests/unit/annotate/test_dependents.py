@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import traceback
 from collections.abc import Callable
 
@@ -13,6 +12,7 @@ from judge.annotate.dependents import dependents
 from judge.compare.cell import CellRef
 from judge.compare.reader import open_workbook
 from judge.errors import WorkbookError
+from tests.bounds import bound_process
 from tests.unit.recalc.fakes import SHEET, package
 
 MEMORY_BYTES = 3 << 30
@@ -25,10 +25,7 @@ def in_bounds(work: Callable[[], None]) -> int:
     if child == 0:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             work()
             code = 0
         except BaseException:  # noqa: BLE001 - said, and known by the exit code

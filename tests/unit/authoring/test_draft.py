@@ -80,11 +80,11 @@ def test_what_cannot_be_judged_is_refused_and_leaves_nothing(
         draft.add_task("a", fields(sample), [(torn, cases(sample)[0][1])], by="Ann")
     assert any("1_a_input.xlsx" in fault for fault in broken.value.faults)
     nowhere = TaskFields(
-        instruction="Sum.", instruction_type=InstructionType.CELL_LEVEL, answer_position="Nix!A1"
+        instruction="Sum.", instruction_type=InstructionType.CELL_LEVEL, answer_position="Nix!A0"
     )
     with pytest.raises(SuiteError) as wrong:
         draft.add_task("a", nowhere, cases(sample), by="Ann")
-    assert any("Nix" in fault for fault in wrong.value.faults)
+    assert any("Nix!A0" in fault for fault in wrong.value.faults)
     with pytest.raises(UsageError, match=r"instruction.*instruction_type.*answer_position"):
         draft.add_task("a", TaskFields(), cases(sample), by="Ann")
     with pytest.raises(UsageError, match="slash"):
@@ -145,7 +145,7 @@ def test_a_review_counts_for_what_was_reviewed(draft: SuiteDraft, sample: Suite,
 def test_an_edit_that_spoils_the_task_is_refused(draft: SuiteDraft, sample: Suite) -> None:
     draft.add_task(7, fields(sample), cases(sample), by="Ann")
     with pytest.raises(SuiteError):
-        draft.edit_task("7", TaskFields(answer_position="Nowhere!B2"), by="Ann")
+        draft.edit_task("7", TaskFields(answer_position="Nowhere!B0"), by="Ann")
     assert load_suite(draft.root).task(7).answer_position == fields(sample).answer_position
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 import sys
 import traceback
 from pathlib import Path
@@ -22,6 +21,7 @@ from judge.cli.main import main
 from judge.compare.api import compare_workbooks
 from judge.compare.package import Budget, ReadLimits
 from judge.errors import JudgeError, WorkbookError
+from tests.bounds import bound_process
 from tests.unit.compare.hostile import HOSTILE
 from tests.unit.compare.packages import Book, cell, sheet_data, simple, zipped
 
@@ -65,10 +65,7 @@ def judge_compare(gold: Path, output: Path, folder: Path) -> tuple[int, str]:
 def _in_child(said: Path, arguments: list[str]) -> NoReturn:
     code = 99
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        spent = resource.getrusage(resource.RUSAGE_SELF)
-        seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
         with said.open("w") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)

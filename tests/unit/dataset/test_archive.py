@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import resource
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from judge.dataset import archive as archive_module
 from judge.dataset.archive import unpack
 from judge.errors import SuiteError
+from tests.bounds import bound_process
 
 CPU_S = 20
 MEMORY_BYTES = 512 << 20
@@ -141,10 +141,7 @@ def unpacked_within_bounds(archive: Path, target: Path, said: Path) -> str:
     child = os.fork()
     if child == 0:
         try:
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             unpack(archive, target)
             said.write_text("unpacked")
         except SuiteError as error:

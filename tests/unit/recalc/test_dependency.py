@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import traceback
 
 import pytest
@@ -15,6 +14,7 @@ from judge.errors import WorkbookError
 from judge.recalc import dependency
 from judge.recalc.dependency import Footing, FormulaIndex, Search, footing, footing_or_doubt
 from judge.recalc.formula import Reference
+from tests.bounds import bound_process
 
 SHEETS = {
     "One": {(1, 1): "=A2+Two!A1", (2, 1): "=B5", (5, 2): "=1", (9, 9): "=XLOOKUP(1,A:A,A:A)"},
@@ -114,10 +114,7 @@ def test_ranges_that_overlap_cost_what_they_hold_once(shape: str) -> None:
     if child == 0:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             said = footing([("S", cell) for cell in cells], FormulaIndex(["S"], lambda _: cells))
             code = 0 if said.complete and said.cells == len(cells) else 2
         except BaseException:  # noqa: BLE001 - said, and known by the exit code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import traceback
 from collections.abc import Callable
 
@@ -13,6 +12,7 @@ from judge.dataset.told import told_paths
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
+from tests.bounds import bound_process
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 
 CPU_S = 10
@@ -25,12 +25,7 @@ def in_child(work: Callable[[], object]) -> int:
     if child == 0:
         code = 1
         try:
-            _, most = resource.getrlimit(resource.RLIMIT_AS)
-            bound = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
-            resource.setrlimit(resource.RLIMIT_AS, (bound, most))
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             work()
             code = 0
         except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it

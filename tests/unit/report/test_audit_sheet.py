@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import traceback
 import zipfile
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from judge.api.auditing import Audit, make_audit, read_audit
 from judge.errors import StoreError, UsageError
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
+from tests.bounds import bound_process
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 MEMORY_BYTES = 3 << 30
@@ -210,12 +210,7 @@ def in_child(work: Callable[[], object]) -> int:
     if child == 0:
         code = 1
         try:
-            _, most = resource.getrlimit(resource.RLIMIT_AS)
-            bound = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
-            resource.setrlimit(resource.RLIMIT_AS, (bound, most))
-            spent = resource.getrusage(resource.RUSAGE_SELF)
-            seconds = int(spent.ru_utime + spent.ru_stime) + CPU_S
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
             work()
             code = 0
         except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it

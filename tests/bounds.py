@@ -1,0 +1,27 @@
+"""Bounds for a process that a test forked: what it may cost beyond what its parent cost already."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+
+def bound_process(*, cpu_s: int, memory_bytes: int) -> None:
+    """Bounds this process, which is not to be the test's own.
+
+    A worker that ran thousands of tests holds far more address space, and has used far more
+    processor time, than one test may take; both are bounded from here on.
+
+    Args:
+        cpu_s: processor time from here on.
+        memory_bytes: address space beyond what is in use now.
+    """
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    bound = pages * resource.getpagesize() + memory_bytes
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY:
+        bound = min(bound, most)
+    resource.setrlimit(resource.RLIMIT_AS, (bound, most))
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(spent.ru_utime + spent.ru_stime) + cpu_s
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
