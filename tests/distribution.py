@@ -29,8 +29,8 @@ WAITING = ("tests/conformance/",)
 """What mostly waits; everything else mostly computes."""
 
 LONGEST = (
-    "tests/parity/test_reader",
     "tests/e2e/test_dev100",
+    "tests/browser/test_large",
     "tests/conformance/test_interruptions",
     "tests/conformance/test_doctor",
     "tests/conformance/test_leaks",

@@ -100,6 +100,17 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     opened.close()
 
 
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(name, marks=_MARKS[name]) for name in ("docker", "bubblewrap")],
+)
+def usual_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """Docker and bubblewrap as they are opened by default."""
+    opened = open_or_skip(request.param)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def session(sandbox: Sandbox) -> Iterator[SandboxSession]:
     with sandbox.session() as opened:

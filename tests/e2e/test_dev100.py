@@ -17,7 +17,7 @@ from tests.e2e.conftest import COMMAND, Cli, Once, read_report, require_backend,
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
-Grade = Callable[[str], Path]
+Grade = Callable[..., Path]
 
 PUBLISHED_BEST_SOFT = 0.683
 PUBLISHED_BEST_HARD = 0.63
@@ -39,12 +39,12 @@ def suite(judge_data: Path) -> Path:
 def grade(cli: Cli, once: Once, solutions: Path, suite: Path) -> Grade:
     """The run directory of the whole hundred, graded with the defaults on a backend."""
 
-    def make(backend: str) -> Path:
+    def make(backend: str, *more: str) -> Path:
         require_backend(backend)
 
         def score(folder: Path) -> None:
             options = ("--dataset", suite, "--out", folder / "run", "--sandbox", backend, "-q")
-            done = cli("score", solutions, *options)
+            done = cli("score", solutions, *options, *more)
             assert done.returncode == 0, done.stderr
 
         return once(f"hundred-{backend}", score) / "run"
@@ -65,20 +65,26 @@ def copied(graded: Path, tmp_path: Path) -> Path:
     return tmp_path / "copied"
 
 
+@pytest.mark.bubblewrap
+@pytest.mark.office
+def test_the_expected_score(graded: Path) -> None:
+    overall = read_report(graded)["overall"]
+    assert (overall["tasks"], overall["cases"]) == (100, 298)
+    assert overall["excluded"] == {}
+    assert overall["soft_restriction"] >= PUBLISHED_BEST_SOFT
+    assert overall["hard_restriction"] >= PUBLISHED_BEST_HARD
+
+
 @pytest.mark.docker
 @pytest.mark.bubblewrap
 @pytest.mark.office
-def test_both_backends_give_the_same_verdicts_and_the_expected_score(
-    grade: Grade,
-) -> None:
-    reports = {backend: read_report(grade(backend)) for backend in ("docker", "bubblewrap")}
-    assert verdicts_of(reports["docker"]) == verdicts_of(reports["bubblewrap"])
-    for report in reports.values():
-        overall = report["overall"]
-        assert (overall["tasks"], overall["cases"]) == (100, 298)
-        assert overall["excluded"] == {}
-        assert overall["soft_restriction"] >= PUBLISHED_BEST_SOFT
-        assert overall["hard_restriction"] >= PUBLISHED_BEST_HARD
+def test_both_backends_leave_the_same_outputs(cli: Cli, grade: Grade, copied: Path) -> None:
+    """As the programs left them: the engines, which every backend has, are asked for one alone."""
+    docker = read_report(grade("docker", "--recalc", "never"))
+    done = cli("score", copied, "--recalc", "never", "--sandbox", "bubblewrap", "-q")
+    assert done.returncode == 0, done.stderr
+    assert docker["overall"]["excluded"] == {}
+    assert verdicts_of(docker) == verdicts_of(read_report(copied))
 
 
 def _published(judge_data: Path) -> dict[tuple[str, int], dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from judge.dataset import load_suite
+from judge.dataset import Suite, load_suite
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.task import InstructionType
@@ -50,7 +50,8 @@ class Expected:
         content: what a prompt of it holds; None where it holds no rows.
         stands_alone: of its submissions.
         verdicts: the only ones that its submissions may get, where that is known.
-        scored: tasks that are graded; all of them for the modes' defaults.
+        asked: tasks that are asked about: 50 of a default, fewer where one option differs.
+        scored: tasks of them that are graded.
     """
 
     options: tuple[str, ...]
@@ -59,18 +60,21 @@ class Expected:
     content: str | None = PANDAS
     stands_alone: bool | None = True
     verdicts: frozenset[str] = frozenset({"WA", "AC", "NC"})
+    asked: int = 16
     scored: int = 8
 
 
 MULTI = ("--mode", "multi")
 SETTINGS = {
-    "single": Expected(("--mode", "single"), 1, "replied", stands_alone=None, scored=TASKS),
+    "single": Expected(
+        ("--mode", "single"), 1, "replied", stands_alone=None, asked=TASKS, scored=TASKS
+    ),
     "markdown": Expected(("--content", "markdown"), 1, "replied", r"\n\| 1 \| ", None),
     "csv": Expected(("--content", "csv"), 1, "replied", r"Sheet Name: .*\n[^ ].*,", None),
     "addresses": Expected(("--content", "addresses"), 1, "replied", r"\n[A-Z]+\d: ", None),
     "row-exec": Expected((*MULTI, "--feedback", "row-exec"), 3, "output"),
     "react-exec": Expected((*MULTI, "--feedback", "react-exec"), 3, "output", content=None),
-    "row-react-exec": Expected(MULTI, 3, "output", scored=TASKS),
+    "row-react-exec": Expected(MULTI, 3, "output", asked=TASKS, scored=TASKS),
     "two rounds": Expected(
         (*MULTI, "--rounds", "2"), 2, "rounds", stands_alone=None, verdicts=frozenset({"RE"})
     ),
@@ -91,13 +95,18 @@ def bubblewrap() -> None:
 
 
 @pytest.fixture(scope="module")
-def ids(judge_data: Path) -> list[str]:
+def suite(judge_data: Path) -> Suite:
+    return load_suite(str(judge_data / SUITE))
+
+
+@pytest.fixture
+def ids(suite: Suite, setting: str) -> list[str]:
     """Tasks of both types, half and half."""
-    suite = load_suite(str(judge_data / SUITE))
+    half = SETTINGS[setting].asked // 2
     return [
         task.id
         for kind in InstructionType
-        for task in [each for each in suite.tasks if each.instruction_type is kind][: TASKS // 2]
+        for task in [each for each in suite.tasks if each.instruction_type is kind][:half]
     ]
 
 
@@ -146,10 +155,10 @@ def test_conversations_have_the_shape_that_the_setting_promises(
         assert asked.returncode == 0, asked.stderr
         seen = list(server.seen)
     summary = json.loads(asked.stdout)["inference"]
-    assert (summary["finished"], summary["failed"]) == (TASKS, 0)
+    assert (summary["finished"], summary["failed"]) == (expected.asked, 0)
     records = [json.loads(line) for line in (out / "submissions.jsonl").read_text().splitlines()]
     assert {str(record["id"]) for record in records} == set(ids)
-    assert len(records) == TASKS
+    assert len(records) == expected.asked
     prompts = []
     for record in records:
         assert record["ended"] == expected.ended
@@ -162,7 +171,7 @@ def test_conversations_have_the_shape_that_the_setting_promises(
     _check_no_gold(seen, set(ids))
     scored = judge(
         "score", out, "--sandbox", "bubblewrap", "--recalc", "never", "--json", "-q",
-        "--ids", ",".join(ids[:: TASKS // expected.scored]),
+        "--ids", ",".join(ids[:: expected.asked // expected.scored]),
     )  # fmt: skip
     assert scored.returncode == 0, scored.stderr
     report = json.loads(scored.stdout)
@@ -199,7 +208,7 @@ def _check_prompts(expected: Expected, prompts: list[str]) -> None:
         return
     assert all("Sheet Name: " in prompt for prompt in prompts)
     shown = [prompt for prompt in prompts if re.search(expected.content, prompt)]
-    assert len(shown) >= 0.8 * TASKS
+    assert len(shown) >= 0.8 * expected.asked
 
 
 def _check_no_gold(seen: list[Seen], tasks: set[str]) -> None:

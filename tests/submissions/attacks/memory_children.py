@@ -1,6 +1,6 @@
 # property: memory is that of the whole tree
 # verdict: MLE
-# limits: memory_mib=256
+# limits: memory_mib=256 wall_s=20
 import os, time
 for _ in range(16):
     if os.fork() == 0:
