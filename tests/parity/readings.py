@@ -55,7 +55,7 @@ def recorded() -> dict[str, str]:
     version, *lines = RECORD.read_text().splitlines()
     if version != f"openpyxl {openpyxl.__version__}":
         return {}
-    return dict(line.split() for line in lines)  # type: ignore[misc]
+    return dict(line.split() for line in lines)
 
 
 def record(paths: Iterable[Path]) -> None:
