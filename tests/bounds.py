@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -25,3 +28,24 @@ def bound_process(*, cpu_s: int, memory_bytes: int) -> None:
     spent = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(spent.ru_utime + spent.ru_stime) + cpu_s
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def in_bounds(work: Callable[[], object], *, cpu_s: int, memory_bytes: int) -> int:
+    """Does some work in a process of its own, within :func:`bound_process`.
+
+    Returns:
+        Its exit code: 0 where the work came to its end, 1 where it raised, less than 0 by a signal.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            bound_process(cpu_s=cpu_s, memory_bytes=memory_bytes)
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)

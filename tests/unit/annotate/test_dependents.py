@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import traceback
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -12,27 +10,12 @@ from judge.annotate.dependents import dependents
 from judge.compare.cell import CellRef
 from judge.compare.reader import open_workbook
 from judge.errors import WorkbookError
-from tests.bounds import bound_process
+from tests.bounds import in_bounds
 from tests.unit.recalc.fakes import SHEET, package
 
 MEMORY_BYTES = 3 << 30
 CPU_S = 40
-
-
-def in_bounds(work: Callable[[], None]) -> int:
-    """Exit code of a process of its own that does some work within bounds."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001 - said, and known by the exit code
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+bounded = partial(in_bounds, cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +29,7 @@ def test_an_array_formula_over_everything_is_refused_and_not_spelt_out(areas: li
         with pytest.raises(WorkbookError, match="fill more than 250,000 cells"):
             dependents(workbook, [CellRef(SHEET, 1, 3)])
 
-    assert in_bounds(refused) == 0
+    assert bounded(refused) == 0
 
 
 def test_growing_sums_rest_on_what_they_add() -> None:
@@ -58,4 +41,4 @@ def test_growing_sums_rest_on_what_they_add() -> None:
         assert len(dependents(workbook, [CellRef(SHEET, 1, 1)])) == rows - 2
         assert dependents(workbook, [CellRef(SHEET, rows, 1)]) == frozenset()
 
-    assert in_bounds(found) == 0
+    assert bounded(found) == 0

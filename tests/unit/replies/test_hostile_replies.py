@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import traceback
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -12,41 +10,25 @@ from judge.dataset.told import told_paths
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
-from tests.bounds import bound_process
+from tests.bounds import in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 
 CPU_S = 10
 MEMORY_BYTES = 1 << 30
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Does it in a process with bounds of its own; 0 where it came to its end."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+bounded = partial(in_bounds, cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
 
 
 @pytest.mark.parametrize("kind", sorted(HURT))
 def test_a_reply_that_hurt_is_read_in_time(kind: str) -> None:
     reply = hostile_reply(kind)
-    assert in_child(lambda: extract(reply)) == 0
+    assert bounded(lambda: extract(reply)) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind not in HURT])
 def test_a_hostile_reply_is_read_in_time(kind: str) -> None:
     reply = hostile_reply(kind)
-    assert in_child(lambda: extract(reply)) == 0
+    assert bounded(lambda: extract(reply)) == 0
 
 
 def test_hostile_replies_are_read_without_an_error() -> None:
@@ -67,7 +49,7 @@ def test_hostile_replies_are_read_without_an_error() -> None:
     ids=lambda text: repr(text[:4]),
 )
 def test_whether_a_hostile_reply_says_done_is_seen_in_time(reply: str) -> None:
-    assert in_child(lambda: _says_done(reply)) == 0
+    assert bounded(lambda: _says_done(reply)) == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +67,7 @@ def test_whether_a_hostile_reply_says_done_is_seen_in_time(reply: str) -> None:
     ids=lambda text: repr(text[:8]),
 )
 def test_hostile_answers_in_text_are_read_in_time(reply: str) -> None:
-    assert in_child(lambda: read_answers(reply, "B2:C9")) == 0
+    assert bounded(lambda: read_answers(reply, "B2:C9")) == 0
 
 
 @pytest.mark.parametrize(
@@ -100,4 +82,4 @@ def test_hostile_answers_in_text_are_read_in_time(reply: str) -> None:
     ids=["slashes", "half names", "f-string", "quotes", "quotes by turns"],
 )
 def test_paths_are_found_in_time(code: str, prompt: str) -> None:
-    assert in_child(lambda: told_paths("1", code, conversation=[prompt])) == 0
+    assert bounded(lambda: told_paths("1", code, conversation=[prompt])) == 0

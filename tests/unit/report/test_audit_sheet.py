@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import traceback
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import openpyxl
@@ -17,11 +17,12 @@ from openpyxl.worksheet.worksheet import Worksheet
 from judge.api.auditing import Audit, make_audit, read_audit
 from judge.errors import StoreError, UsageError
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
-from tests.bounds import bound_process
+from tests.bounds import in_bounds
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 MEMORY_BYTES = 3 << 30
 CPU_S = 20
+bounded = partial(in_bounds, cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
 
 
 @pytest.fixture
@@ -195,30 +196,13 @@ def test_a_huge_file_is_refused(run: Path, audit: Audit, tmp_path: Path) -> None
     with path.open("wb") as file:
         file.truncate(10 << 30)  # a hole
     assert audit.sheet.is_file()
-    assert in_child(lambda: refused(run, path)) == 0
+    assert bounded(lambda: refused(run, path)) == 0
 
 
 def test_a_cell_in_the_last_corner(run: Path, audit: Audit) -> None:
     edit(audit, lambda page: page.cell(1_048_576, 16_384, "far"))
     edit(audit, put(CASE_MARK, 2, "right"))
-    assert in_child(lambda: read_audit(run, audit.sheet)) == 0
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Does it in a process with bounds of its own; 0 where it came to its end."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
-            work()
-            code = 0
-        except BaseException:  # noqa: BLE001 - whatever it is, the parent must see it
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+    assert bounded(lambda: read_audit(run, audit.sheet)) == 0
 
 
 # -- folders of others ----------------------------------------------------------------------------
