@@ -122,7 +122,9 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
+        # Waits end as soon as they can; a machine that is busy must not fail what is only slow.
         page.set_default_timeout(SLOW_MS)
+        expect.set_options(timeout=SLOW_MS)
         page.goto(server.address)
         page.wait_for_selector("#gold-grid td[data-cell='A1']")
         return page
@@ -397,6 +399,31 @@ def test_the_gold_by_hand(suite: Path, start: Start, open_page: OpenPage) -> Non
     assert values((suite / "spreadsheet/7/4_7_answer.xlsx").read_bytes())[3, 2] == 100
     log = (suite / "annotations/records.jsonl").read_text().splitlines()
     assert json.loads(log[0])["note"] == "a larger number"
+
+
+def test_what_is_being_typed_stays_when_an_answer_comes(
+    suite: Path, start: Start, open_page: OpenPage, references: list[object]
+) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann", *references))
+    put(page, "A3", "50")
+    page.locator("#input-grid td[data-cell='A4']").dblclick()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("6")
+    # The gold is computed meanwhile, and both grids would be drawn anew.
+    wait_kept(page)
+    page.keyboard.type("0")
+    page.keyboard.press("Enter")
+    shows(page, "A4", "60")
+    wait_kept(page)
+    expect(page.locator("#moved li")).to_have_text(["B3 4 → 100", "B4 6 → 120"])
+    # What a cell is called changes with a row that is taken back, so that its editor closes.
+    page.locator("#input-grid td[data-cell='A2']").click()
+    page.click("#insert-row")
+    page.locator("#input-grid td[data-cell='A3']").dblclick()
+    page.evaluate("document.querySelector('#undo').click()")
+    expect(page.locator("#edits li")).to_have_count(2)
+    expect(page.locator("#input-grid .jss_input, #input-grid td.editor")).to_have_count(0)
+    shows(page, "A3", "50")
 
 
 def test_where_references_disagree(

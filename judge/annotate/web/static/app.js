@@ -43,6 +43,7 @@ function change(path, body) {
       state = await ask("POST", path, { ...body, revision: state.revision });
       failed = false;
       alarm(null);
+      if (!body.cells && !body.fill) for (const grid of Object.values(grids)) grid.abandon();
     } catch (error) {
       failed = Boolean(error.gone);
       if (error.state) state = error.state;
@@ -274,7 +275,7 @@ $("apply-fill").onclick = () => onSelection(([top, left, bottom, right], name) =
   change("/api/change", { book: active, sheet: name, fill: $("fill").value, range: `${corner(top, left)}:${corner(bottom, right)}` });
 });
 $("base").onchange = () => change("/api/base", { case: Number($("base").value) });
-$("by-hand").onchange = () => show();
+$("by-hand").onchange = () => grids.gold.allow($("by-hand").checked);
 $("again").onclick = () => { alarm(null); compute(); };
 $("save").onclick = () => {
   $("saving-title").textContent = `Save as case ${state.number}`;

@@ -38,6 +38,8 @@ export class Grid {
     this.window = null;
     this.chosen = null;
     this.editable = false;
+    this.widths = [];
+    this.postponed = null; // what was to be shown while somebody typed
   }
 
   name(x, y) {
@@ -55,7 +57,14 @@ export class Grid {
     return this.window.rows[y]?.[x] === undefined ? "" : this.raw(x, y);
   }
 
+  get editing() {
+    return Boolean(this.worksheet?.edition);
+  }
+
+  // While somebody types into a cell, nothing is drawn: a new look would take the typed text along.
   show(window, editable, widths) {
+    this.postponed = this.editing ? [window, editable, widths] : null;
+    if (this.editing) return;
     const same = this.window && this.worksheet && this.editable === editable &&
       ["sheet", "first_row", "first_column"].every((key) => this.window[key] === window[key]) &&
       this.window.rows.length === window.rows.length &&
@@ -65,6 +74,21 @@ export class Grid {
     if (same) this.update(window);
     else this.build(window, widths);
     this.decorate();
+  }
+
+  // Whether cells can be typed into, from now on and not only once a window has come.
+  allow(editable) {
+    if (this.window) this.show(this.window, editable, this.widths);
+  }
+
+  // Closes an open editor without its text: the cell that it stood over has moved.
+  abandon() {
+    if (this.editing) this.worksheet.closeEditor(this.worksheet.edition[0], false);
+  }
+
+  edited() {
+    // What was typed is on its way to the server before anything is drawn over it.
+    setTimeout(() => { if (this.postponed) this.show(...this.postponed); });
   }
 
   update(window) {
@@ -82,6 +106,7 @@ export class Grid {
     const at = scroll ? [scroll.scrollLeft, scroll.scrollTop] : [0, 0];
     this.destroy();
     this.window = window;
+    this.widths = widths;
     this.chosen = null; // [x, y, x, y] of the corners, kept while the pointer is elsewhere
     this.building = true; // merging selects cells, which is nobody's choice
     const host = document.createElement("div");
@@ -105,6 +130,7 @@ export class Grid {
       }],
       oneditionstart: (sheet, cell, x, y) => { sheet.options.data[y][x] = this.raw(x, y); },
       oneditionend: (sheet, cell, x, y, value, save) => {
+        this.edited();
         // Nothing was changed: the grid shows the value again instead of what was typed once.
         if (!save || value === this.raw(x, y)) {
           sheet.options.data[y][x] = this.window.rows[y][x];
