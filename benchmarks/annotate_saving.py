@@ -28,15 +28,15 @@ import openpyxl
 from judge.annotate.dependents import dependents
 from judge.annotate.edit import apply_edits
 from judge.annotate.edits import SetCell, describe
-from judge.compare.address import parse_window
-from judge.compare.cell import CellRange, CellRef
-from judge.compare.reader import Workbook, open_workbook
-from judge.dataset.load import load_suite
 from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.recalc.wanted import filling_cells
 from judge.sandbox import open_sandbox
+from judge.suites.load import load_suite
+from judge.workbook.address import parse_window
+from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass

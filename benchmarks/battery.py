@@ -14,9 +14,9 @@ import openpyxl
 import yaml
 from openpyxl.worksheet.formula import ArrayFormula
 
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.recalc.formula import traits
 from judge.recalc.functions import PREFIXED, WORKSHEET_PREFIXED
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 BATTERY = Path(__file__).with_name("battery.yaml")
 SHEET = "Probe"

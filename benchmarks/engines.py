@@ -20,21 +20,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from judge.compare.address import parse_window
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.compare.profiles import get_profile
-from judge.compare.reader import open_workbook
-from judge.dataset.load import load_suite
+from judge.comparison.profiles import get_profile
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
-from judge.grader import GradingRules, Judgement, judge_output
+from judge.grading.case import GradingRules, Judgement, judge_output
+from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.engines import FORMULAS
 from judge.recalc.formula import traits
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Origin, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox
-from judge.store import CASES_FILE, RunDirectory
-from judge.task import Task, TestCase
-from judge.verdict import Verdict
+from judge.suites.load import load_suite
+from judge.workbook.address import parse_window
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.reader import open_workbook
 
 CASCADE = "cascade"
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.golds import Gold, agrees
-from judge.compare.cell import CellRef, CellValue, ErrorValue
 from judge.recalc.cascade import SURE_ERRORS, same_value
 from judge.recalc.dependency import Search
 from judge.recalc.formula import references, traits
 from judge.recalc.trust import PAIR, PAIR_ENGINES
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
 _NUMBER = re.compile(r"\d+")
 MOST_UPSTREAM = 3_000

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
-from judge.compare.checker import prepare
-from judge.compare.official import ScriptError, official_agree
-from judge.compare.reader import Workbook, open_workbook
-from judge.dataset.load import load_suite
+from judge.comparison.answer_range import prepare
+from judge.comparison.official import ScriptError, official_agree
 from judge.errors import JudgeError
 from judge.recalc.dependency import FormulaIndex, footing
 from judge.recalc.formula import traits
 from judge.recalc.rewrite import without_values
 from judge.recalc.wanted import sheet_formulas
+from judge.suites.load import load_suite
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)

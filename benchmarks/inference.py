@@ -30,12 +30,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from judge.cli.infer_options import make_plan
+from judge.core.limits import Limits
+from judge.grading.store import RunDirectory
 from judge.inference.client import OpenAIChatModel
 from judge.inference.interview import Interviewer
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
-from judge.limits import Limits
-from judge.store import RunDirectory
 
 RESULTS = Path("results")
 REPLY = "```python\nimport openpyxl\nprint('answered at once')\n```"

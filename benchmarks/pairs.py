@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from judge.compare.checker import check, prepare
-from judge.compare.comparison import Comparison
-from judge.compare.profiles import get_profile
-from judge.compare.reader import Workbook, open_workbook
-from judge.task import CheckerSpec
+from judge.comparison.answer_range import check, prepare
+from judge.comparison.comparison import Comparison
+from judge.comparison.profiles import get_profile
+from judge.core.task import CheckerSpec
+from judge.workbook.reader import Workbook, open_workbook
 
 SUITE = "spreadsheetbench_912_dev300"
 VERIFIED = "spreadsheetbench_verified_dev128"

@@ -29,16 +29,16 @@ from typing import Any
 import openpyxl
 
 from judge import api
-from judge.compare.checker import prepare
-from judge.compare.reader import open_workbook
-from judge.dataset import Suite, load_suite
-from judge.dataset.submissions import load_submissions
-from judge.sandbox.bubblewrap import find_bwrap
+from judge.comparison.answer_range import prepare
+from judge.core.submission import Submission
+from judge.core.task import Task, TestCase
+from judge.core.verdict import CaseResult
+from judge.sandbox.backends.bubblewrap import find_bwrap
 from judge.sandbox.office import office_root
 from judge.sandbox.roots import is_complete, python_root
-from judge.submission import Submission
-from judge.task import Task, TestCase
-from judge.verdict import CaseResult
+from judge.suites import Suite, load_suite
+from judge.suites.submissions import load_submissions
+from judge.workbook.reader import open_workbook
 
 
 @dataclass

@@ -29,8 +29,6 @@ from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
 from benchmarks.evidence import Sample, gold_samples, pair_word, trust_data
 from benchmarks.golds import Gold, agrees, golds
-from judge.compare.cell import CellRef, CellValue, ErrorValue
-from judge.compare.reader import open_workbook
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine
@@ -39,6 +37,8 @@ from judge.recalc.policy import Origin, Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import PAIR, PAIR_ENGINES, read_table
 from judge.sandbox import open_sandbox
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.reader import open_workbook
 
 CASCADE = "cascade"
 STALE = Path(__file__).with_name("stale.yaml")

@@ -35,14 +35,15 @@ from typing import Any, Protocol, Self
 
 import openpyxl
 
-from judge.dataset import load_suite
-from judge.dataset.submissions import load_submissions
-from judge.sandbox import images, open_sandbox
-from judge.sandbox.bubblewrap import BubblewrapSandbox
-from judge.sandbox.cgroups import find_groups
+from judge.sandbox import open_sandbox
+from judge.sandbox.backends import images
+from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
+from judge.sandbox.backends.cgroups import find_groups
+from judge.sandbox.backends.docker import DockerSandbox
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus, Sandbox
-from judge.sandbox.docker import DockerSandbox
 from judge.sandbox.roots import python_root
+from judge.suites import load_suite
+from judge.suites.submissions import load_submissions
 
 YARDSTICK = """\
 import openpyxl

@@ -42,18 +42,18 @@ from judge.annotate.strength import (
     wrong_solutions,
 )
 from judge.annotate.suggest import Suggestion, suggest
-from judge.batch import Settings
-from judge.compare.profiles import get_profile
-from judge.dataset.load import load_suite
-from judge.dataset.submissions import load_submissions
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError
-from judge.grader import GradingRules
-from judge.limits import Limits
+from judge.grading.batch import Settings
+from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import Verdict
+from judge.suites.load import load_suite
+from judge.suites.submissions import load_submissions
 
 JOBS = 2
 LIMITS = Limits(cpu_s=20, wall_s=30)

@@ -13,11 +13,11 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from judge.dataset import load_suite
+from judge.core.statistics import wilson
+from judge.core.task import Task
 from judge.report.breakdowns import COLUMNS, LAYOUT, ROWS, TABLES, Division, TaskFacts
 from judge.report.shapes import ShapeCache, WorkbookShape
-from judge.statistics import wilson
-from judge.task import Task
+from judge.suites import load_suite
 
 PAIRS = (ROWS, COLUMNS, TABLES, LAYOUT)
 

@@ -14,7 +14,7 @@ from collections import Counter
 
 from judge.authoring.filters import QUESTIONS, Answer, apply_rules, propose
 from judge.authoring.posts import Post
-from judge.dataset import load_suite
+from judge.suites import load_suite
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ The parts that other programs use are reachable from here; each is imported when
 for, so that ``import judge`` does no work:
 
 - :func:`score_results`, :func:`run_program`, :class:`ScoreOptions` from :mod:`judge.api`
-- :func:`load_suite` from :mod:`judge.dataset`
+- :func:`load_suite` from :mod:`judge.suites`
 - :func:`compare_workbooks` from :mod:`judge.api`
 - :func:`recalculate` from :mod:`judge.recalc`
 - :class:`Report`, :func:`report_data`, :func:`report_html` from :mod:`judge.report`
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from judge.api.rejudging import change_verdict
     from judge.api.rejudging import rejudge as rejudge_run
     from judge.api.workbooks import compare_workbooks
-    from judge.dataset import load_suite
     from judge.recalc import recalculate
     from judge.report.data import report_data
     from judge.report.html import render_run as report_html
     from judge.report.report import Report
+    from judge.suites import load_suite
 
 __version__ = "0.1.0"
 
@@ -57,16 +57,16 @@ _HOMES = {
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
     "compare_runs": ("judge.api.comparing", "compare_runs"),
     "compare_workbooks": ("judge.api.workbooks", "compare_workbooks"),
-    "load_suite": ("judge.dataset", "load_suite"),
+    "load_suite": ("judge.suites", "load_suite"),
     "make_audit": ("judge.api.auditing", "make_audit"),
     "read_audit": ("judge.api.auditing", "read_audit"),
     "recalculate": ("judge.recalc", "recalculate"),
-    # `judge.rejudge` is a module, as `judge.score` is below.
+    # `judge.grading.rejudge` is a module, as `judge.core.score` is below.
     "rejudge_run": ("judge.api.rejudging", "rejudge"),
     "report_data": ("judge.report.data", "report_data"),
     "report_html": ("judge.report.html", "render_run"),
     "run_program": ("judge.api", "run_program"),
-    # `judge.score` is a module, which would take the place of a function of that name.
+    # `judge.core.score` is a module, which would take the place of a function of that name.
     "score_results": ("judge.api", "score"),
 }
 

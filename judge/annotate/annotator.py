@@ -15,14 +15,14 @@ from judge.annotate.casebook import Casebook, CaseData, Draft, SavedCase
 from judge.annotate.edits import Edit, SetCell, address, content_to_json, edit_to_json
 from judge.annotate.gold import BY_HAND, FORMULAS, LEAST_AGREEING, GoldMaker, Proposal
 from judge.annotate.rules import Finding, changed_cells, check_cases
-from judge.dataset.submissions import load_submissions, submission_of_program
+from judge.core.submission import Submission
+from judge.core.task import Task
 from judge.errors import UsageError
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.submission import Submission
-from judge.task import Task
+from judge.suites.submissions import load_submissions, submission_of_program
 
 
 @dataclass(frozen=True, slots=True)

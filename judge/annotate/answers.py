@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from judge.annotate.drafts import CaseData
 from judge.annotate.edits import Edit, SetCell, address
-from judge.compare.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
-from judge.compare.checker import prepare
-from judge.compare.profiles import get_profile
-from judge.compare.range_check import RangeSide
-from judge.compare.reader import Workbook, open_workbook
-from judge.compare.value import comparator
+from judge.comparison.answer_range import prepare
+from judge.comparison.profiles import get_profile
+from judge.comparison.range_check import RangeSide
+from judge.comparison.value import comparator
+from judge.core.task import Task
 from judge.recalc.formula import references
 from judge.recalc.policy import Origin, Recalculator
-from judge.task import Task
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)

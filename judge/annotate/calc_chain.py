@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from judge.annotate.parts import QUOTED, attribute, with_attribute
-from judge.compare.address import cell_name
+from judge.workbook.address import cell_name
 
 _ENTRY = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/>")
 

@@ -25,12 +25,12 @@ from judge.annotate.claims import check_record, within
 from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, now, step_of
 from judge.annotate.edits import Edit
 from judge.annotate.journal import append_record, locked, read_records, write_file
-from judge.compare.package import DEFAULT_LIMITS
-from judge.dataset.load import load_suite
-from judge.dataset.suite import Suite
-from judge.documents import read_regular
+from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
-from judge.task import Task, TestCase
+from judge.files.documents import read_regular
+from judge.suites.load import load_suite
+from judge.suites.suite import Suite
+from judge.workbook.package import DEFAULT_LIMITS
 
 __all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest", "now"]
 

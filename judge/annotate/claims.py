@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from judge.documents import json_type
+from judge.console.visible import visible
 from judge.errors import StoreError
-from judge.visible import visible
+from judge.files.documents import json_type
 
 DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
 """Number of the case that a draft becomes, and what tells it from others."""

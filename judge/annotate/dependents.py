@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from judge.annotate.edits import address
-from judge.compare.address import parse_window
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
-from judge.compare.reader import Workbook, open_workbook
 from judge.errors import WorkbookError
 from judge.recalc.formula import Reference, references, traits
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT, sheet_formulas
+from judge.workbook.address import parse_window
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 
 MOST_PASSES = 50
 

@@ -34,14 +34,14 @@ from judge.annotate.parts import copy_package, linked_part, styles_part, without
 from judge.annotate.rows import row_losses, with_rows_moved
 from judge.annotate.sheet_xml import NewContent, SheetXml
 from judge.annotate.structure import date_system, merged, renamed, sheet_ids
-from judge.compare.address import MAX_COLUMN, MAX_ROW, Window, parse_window
-from judge.compare.cell import Cell, CellRange, CellRef
-from judge.compare.dates import is_date_format
-from judge.compare.package import relationships, scan_part
-from judge.compare.reader import Workbook, open_workbook
 from judge.errors import UsageError, WorkbookError
 from judge.recalc.policy import Recalculator
 from judge.recalc.wanted import filling_cells
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window, parse_window
+from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.dates import is_date_format
+from judge.workbook.package import relationships, scan_part
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)

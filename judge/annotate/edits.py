@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.compare.address import MAX_COLUMN, Window, cell_name, parse_cell, parse_window
-from judge.compare.cell import CellRef, CellValue, ErrorValue
-from judge.compare.value import text_as_number
+from judge.comparison.value import text_as_number
 from judge.errors import UsageError
+from judge.workbook.address import MAX_COLUMN, Window, cell_name, parse_cell, parse_window
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
 ERROR_CODES = frozenset(
     {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#SPILL!", "#CALC!"}

@@ -23,19 +23,19 @@ from judge.annotate.answers import (
 from judge.annotate.drafts import CaseData
 from judge.annotate.edit import apply_edits, set_cells
 from judge.annotate.edits import Edit, SetCell, address
-from judge.compare.cell import CellRange, CellRef, CellValue
-from judge.compare.checker import prepare
-from judge.compare.profiles import get_profile
-from judge.compare.reader import Workbook, open_workbook
+from judge.comparison.answer_range import prepare
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import Verdict
 from judge.errors import PositionError, WorkbookError
-from judge.grader import GradingRules, judge_output, run_case
-from judge.limits import Limits
+from judge.grading.case import GradingRules, judge_output, run_case
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import Verdict
+from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 
 __all__ = [
     "BY_HAND",

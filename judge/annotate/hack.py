@@ -15,14 +15,14 @@ from judge.annotate.idea import Idea
 from judge.annotate.rules import changed_cells, check_cases
 from judge.annotate.strength import Trial, killed, try_case
 from judge.annotate.suggest import problem_of
-from judge.compare.cell import Cell, CellRef
-from judge.compare.profiles import get_profile
-from judge.compare.reader import open_workbook
-from judge.dataset.submissions import load_submissions
+from judge.comparison.profiles import get_profile
+from judge.core.submission import Submission
+from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.grader import GradingRules
-from judge.submission import Submission
-from judge.verdict import Verdict
+from judge.grading.case import GradingRules
+from judge.suites.submissions import load_submissions
+from judge.workbook.cell import Cell, CellRef
+from judge.workbook.reader import open_workbook
 
 
 @dataclass(frozen=True, slots=True)

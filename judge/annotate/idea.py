@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from judge.annotate.edits import Edit
 from judge.annotate.tables import Table
-from judge.compare.cell import CellRange
+from judge.workbook.cell import CellRange
 
 
 @dataclass(frozen=True, slots=True)

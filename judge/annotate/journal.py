@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.documents import read_json_lines
 from judge.errors import StoreError
-from judge.store import dump_json
+from judge.files.documents import read_json_lines
+from judge.grading.store import dump_json
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:

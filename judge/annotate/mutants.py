@@ -14,8 +14,8 @@ from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
 from judge.annotate.row_mutants import changed_workbooks, grown_tables, kept_rows, shuffled_rows
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
 from judge.annotate.targeted_mutants import TARGETED, TARGETED_NAMES
-from judge.compare.cell import Cell, CellValue
-from judge.compare.value import text_as_number
+from judge.comparison.value import text_as_number
+from judge.workbook.cell import Cell, CellValue
 
 
 def ideas(subject: Subject, seed: str) -> Iterator[Idea]:

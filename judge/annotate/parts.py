@@ -7,10 +7,10 @@ import re
 import zipfile
 from collections.abc import Mapping
 
-from judge.compare.package import Package, relationships
-from judge.compare.reader import Workbook
-from judge.compare.workbook_parts import read_workbook_part
 from judge.errors import WorkbookError
+from judge.workbook.package import Package, relationships
+from judge.workbook.reader import Workbook
+from judge.workbook.workbook_parts import read_workbook_part
 
 QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
 """The inside of a tag: attributes, in which ``>`` may stand in quotes, but never ``<``."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from judge.annotate.edits import Edit, Formula, MergeCells, RenameSheet, SetCell, SetDateSystem
 from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
 from judge.annotate.tables import Kind, Table
-from judge.compare.address import Window
-from judge.compare.cell import CellRange
-from judge.compare.formula_shift import shift_formula
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRange
+from judge.workbook.formula_shift import shift_formula
 
 MOST_ROWS = 2_000
 """Rows that a table may grow to."""

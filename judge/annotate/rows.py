@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from judge.annotate.parts import QUOTED, attribute, copy_package, escape_text, with_attribute
 from judge.annotate.structure import formula_parts, rewrite_formulas
-from judge.compare.address import MAX_ROW, cell_key, parse_cell
-from judge.compare.package import relationships
-from judge.compare.reader import Workbook
 from judge.errors import UsageError, WorkbookError
 from judge.recalc.wanted import sheet_formulas
+from judge.workbook.address import MAX_ROW, cell_key, parse_cell
+from judge.workbook.package import relationships
+from judge.workbook.reader import Workbook
 
 RowMap = Callable[[int, int], tuple[int, int] | None]
 """First and last row of a span -> where they are afterwards; None where the span is gone."""

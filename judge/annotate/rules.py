@@ -12,7 +12,16 @@ from typing import Any
 from judge.annotate.answers import Answer, answer_of
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import address
-from judge.compare.address import (
+from judge.comparison.answer_range import Plan, check, prepare, wanted_conditions
+from judge.comparison.comparison import Comparison
+from judge.comparison.profiles import get_profile
+from judge.comparison.range_check import RangeSide
+from judge.comparison.value import comparator
+from judge.core.task import Task
+from judge.errors import PositionError, WorkbookError
+from judge.recalc.conditions import answer_conditions
+from judge.recalc.policy import Origin, Recalculator
+from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
     MAX_COLUMN,
@@ -20,17 +29,8 @@ from judge.compare.address import (
     cell_name,
     column_letters,
 )
-from judge.compare.cell import CellRange, CellRef, CellValue, ComputedValues
-from judge.compare.checker import Plan, check, prepare, wanted_conditions
-from judge.compare.comparison import Comparison
-from judge.compare.profiles import get_profile
-from judge.compare.range_check import RangeSide
-from judge.compare.reader import Workbook, open_workbook
-from judge.compare.value import comparator
-from judge.errors import PositionError, WorkbookError
-from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Origin, Recalculator
-from judge.task import Task
+from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.reader import Workbook, open_workbook
 
 RULES: Mapping[str, str] = {
     "readable": "both workbooks can be read, and the answer position fits them",

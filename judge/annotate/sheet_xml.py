@@ -17,12 +17,12 @@ from judge.annotate.parts import (
     with_attribute,
     without_attributes,
 )
-from judge.compare.address import Window, cell_name, parse_cell, parse_window
-from judge.compare.cell import ErrorValue
-from judge.compare.dates import to_serial
-from judge.compare.formula_shift import shift_formula
 from judge.errors import WorkbookError
 from judge.recalc.rewrite import DAYS_BETWEEN_SYSTEMS
+from judge.workbook.address import Window, cell_name, parse_cell, parse_window
+from judge.workbook.cell import ErrorValue
+from judge.workbook.dates import to_serial
+from judge.workbook.formula_shift import shift_formula
 
 _DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
 _ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")

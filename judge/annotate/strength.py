@@ -9,19 +9,19 @@ from pathlib import Path
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.wrong_programs import wrong_programs
-from judge.batch import Event, Settings, grade
-from judge.compare.address import MAX_ROW
-from judge.compare.reader import open_workbook
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, WorkbookError
-from judge.grader import GradingRules, judge_output, run_case
-from judge.limits import Limits
+from judge.grading.batch import Event, Settings, grade
+from judge.grading.case import GradingRules, judge_output, run_case
+from judge.grading.store import RunDirectory
+from judge.grading.verify import verify_case
 from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import Sandbox
-from judge.store import RunDirectory
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import CaseResult, Verdict
-from judge.verify import verify_case
+from judge.workbook.address import MAX_ROW
+from judge.workbook.reader import open_workbook
 
 MOST_EXACT = 12
 """Cases of one task up to which the smallest set is found for certain."""

@@ -14,9 +14,9 @@ from judge.annotate.parts import (
     main_part,
     with_attribute,
 )
-from judge.compare.address import Window
-from judge.compare.package import Package, relationships
 from judge.errors import UsageError, WorkbookError
+from judge.workbook.address import Window
+from judge.workbook.package import Package, relationships
 
 _SHEET_TAG = re.compile(rb"<(?:\w+:)?sheet\b" + QUOTED + rb"/?>")
 _PROPERTIES = re.compile(rb"<(?:\w+:)?workbookPr\b" + QUOTED + rb"/?>")

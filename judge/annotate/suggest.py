@@ -14,13 +14,13 @@ from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import CONTESTED, ideas
 from judge.annotate.rules import answers_apart
 from judge.annotate.tables import Kind, find_tables
-from judge.compare.cell import CellRange, ErrorValue
-from judge.compare.checker import prepare
-from judge.compare.reader import Workbook, open_workbook
+from judge.comparison.answer_range import prepare
+from judge.core.submission import Submission
+from judge.core.task import Task
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.recalc.policy import Recalculator
-from judge.submission import Submission
-from judge.task import Task
+from judge.workbook.cell import CellRange, ErrorValue
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
-from judge.compare.reader import Workbook
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook
 
 
 class Kind(enum.StrEnum):

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from judge.annotate.edits import Edit, SetCell
 from judge.annotate.idea import MOST_TABLES, Idea, Subject
 from judge.annotate.tables import Column, Kind, Table
-from judge.compare.address import column_letters
-from judge.compare.cell import CellValue
+from judge.workbook.address import column_letters
+from judge.workbook.cell import CellValue
 
 MOST_IDEAS = 6
 """Ideas of one kind for one workbook."""

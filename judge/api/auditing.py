@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.dataset.outputs import FoundOutputs, find_outputs
+from judge.core.statistics import SEED
 from judge.errors import JudgeError, StoreError
-from judge.records import CaseKey
+from judge.grading.records import CaseKey
+from judge.grading.store import WORKBOOKS_FOLDER, RunDirectory
 from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
 from judge.report.audit_marks import MarkedSheet
 from judge.report.audit_sheet import CasePaths, already_there, audit_rows, write_sheet
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
-from judge.statistics import SEED
-from judge.store import WORKBOOKS_FOLDER, RunDirectory
+from judge.suites.outputs import FoundOutputs, find_outputs
 
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"

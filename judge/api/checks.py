@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.api.options import ScoredRun
+from judge.core.submission import Submission
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, SuiteError
-from judge.grader import LEFT_OUT
-from judge.submission import Submission
-from judge.task import Task, TestCase
-from judge.verdict import Verdict
+from judge.grading.case import LEFT_OUT
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from judge.api.opened import Opened
 from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.progress import Progress, Silent
 from judge.api.sources import find_runs, source_of
-from judge.batch import grade
-from judge.compare.style_check import check_style_names
-from judge.dataset import load_suite
-from judge.dataset.submissions import submission_of_program
+from judge.comparison.style_check import check_style_names
+from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, UsageError
-from judge.grader import known_fault
-from judge.progress import Progress, Silent
-from judge.store import RunDirectory
-from judge.verdict import CaseResult
-from judge.verify import CaseCheck, verify_suite
+from judge.grading.batch import grade
+from judge.grading.case import known_fault
+from judge.grading.store import RunDirectory
+from judge.grading.verify import CaseCheck, verify_suite
+from judge.suites import load_suite
+from judge.suites.submissions import submission_of_program
 
 
 def score(
@@ -65,7 +65,7 @@ def verify(
     *,
     on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
 ) -> list[CaseCheck]:
-    """Holds a suite against itself; see :mod:`judge.verify`.
+    """Holds a suite against itself; see :mod:`judge.grading.verify`.
 
     Args:
         options: ``dataset`` names the suite; sandbox, recalculation and comparison as in scoring.

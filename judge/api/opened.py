@@ -11,8 +11,14 @@ from pathlib import Path
 
 from judge import __version__
 from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.progress import Progress
 from judge.api.sources import Source, check_same_source, check_same_suite
-from judge.batch import (
+from judge.comparison.profiles import get_profile
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import CaseResult, Verdict
+from judge.errors import SandboxError, SubmissionError, UsageError
+from judge.grading.batch import (
     FinishedOutput,
     Outcome,
     Settings,
@@ -20,25 +26,19 @@ from judge.batch import (
     grade,
     grade_outputs,
 )
-from judge.compare.profiles import get_profile
-from judge.dataset import Suite, load_suite
-from judge.dataset.corrections import Correction, corrected_suite, describe_corrections
-from judge.dataset.outputs import find_outputs
-from judge.dataset.submissions import load_submissions, submission_record
-from judge.errors import SandboxError, SubmissionError, UsageError
-from judge.grader import GradingRules
-from judge.overrides import read_overrides
-from judge.progress import Progress
+from judge.grading.case import GradingRules
+from judge.grading.overrides import read_overrides
+from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
+from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.select import open_recalculator, recalc_cache_folder
-from judge.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, SandboxInfo
 from judge.sandbox.owner import Owner
-from judge.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import CaseResult, Verdict
+from judge.suites import Suite, load_suite
+from judge.suites.corrections import Correction, corrected_suite, describe_corrections
+from judge.suites.outputs import find_outputs
+from judge.suites.submissions import load_submissions, submission_record
 
 
 class Opened:

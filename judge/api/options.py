@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from judge.limits import Limits
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import CaseResult
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import CaseResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,23 @@ from typing import Any, Literal
 from judge.api.opened import Opened
 from judge.api.options import ScoreOptions
 from judge.api.rerunning import ran_by, rerun_cases
-from judge.compare.style_check import check_style_names
-from judge.dataset import Suite
-from judge.dataset.outputs import FoundOutputs, find_outputs
-from judge.documents import read_regular
+from judge.comparison.style_check import check_style_names
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.overrides import ManualVerdict, override_verdict, read_overrides
-from judge.rejudge import RejudgedCase, StoredOutput, apply_rejudged, count_changes, rejudge_cases
+from judge.files.documents import read_regular
+from judge.grading.overrides import ManualVerdict, override_verdict, read_overrides
+from judge.grading.rejudge import (
+    RejudgedCase,
+    StoredOutput,
+    apply_rejudged,
+    count_changes,
+    rejudge_cases,
+)
+from judge.grading.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.load import LoadedRun, load_run
 from judge.report.summary import build_report
-from judge.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.verdict import CaseResult, Verdict
+from judge.suites import Suite
+from judge.suites.outputs import FoundOutputs, find_outputs
 
 
 @dataclass(frozen=True, slots=True)

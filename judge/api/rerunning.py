@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from judge.api.opened import sandbox_record
-from judge.batch import Event, Settings, grade
-from judge.dataset import Suite
-from judge.dataset.submissions import load_submissions
-from judge.records import CaseKey, record_key, result_of_record
-from judge.rejudge import RejudgedCase
+from judge.core.verdict import CaseResult
+from judge.grading.batch import Event, Settings, grade
+from judge.grading.records import CaseKey, record_key, result_of_record
+from judge.grading.rejudge import RejudgedCase
+from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.load import LoadedRun
-from judge.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.verdict import CaseResult
+from judge.suites import Suite
+from judge.suites.submissions import load_submissions
 
 
 def rerun_cases(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.api.options import ScoreOptions
-from judge.dataset import Suite
 from judge.errors import StoreError, UsageError
-from judge.store import SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.suites import Suite
 
 
 @dataclass(frozen=True, slots=True)

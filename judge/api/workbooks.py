@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from judge.compare import api
-from judge.compare.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.compare.checker import Plan, check, wanted_conditions
-from judge.compare.comparison import Comparison
-from judge.compare.conditions import NO_ANSWERS
-from judge.compare.package import DEFAULT_LIMITS, ReadLimits
-from judge.compare.profiles import Profile
-from judge.compare.reader import Workbook
+from judge.comparison import api
+from judge.comparison.answer_range import Plan, check, wanted_conditions
+from judge.comparison.comparison import Comparison
+from judge.comparison.conditions import NO_ANSWERS
+from judge.comparison.profiles import Profile
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.policy import Mode, Origin, Recalculator, calculates
 from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.reader import Workbook
 
 
 def compare_workbooks(

@@ -33,13 +33,13 @@ from judge.authoring.fields import (
     notes_of,
 )
 from judge.authoring.review import Standing, State, check_review, standing_of
-from judge.dataset import load_suite
-from judge.dataset.records import read_record
-from judge.dataset.validate import Finding, Severity, check_task
-from judge.documents import read_json
+from judge.core.task import Task, TestCase
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.store import RunDirectory
-from judge.task import Task, TestCase
+from judge.files.documents import read_json
+from judge.grading.store import RunDirectory
+from judge.suites import load_suite
+from judge.suites.spreadsheetbench.records import read_record
+from judge.suites.validate import Finding, Severity, check_task
 
 LOG_FOLDER = "authoring"
 LOG_FILE = "log.jsonl"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from judge.authoring.draft import DraftTask
 from judge.authoring.review import State
-from judge.dataset.records import KNOWN_FIELDS
 from judge.errors import UsageError
+from judge.suites.spreadsheetbench.records import KNOWN_FIELDS
 
 ANNOTATIONS_FILE = "annotations.jsonl"
 """The manual's fields that ``dataset.json`` has no place for, with authors and reviewers."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from judge.dataset.records import read_record
+from judge.core.task import InstructionType
 from judge.errors import UsageError
-from judge.task import InstructionType
+from judge.suites.spreadsheetbench.records import read_record
 
 
 @dataclass(frozen=True, slots=True)

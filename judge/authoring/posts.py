@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.documents import MalformedError, parse_json
 from judge.errors import UsageError
+from judge.files.documents import MalformedError, parse_json
 
 _TEXT_FIELDS = ("body", "text", "question", "content", "post", "instruction")
 _SOLVED_WORDS = frozenset({"solved", "answered", "resolved", "closed", "accepted", "done"})

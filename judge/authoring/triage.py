@@ -28,7 +28,7 @@ from judge.authoring.filters import (
 )
 from judge.authoring.posts import Post
 from judge.errors import UsageError
-from judge.store import RunDirectory
+from judge.grading.store import RunDirectory
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"

@@ -169,7 +169,7 @@ def _read_edits(
     draft: Draft, assignments: Sequence[str], options: dict[str, Any]
 ) -> tuple[list[Edit], list[Edit]]:
     from judge.annotate.edits import DeleteRows, InsertRows, parse_assignment  # noqa: PLC0415
-    from judge.compare.reader import open_workbook  # noqa: PLC0415
+    from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     home = open_workbook(draft.base.input).sheet_names[0]
     edits: list[Edit] = [
@@ -248,7 +248,7 @@ def _show(
 
 
 def _show_source(source: Source) -> None:
-    from judge.compare.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
+    from judge.comparison.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     if source.agrees:
         click.echo(f"{source.name}: agrees with the gold")

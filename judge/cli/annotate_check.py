@@ -66,7 +66,7 @@ def _summarise(findings: Sequence[Finding], total: int) -> None:
     from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
 
     from judge.annotate.rules import RULES  # noqa: PLC0415
-    from judge.terminal import make_console  # noqa: PLC0415
+    from judge.console.terminal import make_console  # noqa: PLC0415
 
     cases = Counter(each.rule for each in findings)
     tasks = Counter(rule for rule, _ in {(each.rule, each.task_id) for each in findings})

@@ -15,8 +15,8 @@ from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.annotate.strength import TaskStrength
-    from judge.submission import Submission
-    from judge.task import Task
+    from judge.core.submission import Submission
+    from judge.core.task import Task
 
     Pairs = list[tuple[Task, Submission]]
 
@@ -49,7 +49,7 @@ def strength(suite: Path, as_json: bool, **options: Any) -> None:
     all kills, and what all cases let pass.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.dataset.load import load_suite  # noqa: PLC0415
+    from judge.suites.load import load_suite  # noqa: PLC0415
 
     limits = read_limits(options)
     jobs = options["jobs"] or os.cpu_count() or 1
@@ -60,9 +60,9 @@ def strength(suite: Path, as_json: bool, **options: Any) -> None:
         raise UsageError("none of the chosen tasks has a solution", hint="Check --ids.")
     with Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
         from judge.annotate.strength import measure  # noqa: PLC0415  `--help` needs none of it
-        from judge.batch import Settings  # noqa: PLC0415
-        from judge.compare.profiles import get_profile  # noqa: PLC0415
-        from judge.grader import GradingRules  # noqa: PLC0415
+        from judge.comparison.profiles import get_profile  # noqa: PLC0415
+        from judge.grading.batch import Settings  # noqa: PLC0415
+        from judge.grading.case import GradingRules  # noqa: PLC0415
 
         rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
         settings = Settings(sandbox, recalculator, rules, limits, jobs=jobs)
@@ -76,7 +76,7 @@ def strength(suite: Path, as_json: bool, **options: Any) -> None:
 def _read(files: Sequence[Path], suite: Any) -> Pairs:
     from dataclasses import replace  # noqa: PLC0415  `--help` needs none of it
 
-    from judge.dataset.submissions import load_submissions  # noqa: PLC0415
+    from judge.suites.submissions import load_submissions  # noqa: PLC0415
 
     pairs: Pairs = []
     samples: dict[str, int] = {}
@@ -106,7 +106,7 @@ def _as_json(each: TaskStrength) -> dict[str, object]:
 def _print(found: Sequence[TaskStrength]) -> None:
     from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
 
-    from judge.terminal import make_console  # noqa: PLC0415
+    from judge.console.terminal import make_console  # noqa: PLC0415
 
     table = Table()
     for heading in ("task", "solutions", "killed by case (alone)", "fewest", "let pass", ""):

@@ -84,7 +84,7 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
     from rich.table import Table  # noqa: PLC0415  `--help` and `--json` need none of it
 
-    from judge.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     table = Table("attack", "what must hold")
@@ -109,7 +109,7 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
 
 
 def _cell(outcome: Outcome | None) -> Text:
-    from judge.terminal import styled  # noqa: PLC0415
+    from judge.console.terminal import styled  # noqa: PLC0415
 
     if outcome is None:
         return styled(("not tried", "dim"))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from judge.core.statistics import Estimate
     from judge.report.audit import AuditRates
-    from judge.statistics import Estimate
 
 
 @click.command()
@@ -52,7 +52,7 @@ def audit(
     wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.
     """
     from judge.api.auditing import make_audit, read_audit  # noqa: PLC0415  for a quick --help
-    from judge.statistics import SEED  # noqa: PLC0415
+    from judge.core.statistics import SEED  # noqa: PLC0415
 
     if read is not None:
         rates = read_audit(run, read, seed=seed)

@@ -17,8 +17,8 @@ from judge.cli.options import (
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
-    from judge.compare.comparison import Comparison
-    from judge.compare.reader import Workbook
+    from judge.comparison.comparison import Comparison
+    from judge.workbook.reader import Workbook
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -46,7 +46,7 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
 
     Exits with 0 where they are equal and with 1 where they are not.
     """
-    from judge.compare.render import comparison_to_json, render_text  # noqa: PLC0415
+    from judge.comparison.render import comparison_to_json, render_text  # noqa: PLC0415
 
     comparison = _compare(gold, output, options)
     if as_json:
@@ -59,9 +59,9 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
 
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
     from judge.api.workbooks import Engines, compute_and_check  # noqa: PLC0415
-    from judge.compare.checker import prepare  # noqa: PLC0415
-    from judge.compare.profiles import get_profile  # noqa: PLC0415
-    from judge.task import CheckerSpec  # noqa: PLC0415
+    from judge.comparison.answer_range import prepare  # noqa: PLC0415
+    from judge.comparison.profiles import get_profile  # noqa: PLC0415
+    from judge.core.task import CheckerSpec  # noqa: PLC0415
 
     input_path: Path | None = options["input_path"]
     chosen = read_checker_options(options)
@@ -98,7 +98,7 @@ class _Files:
         self._opened: list[tuple[str, Path, Workbook]] = []
 
     def open(self, role: str, path: Path) -> Workbook:
-        from judge.compare.reader import open_workbook  # noqa: PLC0415
+        from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
         for _, known_path, workbook in self._opened:
             if known_path == path:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from judge.core.statistics import Estimate, PairedDifference
     from judge.report.pairing import RunComparison, RunPair
-    from judge.statistics import Estimate, PairedDifference
 
 _MOST_TASKS = 12
 
@@ -44,7 +44,7 @@ def compare_runs(
 def _print(comparison: RunComparison) -> None:
     from rich.table import Table  # noqa: PLC0415
 
-    from judge.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     table = Table(title=f"{comparison.tasks} tasks in common", title_justify="left")

@@ -16,16 +16,16 @@ from rich import progress
 from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, read_corrections
-from judge.dataset import load_suite
-from judge.dataset.corrections import corrected_suite
-from judge.dataset.fetch import OnProgress, fetch_suite
-from judge.dataset.locate import SAMPLE, data_folder, fetched_folder
-from judge.dataset.sources import Source, load_sources
-from judge.dataset.stats import compute_stats
-from judge.dataset.validate import Severity, findings_of_corrections, validate_suite
+from judge.console.terminal import make_console
+from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
-from judge.task import Task
-from judge.terminal import make_console
+from judge.suites import load_suite
+from judge.suites.corrections import corrected_suite
+from judge.suites.fetch import OnProgress, fetch_suite
+from judge.suites.locate import SAMPLE, data_folder, fetched_folder
+from judge.suites.sources import Source, load_sources
+from judge.suites.stats import compute_stats
+from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 _WIDTH = 70

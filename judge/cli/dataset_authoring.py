@@ -16,9 +16,9 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import Standing, State
 from judge.cli.listing import print_table, table
-from judge.dataset.validate import Finding
+from judge.core.task import InstructionType
 from judge.errors import UsageError
-from judge.task import InstructionType
+from judge.suites.validate import Finding
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -13,8 +13,8 @@ import click
 
 from judge.cli.dataset_authoring import by_option, who
 from judge.cli.listing import print_table, table
-from judge.documents import read_text
 from judge.errors import UsageError
+from judge.files.documents import read_text
 
 if TYPE_CHECKING:
     from judge.authoring.triage import TriagedPost, TriageState

@@ -13,8 +13,8 @@ import click
 
 from judge import __version__
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
+from judge.console.terminal import make_console, styled
 from judge.errors import SandboxError
-from judge.terminal import make_console, styled
 
 if TYPE_CHECKING:
     from judge.sandbox import Finding

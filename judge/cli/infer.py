@@ -166,6 +166,8 @@ async def _run(
     progress: Callable[[InferenceEvent], None],
     scorer: ArrivalScorer | None,
 ) -> InferenceSummary:
+    from judge.files.places import cache_folder  # noqa: PLC0415
+    from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.asker import ReplyCache  # noqa: PLC0415
     from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
     from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
@@ -173,9 +175,7 @@ async def _run(
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources, run_inference  # noqa: PLC0415
     from judge.inference.started import StartedRuns  # noqa: PLC0415
-    from judge.places import cache_folder  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
-    from judge.store import RunDirectory  # noqa: PLC0415
 
     plan = planned.plan
     jobs = options["jobs"] or os.cpu_count() or 1
@@ -255,8 +255,8 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
 
 def _export(options: dict[str, Any]) -> None:
     from judge.errors import UsageError  # noqa: PLC0415
+    from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import export_log  # noqa: PLC0415
-    from judge.store import RunDirectory  # noqa: PLC0415
 
     if options["out"] is None:
         raise UsageError("--export-log needs --out, the run to export")
@@ -267,9 +267,9 @@ def _export(options: dict[str, Any]) -> None:
 
 def _import(options: dict[str, Any]) -> None:
     from judge.cli.options import split_ids  # noqa: PLC0415
-    from judge.dataset import load_suite  # noqa: PLC0415
+    from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
-    from judge.store import RunDirectory  # noqa: PLC0415
+    from judge.suites import load_suite  # noqa: PLC0415
 
     source = str(options["dataset"] or "sample")
     suite = load_suite(source)

@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.cli.infer_resume import REMEMBERED
 from judge.cli.options import split_ids
-from judge.dataset import Suite, load_suite
+from judge.core.limits import Limits
 from judge.errors import UsageError
 from judge.inference.address import public_url
 from judge.inference.config import (
@@ -27,7 +27,7 @@ from judge.inference.config import (
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
 from judge.inference.prompt import load_feedback, load_template, load_user_template
-from judge.limits import Limits
+from judge.suites import Suite, load_suite
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from typing import Any
 import click
 
 from judge.errors import StoreError
+from judge.grading.store import RUN_FILE, RunDirectory
 from judge.inference.address import check_address, origin_of, public_url
 from judge.inference.config import ModelSpec
 from judge.inference.started import StartedRuns
-from judge.store import RUN_FILE, RunDirectory
 
 REMEMBERED = (
     "model",

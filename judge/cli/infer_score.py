@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 from judge import api
+from judge.api.progress import progress_for
 from judge.errors import JudgeError, SubmissionError
-from judge.progress import progress_for
 
 
 class ArrivalScorer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from judge.terminal import make_console
+from judge.console.terminal import make_console
 
 
 def table(*columns: str) -> Table:

@@ -10,13 +10,13 @@ import click
 
 from judge import __version__
 from judge.cli.signals import Ended, ending_by_signals
+from judge.console.terminal import drop_output, print_label, shown_streams
 from judge.errors import (
     BROKEN_PIPE_EXIT_CODE,
     INTERRUPTED_EXIT_CODE,
     JudgeError,
     SuiteError,
 )
-from judge.terminal import drop_output, print_label, shown_streams
 
 # name -> (module, attribute, one line for the overview). Modules are imported when they are used:
 # `judge --help` must not pay for Docker, the readers, or an HTTP client.

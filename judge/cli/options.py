@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
+from judge.core.limits import Limits
 from judge.errors import UsageError
-from judge.limits import Limits
-from judge.yaml_documents import read_yaml
+from judge.files.yaml_documents import read_yaml
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -154,7 +154,7 @@ def read_corrections(options: dict[str, Any]) -> Path | None:
     given: Path | None = options.pop("corrections_from")
     if given is not None or not wanted:
         return given
-    from judge.dataset.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
+    from judge.suites.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
 
     return known_faults_folder()
 

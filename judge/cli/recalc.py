@@ -12,9 +12,9 @@ from judge.cli.options import sandbox_option
 from judge.errors import RecalcError
 
 if TYPE_CHECKING:
-    from judge.compare.cell import CellValue
     from judge.recalc.library import Recalculation
     from judge.recalc.select import EngineEntry
+    from judge.workbook.cell import CellValue
 
 SHOWN_CELLS = 40
 
@@ -82,7 +82,7 @@ def _as_json(result: Recalculation) -> dict[str, object]:
 
 def _plain(value: CellValue) -> object:
     """A value for JSON: dates and times as ISO texts, errors and durations named."""
-    from judge.compare.cell import ErrorValue  # noqa: PLC0415
+    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
 
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -94,8 +94,8 @@ def _plain(value: CellValue) -> object:
 
 
 def _print(result: Recalculation) -> None:
-    from judge.compare.cell import ErrorValue  # noqa: PLC0415
     from judge.recalc.cascade import address  # noqa: PLC0415
+    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
 
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
@@ -142,7 +142,7 @@ def engines(sandbox: str, as_json: bool) -> None:
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
     from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
 
-    from judge.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     table = Table()
     for heading in ("engine", "version", "functions trusted", "how to get it"):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import limit_options, read_limits, sandbox_option
+from judge.core.limits import Limits
+from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, UsageError
-from judge.limits import Limits
-from judge.verdict import Verdict
 
 if TYPE_CHECKING:
     from judge.api.rejudging import Rejudgement
-    from judge.rejudge import RejudgedCase
+    from judge.grading.rejudge import RejudgedCase
 
 _MOST_CASES = 40
 
@@ -128,7 +128,7 @@ def _about(each: RejudgedCase) -> str:
 
 def _lines(done: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
-    from judge.rejudge import count_changes  # noqa: PLC0415
+    from judge.grading.rejudge import count_changes  # noqa: PLC0415
 
     rules = done.rules
     lines = [

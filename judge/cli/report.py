@@ -74,8 +74,8 @@ def _html(run: Path, dataset: str | None, method: Method) -> str:
     """The HTML report, with a bar on stderr where somebody waits at a terminal."""
     from tqdm import tqdm  # noqa: PLC0415  as above
 
+    from judge.console.terminal import stream_behind  # noqa: PLC0415
     from judge.report.html import render_run  # noqa: PLC0415
-    from judge.terminal import stream_behind  # noqa: PLC0415
 
     terminal = stream_behind(sys.stderr)
     with tqdm(desc="task pages", unit="", file=terminal, disable=None, leave=False) as bar:

@@ -21,7 +21,7 @@ from judge.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from judge.verdict import CaseResult
+    from judge.core.verdict import CaseResult
 
 
 @click.command()
@@ -68,8 +68,8 @@ def _as_json(result: CaseResult) -> dict[str, object]:
 
 def _print(results: Sequence[CaseResult], show: int) -> None:
     from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--json` needs none of it
-    from judge.compare.render import difference_overview  # noqa: PLC0415
-    from judge.terminal import make_console, styled  # noqa: PLC0415
+    from judge.comparison.render import difference_overview  # noqa: PLC0415
+    from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     for result in results:

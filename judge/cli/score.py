@@ -59,8 +59,8 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     The same command again continues what was interrupted and judges nothing twice.
     """
     from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
+    from judge.api.progress import progress_for  # noqa: PLC0415
     from judge.cli.tables import print_run  # noqa: PLC0415
-    from judge.progress import progress_for  # noqa: PLC0415
 
     limits = read_limits(options)
     jobs = options.pop("jobs") or os.cpu_count() or 1

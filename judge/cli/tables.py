@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
-from judge.terminal import Piece, make_console, styled
-from judge.verdict import Verdict
+from judge.console.terminal import Piece, make_console, styled
+from judge.core.verdict import Verdict
 
 _STYLES = {
     Verdict.AC: "green",

@@ -20,11 +20,11 @@ from judge.cli.options import (
     sandbox_option,
     split_ids,
 )
+from judge.console.terminal import stream_behind
 from judge.errors import SuiteError
-from judge.terminal import stream_behind
 
 if TYPE_CHECKING:
-    from judge.verify import CaseCheck
+    from judge.grading.verify import CaseCheck
 
 
 @click.command()

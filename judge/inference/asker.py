@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judge.grading.store import RunDirectory
 from judge.inference.chat import (
     CallError,
     ChatModel,
@@ -31,7 +32,6 @@ from judge.inference.chat import (
 )
 from judge.inference.config import Price
 from judge.inference.pacing import Budget
-from judge.store import RunDirectory
 
 CALLS_FILE = "calls.jsonl"
 _EXPECTED_COMPLETION_TOKENS = 800

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from judge.errors import InferenceError, UsageError
+from judge.files.yaml_documents import read_yaml
 from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.content import FORMS
-from judge.yaml_documents import read_yaml
 
 MODES = ("single", "multi", "text")
 FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 
+from judge.core.submission import default_input_path, default_output_path
+from judge.core.task import CaseInput
 from judge.errors import SandboxError
 from judge.inference.asker import Asker, file_digest
 from judge.inference.chat import ChatReply, Message
@@ -15,8 +17,6 @@ from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
 from judge.inference.textanswers import Answer, answer_program, read_answers
 from judge.inference.workplace import FreshWorkplace, KeptPlaces, SessionWorkplace, Workplace
 from judge.sandbox.contract import Sandbox
-from judge.submission import default_input_path, default_output_path
-from judge.task import CaseInput
 
 _SESSION_FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
 _SANDBOX_ATTEMPTS = 3

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from judge.dataset import Suite
-from judge.dataset.submissions import load_submissions, submission_record
 from judge.errors import StoreError
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.records import InferenceRecords, read_jsonl
-from judge.store import SUBMISSIONS_FILE, RunDirectory
+from judge.suites import Suite
+from judge.suites.submissions import load_submissions, submission_record
 
 _LOG_NAME = re.compile(
     r"conv_(?:single|multi_(?P<feedback>row_react_exec|react_exec|row_exec))_(?P<model>.+)\.jsonl"

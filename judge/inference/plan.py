@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from judge.core.limits import Limits
+from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.inference.address import public_url
 from judge.inference.config import ModelSpec, Setting
 from judge.inference.content import ContentLimits
 from judge.inference.prompt import Feedback, Template
-from judge.limits import Limits
-from judge.task import TaskQuestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.documents import MIB, read_text
+from judge.core.task import TaskQuestion
 from judge.errors import InferenceError, UsageError
+from judge.files.documents import MIB, read_text
+from judge.files.yaml_documents import read_yaml
 from judge.inference.answers import writable
 from judge.inference.config import inference_folder
 from judge.inference.content import ContentLimits, render_content
 from judge.inference.preview import SheetPreview
-from judge.task import TaskQuestion
-from judge.yaml_documents import read_yaml
 
 FIELDS = (
     "instruction",

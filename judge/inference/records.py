@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from judge.documents import read_json_lines
 from judge.errors import StoreError
+from judge.files.documents import read_json_lines
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
-from judge.store import SUBMISSIONS_FILE, RunDirectory
 
 CONVERSATIONS_FOLDER = "conversations"
 FAILURES_FILE = "failures.jsonl"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from judge.errors import InferenceError, JudgeError, SandboxError, StoreError, WorkbookError
+from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
 from judge.inference.interview import Interviewer, told_paths
@@ -20,7 +21,6 @@ from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.records import InferenceRecords, SampleKey, submission_of_talk
 from judge.inference.talk import Talk
 from judge.sandbox.contract import RunRequest, Sandbox
-from judge.store import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)

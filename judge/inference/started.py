@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.documents import read_json
 from judge.errors import StoreError
-from judge.places import state_folder
+from judge.files.documents import read_json
+from judge.files.places import state_folder
 
 
 class StartedRuns:

@@ -13,10 +13,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Protocol
 
+from judge.core.limits import Limits
 from judge.errors import SandboxError
 from judge.inference.answers import writable
 from judge.inference.tracebacks import cut_middle, trim_traceback
-from judge.limits import Limits
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from judge.compare.address import Window
-from judge.compare.reader import Workbook
 from judge.errors import WorkbookError
 from judge.recalc.formula import references, traits
+from judge.workbook.address import Window
+from judge.workbook.reader import Workbook
 
 _PLACES = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS", "ADDRESS", "INDIRECT", "OFFSET", "CELL"))
 """Functions to which it matters where a cell stands, and not only what it holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from judge.compare.cell import CellRange, CellRef
+from judge.workbook.cell import CellRange, CellRef
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from judge.compare.cell import CellRef, CellValue, ComputedValues, ErrorValue
-from judge.whole_files import PART, write_whole
+from judge.files.whole_files import PART, write_whole
+from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
 """What results in memory may take together, as :func:`weight_bytes` counts it."""

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from judge.compare.address import cell_name
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
@@ -23,6 +21,8 @@ from judge.recalc.dependency import Footing
 from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
+from judge.workbook.address import cell_name
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 QUICK_S = 0.1
 """How long each quick engine gets at first where LibreOffice is there; real workbooks that take

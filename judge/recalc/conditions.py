@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from judge.compare.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
-from judge.compare.conditions import (
+from judge.comparison.conditions import (
     MOST_CONDITIONS,
     NOT_ASKED,
     Answers,
@@ -19,12 +18,13 @@ from judge.compare.conditions import (
     ConditionQuestions,
     Questions,
 )
-from judge.compare.reader import Workbook, open_workbook
 from judge.errors import WorkbookError
 from judge.recalc.blank_cells import BlankCells
 from judge.recalc.formula import traits
 from judge.recalc.policy import Origin, Recalculator
 from judge.recalc.scratch import ScratchFormula, with_formulas
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.reader import Workbook, open_workbook
 
 _VOLATILE = "a condition rests on what changes by itself, such as TODAY"
 
@@ -41,7 +41,7 @@ def answer_conditions(
 
     Args:
         recalculator: computes formulas.
-        questions: what :func:`judge.compare.checker.wanted_conditions` asks.
+        questions: what :func:`judge.comparison.answer_range.wanted_conditions` asks.
         gold: the gold workbook.
         output: the output workbook.
         origin: where the output comes from.

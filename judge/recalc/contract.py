@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from judge.compare.cell import CellRange, CellRef, CellValue
 from judge.errors import RecalcError
+from judge.workbook.cell import CellRange, CellRef, CellValue
 
 
 class EngineUnavailableError(RecalcError):

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.compare.cell import Cell, CellRef
 from judge.errors import WorkbookError
 from judge.recalc.formula import FormulaTraits, Reference, references, traits
+from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
 """Most formulas that are followed one by one; past it every formula of the workbook counts."""

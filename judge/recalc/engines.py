@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from judge.compare.cell import CellRange
 from judge.errors import RecalcError
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.service import ServicePool, compute_request, read_answer
 from judge.recalc.versions import VersionBook
+from judge.workbook.cell import CellRange
 
 LIBREOFFICE = "libreoffice"
 IRONCALC = "ironcalc"

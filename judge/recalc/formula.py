@@ -9,8 +9,6 @@ import functools
 import re
 from dataclasses import dataclass
 
-from judge.compare.address import MAX_ROW, column_number
-from judge.compare.formula_length import LONGEST_FORMULA, is_too_long
 from judge.recalc.functions import (
     CLASSIC,
     LOGICAL,
@@ -19,6 +17,8 @@ from judge.recalc.functions import (
     TAKES_RANGES,
     VOLATILE,
 )
+from judge.workbook.address import MAX_ROW, column_number
+from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 

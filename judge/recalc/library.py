@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.compare.cell import CellRange, ComputedValues
-from judge.compare.position import parse_position
-from judge.compare.reader import Workbook, open_workbook
-from judge.compare.resolve import SheetIndex, resolve_position
 from judge.errors import WorkbookError
 from judge.recalc.policy import Origin
 from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
+from judge.workbook.cell import CellRange, ComputedValues
+from judge.workbook.position import parse_position
+from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.resolve import SheetIndex, resolve_position
 
 
 @dataclass(frozen=True, slots=True)

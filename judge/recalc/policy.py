@@ -14,20 +14,6 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Literal
 
-from judge.compare.address import cell_key
-from judge.compare.cell import (
-    NOTHING_COMPUTED,
-    CellRange,
-    CellRef,
-    CellValue,
-    ComputedValues,
-    ErrorValue,
-    WorkbookFacts,
-)
-from judge.compare.dates import from_serial, is_date_format, is_elapsed_format
-from judge.compare.formula_length import LONGEST_FORMULA, is_too_long
-from judge.compare.reader import Workbook
-from judge.compare.xml_numbers import whole_number
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, Outcome, Question, address
@@ -39,6 +25,20 @@ from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, sheet_formulas, wanted_cells
+from judge.workbook.address import cell_key
+from judge.workbook.cell import (
+    NOTHING_COMPUTED,
+    CellRange,
+    CellRef,
+    CellValue,
+    ComputedValues,
+    ErrorValue,
+    WorkbookFacts,
+)
+from judge.workbook.dates import from_serial, is_date_format, is_elapsed_format
+from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
+from judge.workbook.reader import Workbook
+from judge.workbook.xml_numbers import whole_number
 
 Mode = Literal["auto", "never", "always"]
 
@@ -80,7 +80,7 @@ def calculates(facts: WorkbookFacts) -> bool:
 def code_digest() -> str:
     """Changes whenever any module of this package or of the reader does."""
     texts = hashlib.sha256()
-    for package in ("judge.recalc", "judge.compare"):
+    for package in ("judge.recalc", "judge.comparison"):
         modules = [each for each in resources.files(package).iterdir() if each.name.endswith(".py")]
         for module in sorted(modules, key=lambda each: each.name):
             texts.update(module.name.encode() + b"\0" + module.read_bytes())

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from judge.compare.address import column_number
-from judge.compare.cell import CellRef, CellValue, ErrorValue
-from judge.compare.dates import to_serial
 from judge.errors import WorkbookError
+from judge.workbook.address import column_number
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.dates import to_serial
 
 # A "<" never stands in a tag, not even in quotes, so nothing is looked for beyond the next one.
 _QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""

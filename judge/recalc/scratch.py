@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from judge.compare.address import MAX_COLUMN, MAX_ROW, cell_name
-from judge.compare.cell import CellRef
 from judge.errors import WorkbookError
 from judge.recalc.rewrite import NOT_XML, sheet_parts
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, cell_name
+from judge.workbook.cell import CellRef
 
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
 _NUMBER = re.compile(rb"""\sr\s*=\s*["'](\d{1,7})["']""")

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError, SandboxError
 from judge.recalc.contract import Dialect, EngineResult, EngineUnavailableError
 from judge.sandbox.contract import ServiceChannel
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 75.0
 """How much longer than the engine the channel may take: starting it again, sending, reading."""

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from judge.whole_files import write_whole
+from judge.files.whole_files import write_whole
 
 
 class VersionBook:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from judge.compare.address import MAX_COLUMN, MAX_ROW, Window, cell_key, parse_window
-from judge.compare.cell import Cell, CellRange, CellRef
-from judge.compare.reader import Workbook
 from judge.errors import WorkbookError
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window, cell_key, parse_window
+from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.reader import Workbook
 
 _MARKS = (b'"array"', b"'array'", b"dataTable")
 """What the XML of a sheet with formulas that fill several cells must hold."""

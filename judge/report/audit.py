@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judge.core.statistics import Estimate, ratio_interval, wilson
+from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.records import CaseKey
+from judge.grading.records import CaseKey
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.model import Method
-from judge.statistics import Estimate, ratio_interval, wilson
-from judge.verdict import Verdict
 
 RIGHT, WRONG = "right", "wrong"
 

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.compare.cell import CellRange
-from judge.compare.package import ReadLimits
-from judge.compare.reader import open_workbook
-from judge.documents import MIB, read_regular
+from judge.console.visible import visible
 from judge.errors import UsageError, WorkbookError
-from judge.records import CaseKey
+from judge.files.documents import MIB, read_regular
+from judge.grading.records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditMarks, AuditSample, SubmissionKey
 from judge.report.audit_sheet import CASE, CASE_MARK, INSTRUCTION_MARK, SHEET, VERDICT
-from judge.visible import visible
+from judge.workbook.cell import CellRange
+from judge.workbook.package import ReadLimits
+from judge.workbook.reader import open_workbook
 
 _MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _NEEDED = ("no", "audit", *_MARKS)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.compare.address import column_letters
-from judge.compare.render import difference_lines
+from judge.comparison.render import difference_lines
+from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.records import CaseKey
+from judge.grading.records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditSample, SubmissionKey
 from judge.report.load import LoadedRun
 from judge.report.tables import to_csv
-from judge.verdict import Verdict
+from judge.workbook.address import column_letters
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

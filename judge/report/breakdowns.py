@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from judge.core.task import InstructionType
 from judge.report.shapes import LEAST_COLUMNS, LEAST_ROWS, LEAST_SHARE, WorkbookShape
-from judge.task import InstructionType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from judge.core.score import SubmissionScore, score_group, score_submission
+from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
+from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts
 from judge.report.breakdowns import INSTRUCTION_TYPE, Division, Part, TaskFacts, divisions_for
 from judge.report.entries import difference_counts, task_entry
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
@@ -25,9 +28,6 @@ from judge.report.model import (
 )
 from judge.report.repeats import repeated_runs
 from judge.report.usage import usage_of
-from judge.score import SubmissionScore, score_group, score_submission
-from judge.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
-from judge.verdict import CaseResult, Phase, Verdict, count_verdicts
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:

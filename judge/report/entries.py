@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from judge.overrides import Overrides
+from judge.core.score import SubmissionScore
+from judge.core.verdict import Verdict
+from judge.grading.overrides import Overrides
 from judge.report.files import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
 from judge.report.load import LoadedSubmission
 from judge.report.model import CaseEntry, TaskEntry
-from judge.score import SubmissionScore
-from judge.verdict import Verdict
 
 
 def task_entry(

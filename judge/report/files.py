@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.compare.checker import prepare
-from judge.compare.reader import open_workbook
+from judge.comparison.answer_range import prepare
+from judge.core.task import Task, TestCase
 from judge.errors import PositionError, WorkbookError
-from judge.places import cache_folder
+from judge.files.places import cache_folder
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.shapes import ShapeCache, WorkbookShape
-from judge.task import Task, TestCase
+from judge.workbook.reader import open_workbook
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judge.compare.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
-from judge.compare.comparison import DifferenceClass
-from judge.compare.position import parse_position
-from judge.compare.reader import Workbook, open_workbook
-from judge.compare.resolve import SheetIndex, match_sheet, resolve_position
-from judge.compare.sheet import Sheet
+from judge.comparison.comparison import DifferenceClass
+from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.recalc.policy import calculates
 from judge.report.grid_cells import (
@@ -28,7 +24,11 @@ from judge.report.grid_cells import (
 )
 from judge.report.grid_marks import UNKNOWN, Marks, complete_marks, marks_of_record
 from judge.report.grid_window import Block, GridBounds, choose_lines, plan_blocks, spans
-from judge.task import Task, TestCase
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
+from judge.workbook.position import parse_position
+from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.resolve import SheetIndex, match_sheet, resolve_position
+from judge.workbook.sheets.sheet import Sheet
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 """What a grid can say of a cell: nothing (it lies outside the answer), or one of these."""

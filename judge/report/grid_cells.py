@@ -18,8 +18,8 @@ import enum
 import math
 from typing import Any
 
-from judge.compare.cell import CellValue, ErrorValue
-from judge.compare.render import value_to_json
+from judge.comparison.render import value_to_json
+from judge.workbook.cell import CellValue, ErrorValue
 
 _LARGEST_EXACT = 2**53
 

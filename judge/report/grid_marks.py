@@ -11,14 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judge.compare.address import cell_key, parse_cell
-from judge.compare.checker import check, prepare
-from judge.compare.comparison import DifferenceClass
-from judge.compare.profiles import get_profile
-from judge.compare.reader import Workbook
-from judge.compare.rule_comparison import OTHER_RULES
+from judge.comparison.answer_range import check, prepare
+from judge.comparison.comparison import DifferenceClass
+from judge.comparison.profiles import get_profile
+from judge.comparison.rule_comparison import OTHER_RULES
+from judge.core.task import Task
 from judge.errors import JudgeError
-from judge.task import Task
+from judge.workbook.address import cell_key, parse_cell
+from judge.workbook.reader import Workbook
 
 UNKNOWN = "unknown"
 """A computed cell of which the record does not say whether it differs."""

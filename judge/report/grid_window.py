@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.compare.address import MAX_COLUMN, MAX_ROW, Window
-from judge.compare.cell import CellRange
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, Window
+from judge.workbook.cell import CellRange
 
 ROWS_AROUND = 2
 """Rows of context above and below an answer range."""

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.dataset import Suite, load_suite
-from judge.dataset.corrections import as_recorded
+from judge.core.task import Task
+from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.forms import REPORT, SUBMISSION
-from judge.overrides import Overrides, read_overrides
-from judge.records import record_key, result_of_record
-from judge.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.task import Task
-from judge.verdict import CaseResult
+from judge.files.forms import REPORT, SUBMISSION
+from judge.grading.overrides import Overrides, read_overrides
+from judge.grading.records import record_key, result_of_record
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.suites import Suite, load_suite
+from judge.suites.corrections import as_recorded
 
 
 @dataclass(frozen=True, slots=True)

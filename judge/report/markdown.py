@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from judge.core.statistics import Estimate
 from judge.report.identity import identity_lines
 from judge.report.model import Breakdown, Group, ReportData, Scores
-from judge.statistics import Estimate
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MOST_EXCLUSIONS = 50

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.overrides import ManualVerdict
-from judge.statistics import Estimate
+from judge.core.statistics import Estimate
+from judge.grading.overrides import ManualVerdict
 
 REPORT_DATA_VERSION = 1
 
@@ -30,7 +30,7 @@ class Scores:
         all_cases: cases, those that are not scored (JE, BT, SK, not run) included.
         soft_of_all: soft score where every unscored case counts as not accepted.
         hard_of_all: hard score where every unscored case counts as not accepted.
-        verdicts: verdict code -> cases, in the order of :class:`judge.verdict.Verdict`.
+        verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
     """
 
     soft_restriction: Estimate

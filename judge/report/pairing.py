@@ -9,12 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from judge.errors import UsageError
-from judge.report.build import DEFAULT_METHOD
-from judge.report.load import LoadedRun
-from judge.report.model import Method
-from judge.score import score_submission
-from judge.statistics import (
+from judge.core.score import score_submission
+from judge.core.statistics import (
     Estimate,
     PairedDifference,
     fewest_one_sided,
@@ -25,6 +21,10 @@ from judge.statistics import (
     smallest_detectable_change,
     smallest_detectable_difference,
 )
+from judge.errors import UsageError
+from judge.report.build import DEFAULT_METHOD
+from judge.report.load import LoadedRun
+from judge.report.model import Method
 
 COMPARISON_VERSION = 1
 POWER = 0.8

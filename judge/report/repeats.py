@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from judge.core.score import SubmissionScore, score_group
+from judge.core.statistics import mean_and_sd, mean_over_tasks
 from judge.report.model import RepeatedRuns
-from judge.score import SubmissionScore, score_group
-from judge.statistics import mean_and_sd, mean_over_tasks
 
 _STEPS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from judge.compare.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
-from judge.compare.reader import Workbook, open_workbook
 from judge.errors import WorkbookError
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
+from judge.workbook.reader import Workbook, open_workbook
 
 RULES_VERSION = 1
 """Raised with every change of the rules: shapes that were kept under others do not count."""

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.overrides import NO_OVERRIDES, Overrides
+from judge.core.score import GroupScore, SubmissionScore, score_group, score_submission
+from judge.core.task import InstructionType, Task
+from judge.core.verdict import CaseResult, Verdict, count_verdicts
+from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.usage import usage_of
-from judge.score import GroupScore, SubmissionScore, score_group, score_submission
-from judge.task import InstructionType, Task
-from judge.verdict import CaseResult, Verdict, count_verdicts
 
 REPORT_SCHEMA_VERSION = 1
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from judge.dataset import Suite, load_suite
-from judge.documents import MalformedError, parse_json, read_regular
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError, StoreError
-from judge.overrides import OVERRIDES_FILE
+from judge.files.documents import MalformedError, parse_json, read_regular
+from judge.grading.overrides import OVERRIDES_FILE
+from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.build import build_report_data
 from judge.report.files import inspect_files
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import ReportData
-from judge.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.verdict import Verdict
+from judge.suites import Suite, load_suite
 
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.sandbox import bubblewrap, debian, images, office, roots
-from judge.sandbox.daemon import Daemon
+from judge.sandbox import debian, office, roots
+from judge.sandbox.backends import bubblewrap, images
+from judge.sandbox.backends.daemon import Daemon
 from judge.sandbox.roots import Report
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 
-from judge.limits import MIB, Limits
+from judge.core.limits import MIB, Limits
 from judge.sandbox.contract import RunStatus
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
 
-from judge.limits import Limits
+from judge.core.limits import Limits
 
 
 class RunStatus(enum.StrEnum):

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from judge.core.limits import GIB
 from judge.errors import SandboxError
-from judge.limits import GIB
 
 _HOOKS = "/usr/share/mmdebstrap/hooks/merged-usr"
 _FOLDERS = "proc sys dev run home opt mnt tmp data etc"

@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Iterable
 from types import MappingProxyType
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
-from judge.limits import MIB, Limits
 from judge.sandbox.contract import RunRequest
 
 HOME = "/home/solution"

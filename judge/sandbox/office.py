@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.places import cache_folder
+from judge.files.places import cache_folder
 from judge.sandbox import debian
 from judge.sandbox.roots import COMPLETE, Report, fresh_folder, is_complete
 

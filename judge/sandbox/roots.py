@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.places import cache_folder
+from judge.files.places import cache_folder
 from judge.sandbox import elf, layout
 
 _FORMAT = "3"

@@ -71,7 +71,7 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
 
 
 def _open_docker(jobs: int) -> Sandbox:
-    from judge.sandbox import docker, images  # noqa: PLC0415 - slow, and often not wanted
+    from judge.sandbox.backends import docker, images  # noqa: PLC0415 - slow, and often not wanted
 
     return docker.DockerSandbox(
         images.python_tag(),
@@ -83,7 +83,7 @@ def _open_docker(jobs: int) -> Sandbox:
 
 
 def _open_bubblewrap(jobs: int) -> Sandbox:
-    from judge.sandbox.bubblewrap import BubblewrapSandbox  # noqa: PLC0415 - often not wanted
+    from judge.sandbox.backends.bubblewrap import BubblewrapSandbox  # noqa: PLC0415 - often not wanted
 
     finding = probe_namespaces()
     if not finding.ok:
@@ -97,7 +97,7 @@ def probe_sandboxes() -> list[Finding]:
 
 
 def _probe_docker() -> list[Finding]:
-    from judge.sandbox import daemon, images  # noqa: PLC0415 - slow
+    from judge.sandbox.backends import daemon, images  # noqa: PLC0415 - slow
 
     try:
         found_daemon = daemon.Daemon()
@@ -126,7 +126,7 @@ def _probe_docker() -> list[Finding]:
 
 def probe_namespaces() -> Finding:
     """Whether bubblewrap is there and the kernel lets it make namespaces."""
-    from judge.sandbox import bubblewrap  # noqa: PLC0415 - often not wanted
+    from judge.sandbox.backends import bubblewrap  # noqa: PLC0415 - often not wanted
 
     name = "bubblewrap"
     bwrap = bubblewrap.find_bwrap()
@@ -182,7 +182,7 @@ def _probe_roots() -> list[Finding]:
 
 
 def _probe_groups() -> Finding:
-    from judge.sandbox.cgroups import find_groups  # noqa: PLC0415 - often not wanted
+    from judge.sandbox.backends.cgroups import find_groups  # noqa: PLC0415 - often not wanted
 
     groups = find_groups()
     if groups is None:

@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
-from judge.limits import MIB, Limits
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.batch import Settings, grade
-from judge.compare.profiles import get_profile
-from judge.dataset import load_suite
-from judge.dataset.submissions import load_submissions
-from judge.grader import GradingRules
-from judge.limits import Limits
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.task import InstructionType
+from judge.grading.batch import Settings, grade
+from judge.grading.case import GradingRules
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.report.summary import build_report
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.task import InstructionType
+from judge.suites import load_suite
+from judge.suites.submissions import load_submissions
 
 Cells = Mapping[str, object]
 """Address on the sheet "Data" -> value or formula."""

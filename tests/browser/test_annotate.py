@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from judge.annotate.web.server import check_grid
-from judge.dataset import load_suite
 from judge.errors import UsageError
+from judge.suites import load_suite
 from tests.conftest import REPOSITORY
 from tests.e2e.conftest import require_backend
 from tests.unit.annotate.books import make_book, table, values

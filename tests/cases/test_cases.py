@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from judge.compare.api import compare_workbooks
-from judge.compare.comparison import Comparison
-from judge.compare.workbook import ReferenceWorkbook
+from judge.comparison.api import compare_workbooks
+from judge.comparison.comparison import Comparison
 from judge.errors import WorkbookError
+from judge.workbook.workbook import ReferenceWorkbook
 from tests.cases.make_cases import Case, cases, files
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/case.yaml"))

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.limits import MIB, Limits
-from judge.verdict import Verdict
+from judge.core.limits import MIB, Limits
+from judge.core.verdict import Verdict
 
 FOLDER = Path(__file__).resolve().parent.parent / "submissions" / "attacks"
 LIMITS = Limits(cpu_s=20, wall_s=120, memory_bytes=512 * MIB, output_bytes=32 * MIB)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import images, office, open_sandbox
-from judge.sandbox.bubblewrap import BubblewrapSandbox
+from judge.sandbox import office, open_sandbox
+from judge.sandbox.backends import images
+from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
+from judge.sandbox.backends.docker import DockerSandbox
 from judge.sandbox.contract import Sandbox, SandboxSession
-from judge.sandbox.docker import DockerSandbox
 
 JOBS = 2
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.sandbox.cgroups import find_groups
-from judge.sandbox.daemon import Daemon
+from judge.sandbox.backends.cgroups import find_groups
+from judge.sandbox.backends.daemon import Daemon
 from judge.sandbox.owner import Owner
 
 

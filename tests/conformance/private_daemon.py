@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from judge.sandbox import images
+from judge.sandbox.backends import images
 from tests.conformance.leftovers import descendants
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"

@@ -8,13 +8,13 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from judge.compare.profiles import get_profile
-from judge.grader import GradingRules, judge_output, run_case
+from judge.comparison.profiles import get_profile
+from judge.core.submission import Submission
+from judge.core.task import InstructionType, Task, TestCase
+from judge.core.verdict import Verdict
+from judge.grading.case import GradingRules, judge_output, run_case
 from judge.recalc.policy import Origin, Recalculator
 from judge.sandbox.contract import Sandbox, SandboxSession
-from judge.submission import Submission
-from judge.task import InstructionType, Task, TestCase
-from judge.verdict import Verdict
 from tests.conformance.attack_corpus import FOLDER, LIMITS, Attack, load_attack, load_attacks
 
 INPUT, OUTPUT = "/mnt/data/input/1_1_input.xlsx", "/mnt/data/output/1_1_output.xlsx"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import images
+from judge.sandbox.backends import images
+from judge.sandbox.backends.docker import DockerSandbox, Place
 from judge.sandbox.contract import RunRequest
-from judge.sandbox.docker import DockerSandbox, Place
 from tests.conformance.conftest import open_or_skip
 
 pytestmark = pytest.mark.docker

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from judge.core.limits import MIB
 from judge.errors import RecalcError
-from judge.limits import MIB
 from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import FORMUALIZER, IRONCALC, ServiceEngine
 from judge.recalc.service import ServicePool

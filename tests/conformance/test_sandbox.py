@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
-from judge.limits import MIB, Limits
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,

@@ -11,7 +11,7 @@ import pytest
 
 from judge import errors
 from judge.cli.main import COMMANDS
-from judge.verdict import Verdict
+from judge.core.verdict import Verdict
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -10,11 +10,11 @@ from typing import Any
 import openpyxl
 import pytest
 
+from judge.core.task import CaseInput, InstructionType, TaskQuestion
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
 from judge.inference.prompt import load_feedback, load_template
-from judge.task import CaseInput, InstructionType, TaskQuestion
 
 MakePlan = Callable[..., InferencePlan]
 

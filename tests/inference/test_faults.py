@@ -15,6 +15,7 @@ from typing import Any
 
 from werkzeug import Response
 
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.attempts import RetryPolicy
 from judge.inference.client import OpenAIChatModel
 from judge.inference.config import ModelSpec
@@ -22,7 +23,6 @@ from judge.inference.outcome import InferenceSummary
 from judge.inference.pacing import Pacer, RateLimits
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.run import Resources, run_inference
-from judge.store import SUBMISSIONS_FILE, RunDirectory
 from tests.inference.planning import MakePlan
 from tests.inference.scripted import (
     Reply,

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from judge.dataset import Suite, load_suite
+from judge.core.task import InstructionType
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
-from judge.task import InstructionType
+from judge.suites import Suite, load_suite
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 pytestmark = [pytest.mark.data, pytest.mark.bubblewrap, pytest.mark.slow]

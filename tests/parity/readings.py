@@ -17,8 +17,8 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.compare.cell import CellRange
-from judge.compare.reader import Workbook, open_workbook
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook, open_workbook
 
 RECORD = Path(__file__).with_name("readings.txt")
 MAX_ROW, MAX_COLUMN = 1_048_576, 16_384

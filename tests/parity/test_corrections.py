@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED
-from judge.compare.api import compare_workbooks
-from judge.dataset import load_suite
-from judge.dataset.corrections import CorrectedSuite, corrected_suite, known_faults_folder
-from judge.task import Task
+from judge.comparison.api import compare_workbooks
+from judge.core.task import Task
+from judge.suites import load_suite
+from judge.suites.corrections import CorrectedSuite, corrected_suite, known_faults_folder
 
 pytestmark = pytest.mark.data
 

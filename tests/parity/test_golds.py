@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
-from judge.compare.api import compare_workbooks
-from judge.compare.style import STYLE_ATTRIBUTES
+from judge.comparison.api import compare_workbooks
+from judge.workbook.styles.style import STYLE_ATTRIBUTES
 
 pytestmark = pytest.mark.data
 

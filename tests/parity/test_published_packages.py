@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judge.compare.archive import read_entries
 from judge.errors import WorkbookError
+from judge.workbook.archive import read_entries
 
 
 def test_every_published_workbook_is_read_in_one_way(judge_data: Path) -> None:

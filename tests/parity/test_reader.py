@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
-from judge.compare.address import WHOLE_SHEET
-from judge.compare.cell import Cell, CellRange
-from judge.compare.checker import prepare
-from judge.compare.master_scan import find_masters
-from judge.compare.reader import Workbook, open_workbook
-from judge.compare.sheet_scan import scan_sheet
-from judge.compare.workbook import ReferenceWorkbook
+from judge.comparison.answer_range import prepare
+from judge.core.task import CheckerSpec
 from judge.errors import WorkbookError
-from judge.task import CheckerSpec
+from judge.workbook.address import WHOLE_SHEET
+from judge.workbook.cell import Cell, CellRange
+from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.sheets.master_scan import find_masters
+from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.workbook import ReferenceWorkbook
 from tests.parity.readings import (
     MAX_COLUMN,
     MAX_ROW,
@@ -26,7 +26,7 @@ from tests.parity.readings import (
     reading_of,
     recorded,
 )
-from tests.unit.compare.packages import Book, cell, sheet_data, simple
+from tests.unit.comparison.packages import Book, cell, sheet_data, simple
 
 pytestmark = pytest.mark.data
 

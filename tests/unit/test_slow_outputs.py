@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from judge.compare import package
-from judge.compare.address import column_letters
-from judge.compare.cell import CellRange
-from judge.compare.package import Budget, ReadLimits
-from judge.compare.profiles import get_profile
-from judge.compare.reader import open_workbook
+from judge.comparison.profiles import get_profile
+from judge.core.task import InstructionType, Task, TestCase
+from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
-from judge.grader import GradingRules, judge_output
+from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Origin, Recalculator
-from judge.task import InstructionType, Task, TestCase
-from judge.verdict import Verdict
+from judge.workbook import package
+from judge.workbook.address import column_letters
+from judge.workbook.cell import CellRange
+from judge.workbook.package import Budget, ReadLimits
+from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
-from tests.unit.compare.packages import STYLES, Book, cell, sheet_data, worksheet
+from tests.unit.comparison.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
 
 CPU_S = 60

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from judge.annotate.casebook import CaseData
 from judge.annotate.edit import Edited, apply_edits, set_cells
 from judge.annotate.edits import Edit, SetCell
-from judge.compare.cell import CellRef
-from judge.compare.reader import Workbook, open_workbook
+from judge.workbook.cell import CellRef
+from judge.workbook.reader import Workbook, open_workbook
 
 
 @dataclass(frozen=True, slots=True)

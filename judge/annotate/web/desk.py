@@ -23,13 +23,13 @@ from judge.annotate.web.looks import Recoloured, recoloured
 from judge.annotate.web.trust import wrong_references
 from judge.annotate.web.typed import GOLD, INPUT, read_change
 from judge.annotate.web.view import show_window
-from judge.compare.address import Window
-from judge.compare.cell import CellRange
-from judge.compare.checker import prepare
-from judge.compare.reader import Workbook, open_workbook
+from judge.comparison.answer_range import prepare
+from judge.core.submission import Submission
+from judge.core.task import Task
 from judge.errors import JudgeError, UsageError
-from judge.submission import Submission
-from judge.task import Task
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook, open_workbook
 
 
 class Desk:

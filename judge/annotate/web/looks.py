@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from judge.compare.cell import CellRange, CellRef
-from judge.compare.reader import Workbook
-from judge.compare.sheet_tail import ConditionalRule
-from judge.compare.style import CellStyle, attribute_agrees
-from judge.compare.style_sheet import ConditionalStyle
+from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.reader import Workbook
+from judge.workbook.sheets.sheet_tail import ConditionalRule
+from judge.workbook.styles.style import CellStyle, attribute_agrees
+from judge.workbook.styles.style_sheet import ConditionalStyle
 
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
 """What is looked at -> what people call it."""

@@ -12,10 +12,10 @@ from judge.annotate.rules import RULES
 from judge.annotate.web.desk import Desk
 from judge.annotate.web.looks import Recoloured
 from judge.annotate.web.view import plain_time
-from judge.compare.address import cell_name
-from judge.compare.cell import CellRef
-from judge.compare.render import difference_lines
+from judge.comparison.render import difference_lines
 from judge.errors import PositionError
+from judge.workbook.address import cell_name
+from judge.workbook.cell import CellRef
 
 _MOST_LISTED = 200
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import FORMULAS
-from judge.compare.profiles import get_profile
-from judge.grader import GradingRules, judge_output
+from judge.comparison.profiles import get_profile
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import Verdict
+from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Origin
-from judge.submission import Submission
-from judge.task import Task
-from judge.verdict import Verdict
 
 
 def wrong_references(

@@ -15,10 +15,10 @@ from judge.annotate.edits import (
     SetCell,
     parse_content,
 )
-from judge.compare.address import MAX_COLUMN, MAX_ROW, parse_cell
-from judge.compare.cell import Cell, CellRange, CellRef
-from judge.compare.reader import Workbook
 from judge.errors import UsageError
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_cell
+from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.reader import Workbook
 
 INPUT, GOLD = "input", "gold"
 

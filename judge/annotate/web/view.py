@@ -9,10 +9,10 @@ from typing import Any
 
 from judge.annotate.edits import Formula, content_text
 from judge.annotate.web.looks import rule_lines
-from judge.compare.address import Window, cell_name
-from judge.compare.cell import Cell, CellRange, CellRef
-from judge.compare.reader import Workbook
-from judge.compare.style import AUTOMATIC_FONT, CellStyle
+from judge.workbook.address import Window, cell_name
+from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.reader import Workbook
+from judge.workbook.styles.style import AUTOMATIC_FONT, CellStyle
 
 MOST_ROWS, MOST_COLUMNS = 200, 60
 """How much of a sheet is shown at one time."""

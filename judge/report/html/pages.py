@@ -8,19 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judge.compare.comparison import DifferenceClass
-from judge.compare.render import difference_lines
-from judge.dataset.outputs import find_outputs
-from judge.documents import read_regular
+from judge.comparison.comparison import DifferenceClass
+from judge.comparison.render import difference_lines
+from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError
+from judge.files.documents import read_regular
+from judge.grading.store import RunDirectory
 from judge.replies.recorded import recorded_program
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.store import RunDirectory
-from judge.verdict import CaseResult
+from judge.suites.outputs import find_outputs
 
 KINDS = {
     DifferenceClass.MISSING.value: ("M", "missing"),

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from judge.core.verdict import Verdict
 from judge.report.build import DEFAULT_METHOD, build_report_data
 from judge.report.files import inspect_files
 from judge.report.html.figures import Figures
@@ -28,7 +29,6 @@ from judge.report.plots import (
     time_against_size,
     verdict_bar,
 )
-from judge.verdict import Verdict
 
 _SCRIPTS = ("base.js", "grid.js", "report.js")
 _VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}

@@ -10,8 +10,8 @@ from typing import Any
 
 import openpyxl
 
-from judge.compare.cell import CellRange, CellValue
-from judge.compare.reader import open_workbook
+from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.reader import open_workbook
 
 
 def make_book(fill: Callable[[Any], None]) -> bytes:

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from judge.cli.annotate import annotate
 from judge.cli.hack import hack
-from judge.dataset.load import load_suite
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
+from judge.suites.load import load_suite
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
 

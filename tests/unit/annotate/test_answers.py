@@ -14,11 +14,11 @@ from judge.annotate.hack import edits_between
 from judge.annotate.idea import Idea
 from judge.annotate.rules import answers_apart, check_cases
 from judge.annotate.suggest import problem_of
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue
-from judge.compare.reader import Workbook, open_workbook
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import table
 from tests.unit.annotate.conftest import doubling_case
 from tests.unit.annotate.test_gold import TASK, program, put, wrote

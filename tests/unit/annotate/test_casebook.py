@@ -11,9 +11,9 @@ import pytest
 from judge.annotate.casebook import Casebook, ConflictError, Draft
 from judge.annotate.edits import SetCell
 from judge.annotate.journal import append_record, read_records
-from judge.compare.cell import CellRef
-from judge.dataset.load import load_suite
 from judge.errors import StoreError, UsageError
+from judge.suites.load import load_suite
+from judge.workbook.cell import CellRef
 from tests.unit.annotate.conftest import doubling_case
 
 

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from judge.annotate.dependents import dependents
-from judge.compare.cell import CellRef
-from judge.compare.reader import open_workbook
 from judge.errors import WorkbookError
+from judge.workbook.cell import CellRef
+from judge.workbook.reader import open_workbook
 from tests.bounds import in_bounds
 from tests.unit.recalc.fakes import SHEET, package
 

@@ -24,10 +24,10 @@ from judge.annotate.edits import (
     SetCell,
     SetDateSystem,
 )
-from judge.compare.address import Window
-from judge.compare.cell import CellRange, CellRef, ErrorValue
-from judge.compare.reader import open_workbook
 from judge.errors import UsageError, WorkbookError
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRange, CellRef, ErrorValue
+from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import formulas, make_book, parts, table, values, with_part
 
 CONTENTS: tuple[CellContent, ...] = (

@@ -21,9 +21,9 @@ from judge.annotate.edits import (
     parse_assignment,
     parse_content,
 )
-from judge.compare.address import Window
-from judge.compare.cell import CellRef, ErrorValue
 from judge.errors import UsageError
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRef, ErrorValue
 
 
 @pytest.mark.parametrize(

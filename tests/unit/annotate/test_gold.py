@@ -10,12 +10,12 @@ from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
-from judge.compare.cell import CellRef, CellValue
+from judge.core.submission import Submission
+from judge.core.task import CheckerSpec, InstructionType, Task, TestCase
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.submission import Submission
-from judge.task import CheckerSpec, InstructionType, Task, TestCase
+from judge.workbook.cell import CellRef, CellValue
 from tests.unit.annotate.books import formulas, table, values
 from tests.unit.annotate.conftest import doubling_case
 

@@ -11,9 +11,9 @@ from judge.annotate.edits import MergeCells, RenameSheet, SetCell, SetDateSystem
 from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import CONTESTED, MUTATORS, NAMES, ideas
 from judge.annotate.tables import Kind, find_tables
-from judge.compare.address import cell_name
-from judge.compare.cell import CellRange
-from judge.compare.reader import open_workbook
+from judge.workbook.address import cell_name
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import table, values
 
 ROWS: tuple[tuple[object, ...], ...] = (

@@ -16,18 +16,18 @@ from judge.annotate.strength import (
     try_case,
     wrong_solutions,
 )
-from judge.batch import Settings
-from judge.compare.profiles import get_profile
-from judge.dataset.load import load_suite
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import TestCase
+from judge.core.verdict import Verdict
 from judge.errors import WorkbookError
-from judge.grader import GradingRules
-from judge.limits import Limits
+from judge.grading.batch import Settings
+from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
 from judge.sandbox.scripted import ScriptedSandbox, Step
-from judge.submission import Submission
-from judge.task import TestCase
-from judge.verdict import Verdict
+from judge.suites.load import load_suite
 from tests.unit.annotate.books import table, values
 from tests.unit.annotate.conftest import doubling_case
 from tests.unit.annotate.test_gold import CRASHED, TASK, program, wrote

@@ -14,11 +14,11 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import State
 from judge.cli.main import judge
-from judge.dataset import Suite, load_suite
-from judge.dataset.validate import validate_suite
+from judge.core.task import InstructionType
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.store import RunDirectory
-from judge.task import InstructionType
+from judge.grading.store import RunDirectory
+from judge.suites import Suite, load_suite
+from judge.suites.validate import validate_suite
 
 Run = Callable[..., Result]
 NOTES = TaskFields(multiple_tables=False, non_standard_table=True)

@@ -17,11 +17,11 @@ from judge.authoring.posts import Post, read_posts
 from judge.authoring.triage import TriageState, read_sheet, write_sheet
 from judge.authoring.triage_model import ModelChoice, ask_about, read_answer
 from judge.cli.main import judge
-from judge.dataset import load_suite
 from judge.errors import InferenceError, UsageError
 from judge.inference.chat import CallError
 from judge.inference.prompt import load_template
 from judge.inference.scripted import Line, ScriptedModel
+from judge.suites import load_suite
 from tests.inference.scripted import ScriptedServer
 
 GOOD: dict[str, Any] = {

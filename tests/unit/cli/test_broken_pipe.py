@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.compare.packages import simple
+from tests.unit.comparison.packages import simple
 
 LAUNCH = (sys.executable, "-c", "from judge.cli.main import main; main()")
 

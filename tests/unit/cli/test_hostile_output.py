@@ -19,11 +19,11 @@ import judge.recalc.library
 import judge.sandbox
 from judge.api.rejudging import change_verdict
 from judge.cli.main import COMMANDS, main
+from judge.console.terminal import make_console, shown_streams, styled
+from judge.console.visible import visible
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.terminal import make_console, shown_streams, styled
-from judge.visible import visible
-from tests.unit.compare.packages import Book, cell, sheet_data, simple
+from tests.unit.comparison.packages import Book, cell, sheet_data, simple
 from tests.unit.recalc.test_cli import answers
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
@@ -89,7 +89,7 @@ def fill(hostile: Path) -> Path:
 
 
 def make_suite_again(folder: Path) -> Any:
-    from judge.dataset import load_suite  # noqa: PLC0415
+    from judge.suites import load_suite  # noqa: PLC0415
 
     return load_suite(str(folder))
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from judge.cli.options import parse_bytes, read_limits, split_ids
+from judge.core.limits import MIB, Limits
 from judge.errors import UsageError
-from judge.limits import MIB, Limits
 
 
 @pytest.mark.parametrize(

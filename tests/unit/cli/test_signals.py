@@ -16,8 +16,8 @@ import pytest
 import judge
 from judge.cli.main import main
 from judge.cli.signals import Ended, ending_by_signals
-from judge.compare import reader
 from judge.report import view_runs
+from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
 SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from judge.dataset import load_suite
+from judge.core.limits import Limits
 from judge.errors import InferenceError, JudgeError, StoreError, UsageError
+from judge.grading.store import RunDirectory
 from judge.inference.asker import Journal, ReplyCache
 from judge.inference.config import load_models
 from judge.inference.interview import told_of
@@ -27,8 +28,7 @@ from judge.inference.records import InferenceRecords
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import ScriptedModel
 from judge.inference.workplace import SessionWorkplace
-from judge.limits import Limits
-from judge.store import RunDirectory
+from judge.suites import load_suite
 from tests.inference.planning import MakePlan
 
 ODD: list[Any] = ["x", -5, [], {}, 1.5, True, "9" * 50, None]

@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.cli.infer import infer
-from judge.dataset import load_suite
 from judge.errors import IncompleteRunError, InferenceError, JudgeError, StoreError, UsageError
+from judge.grading.store import RunDirectory
 from judge.inference.config import Price
 from judge.inference.dryrun import dry_run
 from judge.inference.logs import export_log, import_log
-from judge.store import RunDirectory
+from judge.suites import load_suite
 from tests.inference.planning import MakePlan
 from tests.inference.scripted import Reply, ScriptedServer, Seen, fault, program
 

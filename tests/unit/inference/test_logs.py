@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from judge.dataset import Suite, load_suite
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.logs import export_log, import_log, setting_of_name
-from judge.store import SUBMISSIONS_FILE, RunDirectory
+from judge.suites import Suite, load_suite
 
 LOOK = "```python\nprint('Sheet1')\n```"
 

@@ -20,11 +20,11 @@ from click.testing import CliRunner, Result
 
 from judge.cli.infer import infer
 from judge.cli.infer_options import make_plan
+from judge.core.limits import Limits
 from judge.errors import JudgeError, StoreError, UsageError
+from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, check_key
 from judge.inference.started import StartedRuns
-from judge.limits import Limits
-from judge.store import RunDirectory
 from tests.inference.raw_server import Exchange, RawServer, raw_server
 
 KEY = "sk-secret-of-this-user"

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from judge.cli.infer_options import make_plan as plan_of_options
+from judge.core.limits import Limits
+from judge.core.task import TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.asker import CALLS_FILE, ReplyCache
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.outcome import InferenceEvent, InferenceSummary, Listeners
@@ -19,11 +22,8 @@ from judge.inference.plan import InferencePlan
 from judge.inference.records import FAILURES_FILE, InferenceRecords
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel
-from judge.limits import Limits
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.store import SUBMISSIONS_FILE, RunDirectory
-from judge.task import TestCase
 from tests.inference.planning import MakePlan, code
 
 SOLVED = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x")

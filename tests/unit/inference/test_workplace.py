@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from judge.core.limits import Limits
 from judge.errors import SandboxError
 from judge.inference import workplace
 from judge.inference.workplace import (
@@ -18,7 +19,6 @@ from judge.inference.workplace import (
     SessionWorkplace,
     execution_of_run,
 )
-from judge.limits import Limits
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox

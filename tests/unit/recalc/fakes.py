@@ -9,9 +9,9 @@ from typing import Any
 import openpyxl
 from openpyxl.worksheet.formula import ArrayFormula
 
-from judge.compare.cell import CellRange, CellRef, CellValue
-from judge.compare.reader import Workbook, open_workbook
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, open_workbook
 
 SHEET = "S"
 ALL = CellRange(SHEET, 1, 1, 20, 10)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.compare.cell import CellRange, CellRef
 from judge.recalc.blocks import SPARE_CELLS, SPARE_FACTOR, covering
+from judge.workbook.cell import CellRange, CellRef
 
 cells = st.builds(
     CellRef,

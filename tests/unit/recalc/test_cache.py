@@ -7,7 +7,7 @@ import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from judge.compare.cell import CellRef, ComputedValues, ErrorValue
+from judge.files.whole_files import PART
 from judge.recalc.cache import (
     CELL_BYTES,
     KEPT_BYTES,
@@ -16,7 +16,7 @@ from judge.recalc.cache import (
     prune,
     weight_bytes,
 )
-from judge.whole_files import PART
+from judge.workbook.cell import CellRef, ComputedValues, ErrorValue
 
 VALUES = ComputedValues(
     values={

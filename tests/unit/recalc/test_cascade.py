@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from judge.compare.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.errors import RecalcError
 from judge.recalc.cascade import Cascade, Outcome, Question, same_value
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import FormulaIndex, footing
 from judge.recalc.trust import TrustTable, read_table
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
 
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 import judge.recalc.library
 import judge.sandbox
 from judge.cli.recalc import engines, recalc
-from judge.compare.reader import open_workbook
 from judge.errors import PositionError, RecalcError, WorkbookError
 from judge.recalc import recalculate
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, package
 
 VERSIONS = {"libreoffice": "26", "ironcalc": "0.9", "formualizer": "0.13", "formulas": "1.3"}

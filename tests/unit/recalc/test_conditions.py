@@ -10,10 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.compare.address import MAX_COLUMN, cell_key
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.compare.conditions import Answers, ConditionQuestions, Questions
-from judge.compare.reader import Workbook, open_workbook
+from judge.comparison.conditions import Answers, ConditionQuestions, Questions
 from judge.errors import WorkbookError
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
@@ -21,6 +18,9 @@ from judge.recalc.policy import Mode, Origin, Recalculator
 from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
+from judge.workbook.address import MAX_COLUMN, cell_key
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part
 
 SHEET = "S"

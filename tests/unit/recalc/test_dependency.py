@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.compare.cell import Cell
 from judge.errors import WorkbookError
 from judge.recalc import dependency
 from judge.recalc.dependency import Footing, FormulaIndex, Search, footing, footing_or_doubt
 from judge.recalc.formula import Reference
+from judge.workbook.cell import Cell
 from tests.bounds import in_bounds
 
 SHEETS = {

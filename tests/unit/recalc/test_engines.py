@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from judge.compare.cell import CellRange, CellValue, ErrorValue
-from judge.compare.reader import open_workbook
 from judge.errors import RecalcError
 from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import (
@@ -33,6 +31,8 @@ from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
 
 ENGINE_PARAMETERS = [

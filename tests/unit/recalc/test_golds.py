@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.golds import agrees, golds
 from benchmarks.recalc import kept_cells, stale_golds
-from judge.compare.reader import open_workbook
 from judge.recalc.policy import Origin
 from judge.recalc.select import OFFICE_ROOT, open_recalculator
 from judge.sandbox import open_sandbox
+from judge.workbook.reader import open_workbook
 
 # The benchmark looks at all of them; a test that takes seconds looks at every so many.
 EVERY = 19

@@ -12,9 +12,9 @@ import judge
 import judge.api.workbooks
 import judge.sandbox
 from judge.cli.main import judge as command
-from judge.compare.comparison import DifferenceClass
+from judge.comparison.comparison import DifferenceClass
 from judge.sandbox.scripted import ScriptedSandbox
-from tests.unit.compare.packages import Book, cell, sheet_data, simple
+from tests.unit.comparison.packages import Book, cell, sheet_data, simple
 from tests.unit.recalc.test_cli import answers
 
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from judge.compare.cell import (
-    NOTHING_COMPUTED,
-    CellRange,
-    CellValue,
-    ErrorValue,
-    WorkbookFacts,
-)
-from judge.compare.reader import Workbook, open_workbook
 from judge.errors import RecalcError
 from judge.recalc import policy
 from judge.recalc.cache import ResultCache
 from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Origin, Recalculator, as_read, calculates
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
+from judge.workbook.cell import (
+    NOTHING_COMPUTED,
+    CellRange,
+    CellValue,
+    ErrorValue,
+    WorkbookFacts,
+)
+from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
 NO_TRUST = read_table({"measured_with": {}, "functions": {}})

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from judge.compare.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.compare.reader import open_workbook
 from judge.errors import WorkbookError
 from judge.recalc.rewrite import with_values, without_values
 from judge.recalc.wanted import sheet_formulas
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref
 
 WHEN = dt.datetime(2021, 6, 1, 12)  # noqa: DTZ001 - spreadsheet dates have no zone

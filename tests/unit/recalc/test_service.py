@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from judge.compare.cell import CellRange, CellRef, ErrorValue
 from judge.errors import RecalcError, SandboxError
 from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import ServiceEngine
 from judge.recalc.service import ServicePool, read_answer
 from judge.recalc.services.common import split_request
+from judge.workbook.cell import CellRange, CellRef, ErrorValue
 
 AREA = CellRange("S", 1, 1, 2, 2)
 Answer = bytes | BaseException

@@ -5,11 +5,11 @@ import zipfile
 
 import pytest
 
-from judge.compare.cell import CellRange
-from judge.compare.package import ReadLimits
-from judge.compare.reader import open_workbook
 from judge.recalc import wanted
 from judge.recalc.wanted import sheet_formulas, wanted_cells
+from judge.workbook.cell import CellRange
+from judge.workbook.package import ReadLimits
+from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
 
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from judge.dataset.told import told_paths
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
+from judge.suites.told import told_paths
 from tests.bounds import in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 

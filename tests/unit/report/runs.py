@@ -13,11 +13,11 @@ from typing import Any
 
 import openpyxl
 
-from judge.dataset import Suite, load_suite
-from judge.records import CaseKeys, record_of_result
+from judge.core.verdict import CaseResult, Verdict
+from judge.grading.records import CaseKeys, record_of_result
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.summary import build_report
-from judge.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.verdict import CaseResult, Verdict
+from judge.suites import Suite, load_suite
 
 CELL, SHEET = "Cell-Level Manipulation", "Sheet-Level Manipulation"
 

@@ -11,8 +11,9 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from judge.api.auditing import make_audit, read_audit
+from judge.core.statistics import ratio_interval, wilson
 from judge.errors import StoreError, UsageError
-from judge.records import CaseKey
+from judge.grading.records import CaseKey
 from judge.report.audit import (
     AuditMarks,
     AuditRates,
@@ -24,7 +25,6 @@ from judge.report.audit import (
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
 from judge.report.build import method_of
 from judge.report.load import load_run
-from judge.statistics import ratio_interval, wilson
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 TASKS = 60

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from judge.core.statistics import wilson
 from judge.report.build import build_report_data, method_of
 from judge.report.data import report_data
 from judge.report.files import inspect_files
 from judge.report.load import load_run
 from judge.report.model import Breakdown, ReportData
 from judge.report.shapes import ShapeCache
-from judge.statistics import wilson
 from tests.unit.report.runs import (
     CELL,
     SHEET,

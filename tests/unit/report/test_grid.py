@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from judge.compare.cell import CellRef, CellValue, ComputedValues
-from judge.compare.comparison import DifferenceClass
-from judge.compare.profiles import get_profile
-from judge.compare.render import computed_to_json
-from judge.grader import GradingRules, judge_output
+from judge.comparison.comparison import DifferenceClass
+from judge.comparison.profiles import get_profile
+from judge.comparison.render import computed_to_json
+from judge.core.task import InstructionType, Task, TestCase
+from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Origin, Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
-from judge.task import InstructionType, Task, TestCase
+from judge.workbook.cell import CellRef, CellValue, ComputedValues
 from tests.browser.made_run import Cells, workbook
 
 NEVER = GridRules(recalc_mode="never")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from judge.compare.cell import CellValue, ErrorValue
 from judge.report.grid_cells import (
     FormulaState,
     encode_cell,
@@ -16,6 +15,7 @@ from judge.report.grid_cells import (
     encode_recorded,
     encode_value,
 )
+from judge.workbook.cell import CellValue, ErrorValue
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.compare.address import Window
-from judge.compare.cell import CellRange
 from judge.report.grid_window import choose_lines, plan_blocks, spans
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRange
 
 
 def ranges(*places: tuple[int, int, int, int], sheet: str = "S") -> list[CellRange]:

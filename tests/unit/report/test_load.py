@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from judge.dataset import Suite
+from judge.core.verdict import Verdict
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.overrides import override_verdict
+from judge.grading.overrides import override_verdict
+from judge.grading.store import RunDirectory
 from judge.report.data import report_data
 from judge.report.load import load_run
-from judge.store import RunDirectory
-from judge.verdict import Verdict
+from judge.suites import Suite
 from tests.unit.report.runs import CELL, Solution, TaskSpec, make_run, make_suite
 
 TASKS = (TaskSpec("1", cases=2), TaskSpec("2", cases=2))

@@ -18,12 +18,18 @@ from starlette.testclient import TestClient
 
 from judge.api.auditing import make_audit
 from judge.api.rejudging import change_verdict, rejudge
-from judge.documents import MOST_DEPTH, MalformedError, parse_json, read_json_lines, read_regular
 from judge.errors import JudgeError, StoreError
+from judge.files.documents import (
+    MOST_DEPTH,
+    MalformedError,
+    parse_json,
+    read_json_lines,
+    read_regular,
+)
+from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.html import render_run
 from judge.report.report import Report
 from judge.report.view import make_app
-from judge.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 FILES = (RUN_FILE, REPORT_FILE, CASES_FILE, SUBMISSIONS_FILE, "overrides.jsonl")
@@ -237,7 +243,7 @@ def test_what_comes_out_is_json_again() -> None:
 
 
 def test_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.documents.MOST_LINE_BYTES", 20)
+    monkeypatch.setattr("judge.files.documents.MOST_LINE_BYTES", 20)
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"a": 1}\n\n{"b": "' + b"x" * 11 + b'"}\n{"torn')
     assert list(read_json_lines(path, StoreError, whole=True)) == [

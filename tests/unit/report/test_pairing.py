@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from judge.api.comparing import compare_runs
-from judge.dataset import Suite
+from judge.core.statistics import holm, mcnemar_exact
 from judge.errors import StoreError, UsageError
-from judge.statistics import holm, mcnemar_exact
+from judge.suites import Suite
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
 ALL, SOME, NONE = ("AC", "AC"), ("AC", "WA"), ("WA", "WA")

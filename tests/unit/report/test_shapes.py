@@ -7,8 +7,8 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.compare.reader import open_workbook
 from judge.report.shapes import ShapeCache, WorkbookShape, measure
+from judge.workbook.reader import open_workbook
 from tests.unit.report.runs import TABLE, book
 
 

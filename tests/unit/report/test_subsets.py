@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.dataset import load_suite
+from judge.core.statistics import wilson
 from judge.report.breakdowns import COLUMNS, LAYOUT, ROWS, TABLES, TaskFacts, divisions_for
 from judge.report.shapes import ShapeCache, WorkbookShape
-from judge.statistics import wilson
+from judge.suites import load_suite
 
 
 def place(division_key: str, **facts: object) -> str | None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from judge.core.task import InstructionType, Task, TestCase
+from judge.core.verdict import CaseResult, Verdict
 from judge.report.summary import build_report
-from judge.task import InstructionType, Task, TestCase
-from judge.verdict import CaseResult, Verdict
 
 
 def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from judge.core.verdict import Verdict
 from judge.report.summary import build_report
 from judge.report.usage import usage_of
-from judge.verdict import Verdict
 from tests.unit.report.test_summary import CELL, make_result, make_task
 
 

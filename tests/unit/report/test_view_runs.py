@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from judge.errors import StoreError
+from judge.grading.store import CASES_FILE, RunDirectory
 from judge.report.view_runs import RunShelf, is_going
-from judge.store import CASES_FILE, RunDirectory
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.sandbox import cgroups
-from judge.sandbox.cgroups import GroupTree, find_groups
+from judge.sandbox.backends import cgroups
+from judge.sandbox.backends.cgroups import GroupTree, find_groups
 from judge.sandbox.warden.meters import GroupFiles
 
 

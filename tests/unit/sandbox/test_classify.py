@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from judge.limits import MIB, Limits
+from judge.core.limits import MIB, Limits
 from judge.sandbox.classify import RunFacts, classify
 from judge.sandbox.contract import RunStatus
 

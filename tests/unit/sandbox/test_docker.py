@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from judge.core.limits import GIB, Limits
 from judge.errors import SandboxError
-from judge.limits import GIB, Limits
-from judge.sandbox.container import Shape
-from judge.sandbox.daemon import Daemon
+from judge.sandbox.backends.container import Shape
+from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.backends.streams import ContainerStream
 from judge.sandbox.link import StreamEndedError
 from judge.sandbox.owner import Owner
-from judge.sandbox.streams import ContainerStream
 
 
 def chunk(kind: int, data: bytes) -> bytes:

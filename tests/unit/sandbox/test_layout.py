@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
-from judge.limits import MIB, Limits
 from judge.sandbox import layout
 from judge.sandbox.contract import RunRequest
 

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
-from judge.limits import MIB, Limits
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus
 from judge.sandbox.link import (
     FrameChannel,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.dataset.locate import fetched_folder
 from judge.errors import SandboxError
 from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import elf, roots
+from judge.suites.locate import fetched_folder
 
 
 def test_pins_are_exact_and_hashed() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from judge.errors import SandboxError, UsageError
-from judge.sandbox import bubblewrap, open_sandbox, probe_sandboxes
+from judge.sandbox import open_sandbox, probe_sandboxes
+from judge.sandbox.backends import bubblewrap
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox.daemon import Daemon
+from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.backends.unreachable import explain_unreachable
 from judge.sandbox.select import probe_sandboxes
-from judge.sandbox.unreachable import explain_unreachable
 
 
 def failure(number: int) -> Exception:

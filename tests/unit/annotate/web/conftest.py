@@ -11,10 +11,10 @@ import pytest
 from judge.annotate.annotator import Annotator
 from judge.annotate.web.desk import Desk
 from judge.annotate.web.server import Page, listen, server_of
+from judge.core.submission import Submission
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.submission import Submission
 from tests.unit.annotate.conftest import doubling_case, suite
 
 __all__ = ["suite"]

@@ -12,10 +12,10 @@ from judge.annotate.casebook import ConflictError
 from judge.annotate.web.desk import Desk
 from judge.annotate.web.looks import recoloured, rule_lines
 from judge.annotate.web.state import show_state
-from judge.compare.cell import CellRange
-from judge.compare.reader import open_workbook
-from judge.dataset import load_suite
 from judge.errors import SandboxError, UsageError, WorkbookError
+from judge.suites import load_suite
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import make_book, values
 from tests.unit.annotate.web.conftest import MakeDesk, gold, program
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from judge.grading.store import RunDirectory
 from judge.report.html.runs import Listed, render_comparison, render_runs
 from judge.report.load import load_run
 from judge.report.pairing import compare_loaded
-from judge.store import RunDirectory
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
 

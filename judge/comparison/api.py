@@ -1,0 +1,82 @@
+"""Comparing two workbooks in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from judge.comparison.answer_range import check, prepare
+from judge.comparison.comparison import Comparison
+from judge.comparison.profiles import Profile, get_profile
+from judge.core.task import CheckerSpec
+from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.reader import open_workbook
+
+Check = Callable[..., Comparison]
+"""What compares two opened workbooks: it takes the arguments of :func:`judge.comparison.answer_range.check`
+up to ``max_differences``, but for computed values and conditions."""
+
+
+def compare_workbooks(
+    gold: bytes | str | Path,
+    output: bytes | str | Path,
+    position: str,
+    *,
+    answer_sheet: str | None = None,
+    profile: str | Profile = "standard",
+    style: Sequence[str] = (),
+    before: bytes | str | Path | None = None,
+    options: Mapping[str, object] | None = None,
+    max_differences: int = 200,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    check: Check = check,
+) -> Comparison:
+    """Compares the answer range of an output workbook with that of its gold.
+
+    This is the comparison alone: formulas count by the values that stand in the files.
+    :func:`judge.api.workbooks.compare_workbooks` brings engines that compute them.
+
+    Args:
+        gold: the gold workbook, as a path or as bytes.
+        output: the output workbook, as a path or as bytes; it may be hostile.
+        position: the answer position, such as ``'Sheet1'!A1:B9``.
+        answer_sheet: the sheet that the suite names beside the position, if any.
+        profile: what "equal" means, by name or as rules.
+        style: names of style attributes to compare beside the values.
+        before: the input workbook, for the option ``untouched`` and for the groups of cells.
+        options: options of the checker, such as ``{"tolerance": 0.01}``.
+        max_differences: how many differences are kept; all are counted.
+        limits: bounds on what reading a workbook may cost.
+        check: what compares the two once they are open.
+
+    Raises:
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: a workbook cannot be read.
+        UsageError: there is no such profile, style attribute or option.
+    """
+    rules = get_profile(profile) if isinstance(profile, str) else profile
+    gold_book = open_workbook(_source(gold), limits=limits)
+    output_book = open_workbook(_source(output), limits=limits)
+    if output_book.data == gold_book.data:
+        # The same file twice, as when a suite is verified, is read once.
+        output_book = gold_book
+    plan = prepare(
+        CheckerSpec(options=dict(options or {})),
+        answer_position=position,
+        answer_sheet=answer_sheet,
+        gold=gold_book,
+        output=output_book,
+    )
+    return check(
+        plan,
+        gold_book,
+        output_book,
+        profile=rules,
+        style=style,
+        before=None if before is None else open_workbook(_source(before), limits=limits),
+        max_differences=max_differences,
+    )
+
+
+def _source(source: bytes | str | Path) -> bytes | Path:
+    return source if isinstance(source, bytes) else Path(source)

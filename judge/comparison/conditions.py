@@ -1,0 +1,98 @@
+"""What a comparison wants to know of the conditions of conditional formats, and what it was told.
+
+The comparison computes no formula. Where the rules of two workbooks read otherwise, it says which
+conditions it would need (:class:`Questions`), and whoever grades has them computed and hands in the
+answers (:class:`Answers`), as with the values of formula cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+
+ConditionKey = tuple[str, str]
+"""A condition: the sheet on which it is asked, and its formula as it reads in its cell."""
+
+MOST_CONDITIONS = 10_000
+"""Conditions of one workbook that are computed; what goes beyond is compared as text. Each takes
+LibreOffice about a millisecond."""
+
+
+@dataclass(slots=True)
+class Questions:
+    """What one workbook is asked.
+
+    Attributes:
+        conditions: formulas whose truth is wanted; no one depends on where it is computed.
+        ranges: rectangles whose values are wanted, for rules that look at many cells at once.
+    """
+
+    conditions: dict[ConditionKey, None] = field(default_factory=dict)
+    ranges: dict[CellRange, None] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked."""
+        return not self.conditions and not self.ranges
+
+    def ask(self, key: ConditionKey) -> None:
+        """Asks for a condition; how many are answered is up to whoever computes them."""
+        self.conditions[key] = None
+
+
+def _no_truths() -> Mapping[ConditionKey, bool]:
+    return MappingProxyType({})
+
+
+def _no_reasons() -> Mapping[ConditionKey, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was found out about the conditions of one workbook.
+
+    Attributes:
+        truths: condition -> whether it holds.
+        unknown: condition -> why nobody knows.
+        values: values of the formula cells of the ranges.
+        otherwise: why a condition that is in neither mapping is not known.
+        engines: names and versions of the engines that were asked.
+    """
+
+    truths: Mapping[ConditionKey, bool] = field(default_factory=_no_truths)
+    unknown: Mapping[ConditionKey, str] = field(default_factory=_no_reasons)
+    values: ComputedValues = NOTHING_COMPUTED
+    otherwise: str = f"more than {MOST_CONDITIONS:,} conditions"
+    engines: tuple[str, ...] = ()
+
+
+NOT_ASKED = Answers(otherwise="nothing was evaluated")
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionAnswers:
+    """Answers about both workbooks of a comparison."""
+
+    gold: Answers = NOT_ASKED
+    output: Answers = NOT_ASKED
+
+
+NO_ANSWERS = ConditionAnswers()
+"""For comparisons of which no condition was evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionQuestions:
+    """Questions about both workbooks of a comparison."""
+
+    gold: Questions = field(default_factory=Questions)
+    output: Questions = field(default_factory=Questions)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked of either."""
+        return self.gold.is_empty and self.output.is_empty

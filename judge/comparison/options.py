@@ -1,0 +1,88 @@
+"""Options of the cell range checker that a task or a command can set. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from judge.comparison.profiles import Profile
+from judge.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What a task changes of the rules; None leaves the profile's rule as it is.
+
+    Attributes:
+        tolerance: numbers this close to each other agree.
+        relative_tolerance: numbers this close, relative to the larger one, agree.
+        ignore_case: whether upper and lower case are the same.
+        ignore_whitespace: whether white space within and around texts does not matter.
+        unordered_rows: whether the rows of a range may stand in any order.
+        ignore_extra: whether values where the gold is blank are let pass.
+        ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
+        style: style attributes to compare beside the values.
+        untouched: whether cells outside the answer range must be as they were in the input.
+        left_out: why the task cannot be judged; it counts as a bad test then.
+    """
+
+    tolerance: float | None = None
+    relative_tolerance: float | None = None
+    ignore_case: bool | None = None
+    ignore_whitespace: bool | None = None
+    unordered_rows: bool | None = None
+    ignore_extra: bool | None = None
+    ignore: tuple[str, ...] = ()
+    style: tuple[str, ...] = ()
+    untouched: bool = False
+    left_out: str | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, object]) -> CheckOptions:
+        """Reads the options of a checker as a suite or a command gives them.
+
+        Raises:
+            UsageError: an option is unknown or its value does not fit.
+        """
+        known = {each.name for each in fields(CheckOptions)}
+        values: dict[str, object] = {}
+        for name, value in options.items():
+            if name not in known:
+                raise UsageError(
+                    f"the checker has no option {name!r}",
+                    hint=f"Options: {', '.join(sorted(known))}.",
+                )
+            values[name] = _checked(name, value)
+        return replace(CheckOptions(), **values)  # type: ignore[arg-type]
+
+    def apply_to(self, profile: Profile) -> Profile:
+        """The profile with the rules that these options set."""
+        changes = {
+            "absolute_tolerance": self.tolerance,
+            "relative_tolerance": self.relative_tolerance,
+            "ignore_case": self.ignore_case,
+            "ignore_whitespace": self.ignore_whitespace,
+            "unordered_rows": self.unordered_rows,
+            "ignore_extra": self.ignore_extra,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        return replace(profile, **given) if given else profile  # type: ignore[arg-type]
+
+
+def _checked(name: str, value: object) -> object:
+    if name in {"ignore", "style"}:
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
+            return tuple(texts)
+        raise UsageError(f"option {name}: expected a text or a list of texts, found {value!r}")
+    if name in {"tolerance", "relative_tolerance"}:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise UsageError(f"option {name}: expected a number from 0 up, found {value!r}")
+        return float(value)
+    if name == "left_out":
+        if isinstance(value, str) and value.strip():
+            return value
+        raise UsageError(f"option {name}: expected the reason, found {value!r}")
+    if not isinstance(value, bool):
+        raise UsageError(f"option {name}: expected true or false, found {value!r}")
+    return value

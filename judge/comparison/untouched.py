@@ -1,0 +1,133 @@
+"""What a solution changed outside the answer range, and which cells it was meant to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from judge.comparison.comparison import CellGroup
+from judge.comparison.differences import Differences
+from judge.comparison.profiles import Profile, get_profile
+from judge.comparison.range_check import RangeSide, differing_keys
+from judge.comparison.value import Agree, comparator
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window, cell_name
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellValue, ComputedValues
+from judge.workbook.reader import Workbook
+from judge.workbook.resolve import match_sheet
+
+
+def find_touched(
+    before: Workbook, output: Workbook, answer: Sequence[CellRange], found: Differences
+) -> int:
+    """Adds the cells that a solution changed outside the answer range to what was found.
+
+    A formula that reads as before is untouched, whatever value stands beside it: programs that
+    write workbooks often drop the values. All else is held against the input strictly.
+
+    Args:
+        before: the input workbook.
+        output: the output workbook.
+        answer: rectangles of the output that the solution was meant to change.
+        found: where differences go.
+
+    Returns:
+        How many cells were changed; all cells of a sheet that is gone.
+
+    Raises:
+        WorkbookError: a sheet cannot be read.
+    """
+    touched = 0
+    agree = comparator(get_profile("strict"))
+    for name in before.sheet_names:
+        windows = [_window(each) for each in answer if each.sheet == name]
+        if name not in output.sheet_names:
+            lost = [key for key in _told(before, name) if not _within(key, windows)]
+            touched += len(lost)
+            found.note_touched(name, "", f"the sheet {name!r} is gone")
+            continue
+        for key in _changed(before, output, name, agree):
+            if not _within(key, windows):
+                touched += 1
+                _tell(before, output, name, key, found)
+    return touched
+
+
+def _told(workbook: Workbook, sheet: str) -> Mapping[int, CellValue]:
+    return workbook.sheet(sheet).values(WHOLE_SHEET)
+
+
+def _changed(before: Workbook, output: Workbook, name: str, agree: Agree) -> list[int]:
+    first, second = before.sheet(name), output.sheet(name)
+    changed = set(differing_keys(first.values(WHOLE_SHEET), second.values(WHOLE_SHEET), agree))
+    formulas = {*first.formula_keys(WHOLE_SHEET), *second.formula_keys(WHOLE_SHEET)}
+    for key in formulas:
+        if first.formula(key) == second.formula(key):
+            changed.discard(key)
+        else:
+            changed.add(key)
+    return sorted(changed)
+
+
+def _tell(before: Workbook, output: Workbook, name: str, key: int, found: Differences) -> None:
+    first, second = before.sheet(name), output.sheet(name)
+    found.note_touched(
+        name,
+        cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
+        "outside the answer range",
+        expected=_told(before, name).get(key),
+        actual=_told(output, name).get(key),
+        expected_formula=first.formula(key),
+        actual_formula=second.formula(key),
+    )
+
+
+def _within(key: int, windows: Iterable[Window]) -> bool:
+    row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+    return any(window.holds(row, column) for window in windows)
+
+
+def _window(cell_range: CellRange) -> Window:
+    return Window(
+        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
+    )
+
+
+def group_cells(
+    before: Workbook,
+    gold: Workbook,
+    ranges: Sequence[CellRange],
+    differing: Sequence[set[int] | None],
+    profile: Profile,
+    gold_computed: ComputedValues,
+) -> tuple[CellGroup, CellGroup]:
+    """Splits the cells of an answer range into those to change and those to keep.
+
+    Args:
+        before: the input workbook.
+        gold: the gold workbook.
+        ranges: rectangles of the gold.
+        differing: for each rectangle, keys of the cells in which the output differs, or
+            None where it differs in all of them.
+        profile: the rules by which gold and input are held against each other.
+        gold_computed: computed values of the gold.
+
+    Raises:
+        WorkbookError: a sheet cannot be read.
+    """
+    agree = comparator(profile, expected_1904=before.date_1904, actual_1904=gold.date_1904)
+    to_change = wrong_changes = cells = wrong = 0
+    for each, wrong_keys in zip(ranges, differing, strict=True):
+        expected = RangeSide(gold, each, gold_computed).values()
+        sheet = match_sheet(each.sheet, before.sheet_names)
+        old: Mapping[int, CellValue] = {}
+        if sheet is not None:
+            placed = CellRange(sheet, each.min_row, each.min_column, each.max_row, each.max_column)
+            old = RangeSide(before, placed, NOTHING_COMPUTED).values()
+        changing = set(differing_keys(old, expected, agree))
+        cells += each.size
+        wrong += each.size if wrong_keys is None else len(wrong_keys)
+        to_change += len(changing)
+        wrong_changes += len(changing if wrong_keys is None else changing & wrong_keys)
+    return (
+        CellGroup("modification", to_change, wrong_changes),
+        CellGroup("regression", cells - to_change, wrong - wrong_changes),
+    )

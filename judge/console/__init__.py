@@ -1,0 +1,1 @@
+"""What is printed, and what of it is safe to print."""

@@ -1,0 +1,159 @@
+"""Everything that commands print, at the one place where it leaves the process.
+
+Ids, file names, values of cells and causes come from strangers. The command line puts
+:class:`ShownStream` in the place of both standard streams, so that whatever is printed, by
+whichever library, has its control characters spelled out. The few that have to steer the terminal
+(colours of tables, bars of progress) get the stream behind it, and spell out the text of others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from judge.console.visible import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+Piece = str | tuple[str, str]
+"""Text, or text with a style, such as ``("AC", "green")``."""
+
+
+class ShownStream:
+    """A text stream that spells out what would not be seen as it is; see :mod:`judge.console.visible`.
+
+    Args:
+        behind: where the text goes.
+    """
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def write(self, text: str) -> int:
+        """Writes a text; returns its length, as streams do."""
+        self.behind.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.behind, name)
+
+
+@contextlib.contextmanager
+def shown_streams() -> Iterator[None]:
+    """Puts a :class:`ShownStream` in the place of each standard stream.
+
+    They stay in place for the traceback of an error that nobody expected, whose text may be a
+    stranger's as well.
+    """
+    _open_closed_descriptors()
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        _encode_everything(stream)
+    shown = tuple(cast("TextIO", ShownStream(stream_behind(each))) for each in before)
+    sys.stdout, sys.stderr = shown
+    try:
+        yield
+    except SystemExit:
+        sys.stdout, sys.stderr = before
+        raise
+
+
+def stream_behind(stream: TextIO) -> TextIO:
+    """The stream that takes control sequences as they are; for what is ours alone."""
+    return stream.behind if isinstance(stream, ShownStream) else stream
+
+
+def make_console(*, err: bool = False) -> Console:
+    """A console for tables and coloured lines, without markup: a text is only ever text.
+
+    Args:
+        err: for standard error instead of standard output.
+    """
+    from rich.console import Console  # noqa: PLC0415  most commands print without it
+    from rich.segment import Segment  # noqa: PLC0415
+
+    class ShownConsole(Console):
+        """Spells out every text before it is measured, and what comes ready-made after."""
+
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
+        def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control or segment.text.isprintable():
+                    yield segment
+                else:
+                    yield Segment(visible(segment.text), segment.style)
+
+    stream = stream_behind(sys.stderr if err else sys.stdout)
+    return ShownConsole(file=stream, markup=False, emoji=False, highlight=False)
+
+
+def styled(*pieces: Piece) -> Text:
+    """A line of text with styles; see :data:`Piece`."""
+    from rich.text import Text  # noqa: PLC0415  as above
+
+    return Text.assemble(
+        *(
+            visible(each) if isinstance(each, str) else (visible(each[0]), each[1])
+            for each in pieces
+        )
+    )
+
+
+def print_label(label: str, colour: str, text: str) -> None:
+    """Prints ``error: …`` and the like on standard error, the label coloured on a terminal."""
+    stream = stream_behind(sys.stderr)
+    if stream.isatty() and not os.environ.get("NO_COLOR"):
+        label = f"\x1b[{_COLOURS[colour]};1m{label}\x1b[0m"
+    stream.write(f"{label} {visible(text)}\n")
+    stream.flush()
+
+
+_COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
+def drop_output() -> None:
+    """Has what nobody takes any more (a pipe without a reader, a full disk) go nowhere."""
+    for stream, descriptor in ((sys.__stdout__, 1), (sys.__stderr__, 2)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            # What is left in the buffer is written at exit, and must have somewhere to go.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+
+
+def _open_closed_descriptors() -> None:
+    """Opens what the caller closed (``>&-``): else the next file that is opened takes its place."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is taken, which is this one.
+            os.open(os.devnull, os.O_RDWR)
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, "w", encoding="utf-8", closefd=False))
+
+
+def _encode_everything(stream: TextIO) -> None:
+    """Halves of surrogate pairs, and what a terminal's encoding lacks, are spelled out as well."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is None:
+        return
+    # Where the encoding is ASCII, `click` writes past the stream, in UTF-8.
+    ascii_only = str(stream.encoding or "").lower() in {"ascii", "ansi_x3.4-1968", "646"}
+    reconfigure(errors="backslashreplace", **({"encoding": "utf-8"} if ascii_only else {}))

@@ -1,0 +1,1 @@
+"""Tasks, submissions, verdicts and scores: the nouns, without input or output."""

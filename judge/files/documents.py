@@ -1,0 +1,295 @@
+"""Reads JSON and text that somebody else may have written: results, solutions, conversations.
+
+Only regular files are read, so that nothing waits for a FIFO or drinks from a device. Files, lines
+and nesting are bounded, the text is UTF-8, and what comes out can be written as JSON again: NaN and
+infinities are not in it. Whoever reads names the class of error that is raised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from judge.console.visible import visible
+from judge.errors import JudgeError
+
+MIB = 1024 * 1024
+
+MOST_FILE_BYTES = 1024 * MIB
+"""A file of results with all conversations of 100 samples of 912 tasks stays far below it."""
+
+MOST_LINE_BYTES = 64 * MIB
+"""One record; also one document."""
+
+MOST_DEPTH = 100
+"""Objects and arrays within each other. Python's own readers and writers give up near 900."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class MalformedError(Exception):
+    """What is wrong with a text; whoever reads it says in which file."""
+
+
+def read_regular(
+    path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MOST_FILE_BYTES
+) -> bytes | None:
+    """The bytes of a regular file, or None where there is nothing of that name.
+
+    Args:
+        path: the file; a link to a regular file is one.
+        error: what to raise.
+        start: how many bytes to leave out.
+        most_bytes: a longer file is refused.
+
+    Raises:
+        JudgeError: of the class ``error``: it is something else than a regular file, too long, or
+            cannot be read.
+    """
+    with _opened(path, error, most_bytes) as file:
+        if file is None:
+            return None
+        file.seek(start)
+        # A read sets aside all that it asks for: what the file has is asked for, not what it may
+        # have. A file that grows, or has no size of its own, is read on.
+        size = max(os.fstat(file.fileno()).st_size - start, 0)
+        data = file.read(min(size, most_bytes) + 1)
+        if len(data) > size:
+            pieces, length = [data], len(data)
+            while length <= most_bytes and (piece := file.read(MIB)):
+                pieces.append(piece)
+                length += len(piece)
+            data = b"".join(pieces)
+    if len(data) > most_bytes:
+        raise _too_long(path, error, most_bytes)
+    return data
+
+
+def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FILE_BYTES) -> str:
+    """The text of a regular file, without a byte order mark.
+
+    Raises:
+        JudgeError: of the class ``error``, as :func:`read_regular`, and where it is not UTF-8 or
+            not there.
+    """
+    data = read_regular(path, error, most_bytes=most_bytes)
+    if data is None:
+        raise error(f"{path}: cannot be read: no such file")
+    try:
+        return _decoded(data.removeprefix(_BOM))
+    except MalformedError as problem:
+        raise error(f"{path}: {problem}", hint="Save the file as UTF-8.") from problem
+
+
+def read_json(
+    path: Path, error: type[JudgeError], *, most_bytes: int = MOST_LINE_BYTES
+) -> Any | None:
+    """The JSON document of a regular file, or None where there is nothing of that name.
+
+    Raises:
+        JudgeError: of the class ``error``, as :func:`read_regular`, and where it is not JSON.
+    """
+    data = read_regular(path, error, most_bytes=most_bytes)
+    if data is None:
+        return None
+    try:
+        return parse_json(data.removeprefix(_BOM))
+    except MalformedError as problem:
+        raise error(
+            f"{path}: {problem}", hint=f"Move {path} away and run the command again."
+        ) from problem
+
+
+def read_lines(
+    path: Path, error: type[JudgeError], *, whole: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """The lines of a regular file that are not blank, numbered from 1; none where there is no file.
+
+    Args:
+        path: the file.
+        error: what to raise.
+        whole: whether a last line without its end, which a crash left torn, is left out.
+
+    Raises:
+        JudgeError: of the class ``error``, as :func:`read_regular`, and where a line is too long.
+    """
+    with _opened(path, error, MOST_FILE_BYTES) as file:
+        if file is None:
+            return
+        number, left = 0, MOST_FILE_BYTES
+        while line := file.readline(MOST_LINE_BYTES + 2):
+            number, left = number + 1, left - len(line)
+            if left < 0:  # a file that grows while it is read, or that has no size of its own
+                raise _too_long(path, error, MOST_FILE_BYTES)
+            if len(line) > MOST_LINE_BYTES + 1:
+                raise error(
+                    f"{path}, line {number}: longer than {MOST_LINE_BYTES // MIB} MiB",
+                    hint="No record is that long. Take the line out.",
+                )
+            if whole and not line.endswith(b"\n"):
+                return
+            if number == 1:
+                line = line.removeprefix(_BOM)
+            if line.strip():
+                yield number, line.removesuffix(b"\n")
+
+
+def read_json_lines(
+    path: Path, error: type[JudgeError], *, whole: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a .jsonl file with their line numbers; none where there is no file.
+
+    Args, and what is raised, as :func:`read_lines`; a line that is no JSON object is named.
+    """
+    for number, line in read_lines(path, error, whole=whole):
+        try:
+            record = as_object(parse_json(line))
+        except MalformedError as problem:
+            raise error(
+                f"{path}, line {number}: {problem}",
+                hint="Something else than the judge wrote it. Take the line out and run the "
+                "command again: what is missing is made again.",
+            ) from problem
+        yield number, record
+
+
+def parse_json(text: bytes | str) -> Any:
+    """Reads JSON, bounded; NaN and infinities, which are none, become null.
+
+    Raises:
+        MalformedError: says what is wrong, and where.
+    """
+    shown = _decoded(text) if isinstance(text, bytes) else text
+    try:
+        document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
+    except json.JSONDecodeError as problem:
+        place = f"line {problem.lineno}, " if problem.lineno > 1 else ""
+        raise MalformedError(f"not JSON at {place}column {problem.colno}: {problem.msg}") from None
+    except RecursionError:
+        raise MalformedError(_DEEP) from None
+    except ValueError as problem:  # a number with thousands of digits
+        raise MalformedError(f"not JSON: {visible(str(problem))}") from None
+    # Few texts have so many brackets at all; only those are walked through.
+    if shown.count("[") + shown.count("{") > MOST_DEPTH and _depth(document) > MOST_DEPTH:
+        raise MalformedError(_DEEP)
+    return document
+
+
+def as_object(document: Any) -> dict[str, Any]:
+    """The document, which has to be a JSON object.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    if not isinstance(document, dict):
+        raise MalformedError(f"expected a JSON object, found {json_type(document)}")
+    return document
+
+
+def json_type(value: object) -> str:
+    """What JSON calls a value."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true or false"
+    names = {str: "text", dict: "an object", list: "an array", int: "a number", float: "a number"}
+    return names.get(type(value), type(value).__name__)
+
+
+_DEEP = f"nested more than {MOST_DEPTH} levels deep"
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+def _number(text: str) -> float | None:
+    value = float(text)  # 1e999 is infinite
+    return value if math.isfinite(value) else None
+
+
+def _depth(document: Any) -> int:
+    """How deep objects and arrays stand in each other, counted level by level."""
+    level, depth = [document], 0
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise MalformedError(f"not UTF-8 at byte {problem.start}") from None
+
+
+@contextlib.contextmanager
+def _opened(path: Path, error: type[JudgeError], most_bytes: int) -> Iterator[IO[bytes] | None]:
+    """A regular file to read from; None where there is nothing of that name."""
+    try:
+        file = _open(path, error, most_bytes)
+    except FileNotFoundError:
+        file = None
+    except ValueError as problem:  # a NUL in the name
+        raise error(f"{path}: cannot be read: {problem}") from problem
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+    if file is None:
+        yield None
+        return
+    with file:
+        try:
+            yield file
+        except OSError as problem:
+            raise error(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+
+
+def _open(path: Path, error: type[JudgeError], most_bytes: int) -> IO[bytes]:
+    # Looked at before it is opened, since opening alone can wait or do something.
+    _check_regular(path.stat(), path, error, most_bytes)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    file = os.fdopen(descriptor, "rb")
+    try:
+        # It may have been exchanged since.
+        _check_regular(os.fstat(descriptor), path, error, most_bytes)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _check_regular(
+    status: os.stat_result, path: Path, error: type[JudgeError], most_bytes: int
+) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise error(
+            f"{path}: {_kind(status.st_mode)}, not a regular file",
+            hint="Only regular files are read. Take it away, or put a file in its place.",
+        )
+    if status.st_size > most_bytes:
+        raise _too_long(path, error, most_bytes)
+
+
+def _kind(mode: int) -> str:
+    for is_kind, name in (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+    ):
+        if is_kind(mode):
+            return name
+    return "a device"
+
+
+def _too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
+    return error(
+        f"{path}: longer than {most_bytes // MIB:,} MiB",
+        hint="No such file of the judge is that long.",
+    )

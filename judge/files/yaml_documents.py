@@ -1,0 +1,120 @@
+"""Reads YAML that somebody else may have written: corrections, sources, models, limits.
+
+A document is data as it stands there, each node once. Aliases are refused, since a few lines of
+them unfold to more than any memory holds; nodes, nesting and length are bounded; and what cannot be
+anything but text is not tried as a number or a date. The only place that imports yaml.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judge.console.visible import visible
+from judge.errors import JudgeError
+from judge.files.documents import MIB, read_text
+
+MOST_BYTES = MIB
+"""The longest YAML file of the judge has 12 KiB."""
+
+MOST_NODES = 50_000
+MOST_DEPTH = 50
+
+_LONGEST_SCALAR = 64
+"""Numbers and dates are shorter; a longer scalar is text whatever it looks like."""
+
+_TEXT = "tag:yaml.org,2002:str"
+
+
+class MalformedYamlError(Exception):
+    """What is wrong with a text; whoever reads it says in which file."""
+
+
+def read_yaml(path: Path, error: type[JudgeError]) -> Any:
+    """The document of a YAML file.
+
+    Args:
+        path: the file.
+        error: the class of what is raised.
+
+    Raises:
+        JudgeError: of the class ``error``: the file is no regular one, cannot be read, or is not
+            YAML within the bounds.
+    """
+    text = read_text(path, error, most_bytes=MOST_BYTES)
+    try:
+        return parse_yaml(text)
+    except MalformedYamlError as problem:
+        raise error(f"{path}: {problem}") from problem
+
+
+def parse_yaml(text: str) -> Any:
+    """Reads YAML, bounded.
+
+    Raises:
+        MalformedYamlError: says what is wrong, and where.
+    """
+    loader = None
+    try:
+        loader = _BoundedLoader(text)
+        return loader.get_single_data()
+    except yaml.YAMLError as problem:
+        raise MalformedYamlError(f"not YAML: {visible(str(problem))}") from problem
+    except (ValueError, OverflowError, RecursionError) as problem:
+        # A date without such a day, a number with thousands of digits.
+        said = visible(str(problem)) or type(problem).__name__
+        raise MalformedYamlError(f"not YAML: {said}") from problem
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """A safe loader that counts what it makes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Called for each node of the document, those within it included."""
+        if self.check_event(yaml.AliasEvent):
+            raise self._refusal("aliases are not read: write what is meant")
+        self._nodes += 1
+        self._depth += 1
+        if self._nodes > MOST_NODES or self._depth > MOST_DEPTH:
+            what = (
+                f"more than {MOST_NODES:,} entries"
+                if self._nodes > MOST_NODES
+                else f"nested more than {MOST_DEPTH} levels deep"
+            )
+            raise self._refusal(what)
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def _refusal(self, what: str) -> yaml.YAMLError:
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        return yaml.constructor.ConstructorError(None, None, what, mark)
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """The tag of a node that has none of its own."""
+        if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _LONGEST_SCALAR:
+            return _TEXT
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """Makes a value; one with a tag of its own that calls for a number is bounded as well."""
+        if (
+            isinstance(node, yaml.ScalarNode)
+            and node.tag != _TEXT
+            and len(node.value) > _LONGEST_SCALAR
+        ):
+            raise yaml.constructor.ConstructorError(
+                None, None, "too long for anything but text", node.start_mark
+            )
+        return super().construct_object(node, deep=deep)

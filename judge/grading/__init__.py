@@ -1,0 +1,1 @@
+"""From submissions to verdicts on record."""

@@ -1,0 +1,157 @@
+"""Records of cases.jsonl: results written down, read back, and reused.
+
+A record holds two keys. ``run_key`` is the hash of everything that could change what the program
+did; ``comparison_key`` adds everything that could change what the judge says of it. Where both are
+as they were, nothing is done; where only the first is, the stored output is judged again and no
+code runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.comparison.comparison import DifferenceClass
+from judge.core.verdict import CaseResult, Verdict
+from judge.errors import StoreError
+from judge.files.documents import MalformedError
+from judge.files.forms import CASE_RECORD, check_form
+from judge.grading.store import CASES_FILE, RunDirectory
+
+CaseKey = tuple[str, int, int]
+"""(task id, sample, case number)"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseKeys:
+    """The two reuse keys of a case, as hexadecimal SHA-256."""
+
+    run: str
+    comparison: str
+
+
+class FileDigests:
+    """SHA-256 of files, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """The digest as hexadecimal digits."""
+        digest = self._known.get(path)
+        if digest is None:
+            digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digest
+
+
+class KnownCases:
+    """The records of a results directory; the last one of each case counts."""
+
+    def __init__(self, store: RunDirectory) -> None:
+        self._store = store
+        self._records = {record_key(record): record for record in store.read_records(CASES_FILE)}
+
+    def current(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record, where nothing that could change it has changed; JE as well."""
+        record = self._records.get(key)
+        if record is None or record.get("comparison_key") != keys.comparison:
+            return None
+        return result_of_record(record)
+
+    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record that need not be tried again: a current one that is no JE."""
+        result = self.current(key, keys)
+        return None if result is None or result.verdict is Verdict.JE else result
+
+    def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
+        """A run on record that need not be repeated, with its output where it left one.
+
+        Returns:
+            The recorded result (whose verdict may belong to another comparison) and the output
+            workbook's bytes; None where the program has to run again.
+        """
+        record = self._records.get(key)
+        if record is None or record.get("run_key") != keys.run:
+            return None
+        result = result_of_record(record)
+        digest = result.run.get("output_sha256")
+        if isinstance(digest, str):
+            output = self._store.get_workbook(digest)
+            return None if output is None else (result, output)
+        return None if result.verdict is Verdict.JE else (result, None)
+
+
+def record_key(record: Mapping[str, object]) -> CaseKey:
+    """Which case a record is about.
+
+    Raises:
+        StoreError: the record does not say.
+    """
+    task, sample, case = (record.get(name) for name in ("task", "sample", "case"))
+    if not isinstance(task, str | int) or not isinstance(sample, int) or not isinstance(case, int):
+        raise StoreError(
+            f"{CASES_FILE}: a record does not say which case it is about: {task!r:.80}, sample "
+            f"{sample!r:.80}, case {case!r:.80}",
+            hint="Take the record out; its case is judged again.",
+        )
+    return (str(task), sample, case)
+
+
+def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
+    """Turns a result into the record that is appended to cases.jsonl."""
+    return {
+        "task": result.task_id,
+        "sample": result.sample,
+        "case": result.case,
+        "verdict": result.verdict.value,
+        "phase": result.verdict.phase.value,
+        "cause": result.cause,
+        "run_key": keys.run,
+        "comparison_key": keys.comparison,
+        "run": dict(result.run),
+        "comparison": dict(result.comparison),
+        "timings_s": {name: round(value, 5) for name, value in result.timings_s.items()},
+    }
+
+
+def result_of_record(record: Mapping[str, object]) -> CaseResult:
+    """Turns a record of cases.jsonl into a result.
+
+    Raises:
+        StoreError: the record lacks a field or holds an unknown verdict.
+    """
+    try:
+        check_form(record, CASE_RECORD)
+        _check_kinds(_mapping(record.get("comparison")))
+        task_id, sample, case = record_key(record)
+        return CaseResult(
+            task_id=task_id,
+            sample=sample,
+            case=case,
+            verdict=Verdict(str(record["verdict"])),
+            cause=str(record.get("cause", "")),
+            run=_mapping(record.get("run")),
+            comparison=_mapping(record.get("comparison")),
+            timings_s={
+                name: float(str(value)) for name, value in _mapping(record.get("timings_s")).items()
+            },
+        )
+    except (MalformedError, ValueError) as error:
+        named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
+        raise StoreError(
+            f"{CASES_FILE}: the record of task {named} is not of this judge's form: {error}",
+            hint="Take the record out; its case is judged again.",
+        ) from error
+
+
+def _check_kinds(comparison: Mapping[str, Any]) -> None:
+    listed = (each["kind"] for each in comparison.get("differences", ()))
+    for kind in (*listed, *comparison.get("difference_counts", ())):
+        DifferenceClass(kind)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

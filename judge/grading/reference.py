@@ -1,0 +1,166 @@
+"""Time limits that follow reference solutions, measured on the machine that judges.
+
+A task's limit is ``max(floor, factor x time of its reference solution)``: the floor is what
+:class:`judge.core.limits.Limits` say, the time that of the slowest case. Times are measured once for a
+run and kept with it, since a limit that moved would make every result on record stale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.errors import SubmissionError
+from judge.sandbox.contract import RunRequest, RunStatus, Sandbox
+
+REFERENCE_FILE = "reference.json"
+_STEP_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTime:
+    """What the reference solution of a task takes on its slowest case.
+
+    Attributes:
+        digest: of the solution and its inputs; another one is measured again.
+        cpu_s: processor seconds.
+        wall_s: seconds by the clock.
+    """
+
+    digest: str
+    cpu_s: float
+    wall_s: float
+
+    def limits(self, floor: Limits, factor: float) -> Limits:
+        """The limits of a task with this reference.
+
+        Args:
+            floor: limits below which neither time goes; all others are taken as they are.
+            factor: how many times the reference's own time a solution may take.
+        """
+        return replace(
+            floor,
+            cpu_s=max(floor.cpu_s, _rounded_up(factor * self.cpu_s)),
+            wall_s=max(floor.wall_s, _rounded_up(factor * self.wall_s)),
+        )
+
+
+def _rounded_up(seconds: float) -> float:
+    return round(math.ceil(seconds / _STEP_S) * _STEP_S, 1)
+
+
+def reference_digest(task: Task, submission: Submission) -> str:
+    """Changes with the reference solution, the paths that it was told, and the task's inputs."""
+    digest = hashlib.sha256((submission.code or "").encode("utf-8", "surrogatepass"))
+    for path in (submission.input_path, submission.output_path):
+        digest.update(b"\0" + path.encode())
+    for case in task.cases:
+        digest.update(hashlib.sha256(case.input_path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits) -> ReferenceTime:
+    """Runs a reference solution on every case of its task, one after the other.
+
+    Args:
+        sandbox: where solutions are run; for a true time nothing else may run in it meanwhile.
+        task: the task.
+        submission: its reference solution.
+        limits: bounds of these runs.
+
+    Raises:
+        SubmissionError: it fails, or leaves no output; a limit that follows it would mean nothing.
+        SandboxError: the sandbox failed.
+    """
+    cpu_s = wall_s = 0.0
+    with sandbox.session() as session:
+        for case in task.cases:
+            request = RunRequest(
+                program=submission.code or "",
+                files={submission.input_path: case.input_path.read_bytes()},
+                collect=submission.output_path,
+                limits=limits,
+            )
+            result = session.run(request)
+            if result.status is not RunStatus.OK or result.output is None:
+                how = result.detail or f"it left no output: {result.output_status}"
+                raise SubmissionError(
+                    f"the reference solution of task {task.id} fails on case {case.number}: {how}",
+                    hint="Mend it, or take it out of the file: its task keeps the plain limits.",
+                )
+            cpu_s, wall_s = max(cpu_s, result.cpu_s), max(wall_s, result.wall_s)
+    return ReferenceTime(reference_digest(task, submission), cpu_s, wall_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTimes:
+    """What was measured for a run.
+
+    Attributes:
+        host: the machine that it was measured on.
+        image: what the solutions ran in.
+        tasks: task id -> time.
+    """
+
+    host: str
+    image: str
+    tasks: Mapping[str, ReferenceTime]
+
+    def as_json(self) -> dict[str, object]:
+        """As it is kept with a run."""
+        return {
+            "host": self.host,
+            "image": self.image,
+            "tasks": {
+                task_id: {"digest": time.digest, "cpu_s": time.cpu_s, "wall_s": time.wall_s}
+                for task_id, time in sorted(self.tasks.items())
+            },
+        }
+
+
+def known_times(
+    document: Mapping[str, object] | None, *, host: str, image: str
+) -> dict[str, ReferenceTime]:
+    """The times out of a run's document; none where another machine or image gave them."""
+    if document is None or document.get("host") != host or document.get("image") != image:
+        return {}
+    tasks = document.get("tasks")
+    if not isinstance(tasks, Mapping):
+        return {}
+    return {
+        str(task_id): ReferenceTime(
+            str(entry["digest"]), float(entry["cpu_s"]), float(entry["wall_s"])
+        )
+        for task_id, entry in tasks.items()
+    }
+
+
+def measure_missing(
+    sandbox: Sandbox,
+    pairs: Iterable[tuple[Task, Submission]],
+    known: Mapping[str, ReferenceTime],
+    limits: Limits,
+) -> dict[str, ReferenceTime]:
+    """Times of all these references; what is known already is not measured again.
+
+    Raises:
+        SubmissionError: a task has two references, or one of them fails.
+        SandboxError: the sandbox failed.
+    """
+    times: dict[str, ReferenceTime] = {}
+    for task, submission in pairs:
+        if task.id in times:
+            raise SubmissionError(
+                f"task {task.id} has more than one reference solution",
+                hint="Leave one in the file: which of them a limit follows must be plain.",
+            )
+        found = known.get(task.id)
+        if found is None or found.digest != reference_digest(task, submission):
+            found = measure(sandbox, task, submission, limits)
+        times[task.id] = found
+    return times

@@ -1,0 +1,303 @@
+"""The results directory of a run: append-only, atomic, resumable.
+
+```
+run.json           what the run is: schema version, suite, settings, versions; replaced atomically
+submissions.jsonl  one record per task and sample
+cases.jsonl        one record per (task, sample, case), written last, so its being there says "done"
+workbooks/         outputs, each under the hash of its content
+report.json        derived; can be made again without running anything
+```
+
+A process that dies in the middle of a write leaves at most a torn last line, which is dropped when
+the file is read and cut off before the next append.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Self
+
+from judge.errors import StoreError
+from judge.files.documents import (
+    MIB,
+    MalformedError,
+    as_object,
+    parse_json,
+    read_json_lines,
+    read_regular,
+)
+from judge.files.forms import RUN, Form, check_form
+
+SCHEMA_VERSION = 1
+RUN_FILE = "run.json"
+SUBMISSIONS_FILE = "submissions.jsonl"
+CASES_FILE = "cases.jsonl"
+REPORT_FILE = "report.json"
+WORKBOOKS_FOLDER = "workbooks"
+
+MOST_DOCUMENT_BYTES = 256 * MIB
+"""A report.json of 100 samples of 912 tasks stays below it."""
+
+MOST_WORKBOOK_BYTES = 256 * MIB
+"""Four times what a program may leave."""
+
+
+class RunDirectory:
+    """One run's results directory.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        StoreError: ``path`` is a file, or holds a run of another schema version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.exists() and not path.is_dir():
+            raise StoreError(f"{path} is a file, not a results directory")
+        self.path = path
+        self._appenders: dict[str, IO[bytes]] = {}
+        self._lock: IO[bytes] | None = None
+        self._check_schema()
+
+    @staticmethod
+    def is_run(path: Path) -> bool:
+        """Whether a folder holds a run: one with a run.json or with submissions."""
+        return (path / RUN_FILE).is_file() or (path / SUBMISSIONS_FILE).is_file()
+
+    # -- run.json and other small documents -------------------------------------------------
+
+    def read_run(self) -> dict[str, object] | None:
+        """The run's description, or None where the directory holds none yet.
+
+        Raises:
+            StoreError: run.json is no JSON object, or a field of it has the wrong type.
+        """
+        run = self.read_document(RUN_FILE)
+        if run is not None and run.get("schema_version") == SCHEMA_VERSION:
+            self.check(RUN_FILE, run, RUN)
+        return run
+
+    def check(self, name: str, document: object, form: Form) -> None:
+        """Checks what stands in a file of the directory.
+
+        Raises:
+            StoreError: a field has another type than the judge writes.
+        """
+        try:
+            check_form(document, form)
+        except MalformedError as error:
+            raise StoreError(
+                f"{self.path / name}: is not of this judge's form: {error}",
+                hint="Something else than the judge wrote it.",
+            ) from error
+
+    def write_run(self, run: Mapping[str, object]) -> None:
+        """Replaces run.json atomically; the schema version is put in here."""
+        self.write_document(RUN_FILE, {"schema_version": SCHEMA_VERSION, **run})
+
+    def read_document(self, name: str) -> dict[str, object] | None:
+        """A JSON object of the directory, or None where there is no such file."""
+        path = self.path / name
+        data = read_regular(path, StoreError, most_bytes=MOST_DOCUMENT_BYTES)
+        if data is None:
+            return None
+        try:
+            return as_object(parse_json(data))
+        except MalformedError as error:
+            raise StoreError(
+                f"{path}: {error}", hint=f"Move {path} away and run the command again."
+            ) from error
+
+    def write_document(self, name: str, document: Mapping[str, object]) -> None:
+        """Replaces a JSON document of the directory atomically."""
+        self.write_text(name, dump_json(document, indent=2) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replaces a text file of the directory atomically."""
+        with self._writing(name):
+            self.path.mkdir(parents=True, exist_ok=True)
+            _replace(self.path / name, text.encode("utf-8"))
+
+    # -- append-only records ------------------------------------------------------------------
+
+    def read_records(self, name: str) -> Iterator[dict[str, object]]:
+        """The records of a .jsonl file in order; a torn last line is dropped.
+
+        Raises:
+            StoreError: it is no regular file, or a line but the last one is no JSON object.
+        """
+        for _, record in read_json_lines(self.path / name, StoreError, whole=True):
+            yield record
+
+    def append(self, name: str, record: Mapping[str, object]) -> None:
+        """Appends one record; it is in the file, in whole, when this returns."""
+        line = dump_json(record) + "\n"
+        with self._writing(name):
+            appender = self._appenders.get(name)
+            if appender is None:
+                appender = self._appenders[name] = self._open_appender(name)
+            position = appender.tell()
+            try:
+                _write_all(appender, line.encode("utf-8"))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    appender.truncate(position)
+                raise
+
+    def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
+        """Replaces a whole .jsonl file atomically."""
+        text = "".join(dump_json(record) + "\n" for record in records)
+        if (appender := self._appenders.pop(name, None)) is not None:
+            appender.close()
+        self.write_text(name, text)
+
+    # -- workbooks ---------------------------------------------------------------------------
+
+    def put_workbook(self, data: bytes) -> str:
+        """Keeps an output workbook under the hash of its content.
+
+        Returns:
+            The SHA-256 of the content as hexadecimal digits.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._workbook_path(digest)
+        if not path.exists():
+            with self._writing(f"{WORKBOOKS_FOLDER}/{path.name}"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _replace(path, data)
+        return digest
+
+    def get_workbook(self, digest: str) -> bytes | None:
+        """An output workbook by the hash of its content; None where it is not there or damaged."""
+        try:
+            data = read_regular(
+                self._workbook_path(digest), StoreError, most_bytes=MOST_WORKBOOK_BYTES
+            )
+        except StoreError:
+            return None
+        return data if data and hashlib.sha256(data).hexdigest() == digest else None
+
+    def has_workbook(self, digest: str) -> bool:
+        """Whether something is stored under a hash, though it may be damaged."""
+        return self._workbook_path(digest).exists()
+
+    def _workbook_path(self, digest: str) -> Path:
+        return self.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
+
+    # -- one writer at a time ---------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Takes the directory for this process until :meth:`close` (or the process's end).
+
+        Raises:
+            StoreError: another process is writing to it.
+        """
+        if self._lock is not None:
+            return
+        with self._writing(".lock"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle = (self.path / ".lock").open("ab")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            handle.close()
+            raise StoreError(
+                f"{self.path}: another judge is writing to this results directory",
+                hint="Wait for it to end, or give another --out.",
+            ) from error
+        self._lock = handle
+
+    def close(self) -> None:
+        """Closes what is open and gives the directory free; safe to call twice."""
+        while self._appenders:
+            _, appender = self._appenders.popitem()
+            appender.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _check_schema(self) -> None:
+        run = self.read_run()
+        found = None if run is None else run.get("schema_version")
+        if run is not None and found != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path / RUN_FILE}: schema_version is {found!r}, this judge writes "
+                f"{SCHEMA_VERSION}",
+                hint="Grade into another folder (--out), or use the judge that wrote this one.",
+            )
+
+    def _open_appender(self, name: str) -> IO[bytes]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / name
+        if path.exists():
+            _cut_torn_line(path)
+        # Unbuffered: a record is with the kernel, in one write, before the next case begins.
+        return path.open("ab", buffering=0)
+
+    @contextlib.contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+            reason = "the disk is full" if full else (error.strerror or str(error))
+            raise StoreError(
+                f"{self.path / name}: cannot be written: {reason}",
+                hint="Make room and run the same command again: what was judged is kept."
+                if full
+                else None,
+            ) from error
+
+
+def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:
+    """JSON text that can be written as UTF-8, whatever a chat model made of its text."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; escaped, it is kept
+        return json.dumps(document, indent=indent, separators=separators)
+    return text
+
+
+def _write_all(handle: IO[bytes], data: bytes) -> None:
+    # A raw write to a full disk may take a part of the data without an error.
+    rest = memoryview(data)
+    while rest:
+        rest = rest[handle.write(rest) :]
+
+
+def _replace(path: Path, data: bytes) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _cut_torn_line(path: Path) -> None:
+    data = read_regular(path, StoreError) or b""
+    if data and not data.endswith(b"\n"):
+        with path.open("r+b") as handle:
+            handle.truncate(data.rfind(b"\n") + 1)

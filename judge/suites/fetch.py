@@ -1,0 +1,386 @@
+"""Downloads a published suite: resumes, checks, unpacks as a whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from judge import __version__
+from judge.console.visible import visible
+from judge.errors import SuiteError, UsageError
+from judge.files.places import cache_folder
+from judge.files.whole_files import write_whole
+from judge.suites.archive import unpack
+from judge.suites.locate import fetched_folder
+from judge.suites.sources import Source
+
+MAX_ARCHIVE_BYTES = 4 * 1024**3
+"""An archive of unknown size is given up past that (the largest published one has 0.1 GB)."""
+
+LEAST_BYTES = 64 * 1024
+"""What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
+
+PATIENCE_S = 120.0
+
+_CHUNK_BYTES = 256 * 1024
+_CHECKSUMS = "checksums.json"
+
+OnProgress = Callable[[int, int | None], None]
+"""Called with the bytes that are there and with the whole size, where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a fetch did.
+
+    Attributes:
+        folder: where the suite lies now.
+        sha256: checksum of the archive; None where the suite was there already.
+        checked: the checksum was held against a known one; False where it was recorded only.
+        fresh: False where the suite was there already and nothing was done.
+    """
+
+    folder: Path
+    sha256: str | None
+    checked: bool
+    fresh: bool
+
+
+class _AddressError(Exception):
+    """An address did not give the archive; what came so far is kept."""
+
+
+class _TooMuchError(_AddressError):
+    """An address gives more than the archive has; nothing of it is kept."""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to other hosts, which publishers use, but never from https to anything less."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """The request that follows, or an error where the new address is not taken."""
+        scheme = urllib.parse.urlsplit(newurl).scheme.lower()
+        allowed = {"https"} if req.type == "https" else {"http", "https"}
+        if scheme not in allowed:
+            raise _AddressError(f"it leads on to {visible(newurl)[:200]}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def fetch_suite(
+    source: Source,
+    *,
+    archive: Path | None = None,
+    urls: Sequence[str] = (),
+    again: bool = False,
+    timeout_s: float = 30.0,
+    on_progress: OnProgress = lambda _done, _size: None,
+) -> Fetched:
+    """Fetches a suite into the cache folder, so that it can be loaded by its name.
+
+    A download that was cut off is continued where the server allows it. An archive that was
+    fetched by hand is checked like a downloaded one.
+
+    Args:
+        source: which suite.
+        archive: the archive, fetched by hand; nothing is downloaded.
+        urls: addresses instead of the published ones, such as a mirror.
+        again: fetch it even where it is there, and replace it.
+        timeout_s: how long a server may be silent.
+        on_progress: told how far the download is.
+
+    Raises:
+        SuiteError: no address answers, or the archive is not the one that it should be.
+        UsageError: an address is not http or https.
+    """
+    target = fetched_folder(source.name)
+    if target.is_dir() and not again:
+        return Fetched(target, None, checked=False, fresh=False)
+    downloads = cache_folder() / "downloads"
+    try:
+        downloads.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SuiteError(
+            f"{downloads} cannot be made: {error.strerror}",
+            hint="name another cache folder with JUDGE_CACHE",
+        ) from error
+    try:
+        return _fetch(source, target, downloads, archive, urls, timeout_s, on_progress)
+    except OSError as error:
+        raise SuiteError(
+            f"{error.filename or downloads} cannot be written: {error.strerror or error}",
+            hint="make room, or name another cache folder with JUDGE_CACHE",
+        ) from error
+
+
+def _fetch(
+    source: Source,
+    target: Path,
+    downloads: Path,
+    archive: Path | None,
+    urls: Sequence[str],
+    timeout_s: float,
+    on_progress: OnProgress,
+) -> Fetched:
+    with _only_one(downloads / f"{source.name}.lock", source):
+        if archive is not None:
+            fetched, sha256 = archive, _sha256(archive)
+        else:
+            fetched = downloads / f"{source.archive}.part"
+            _download(source, urls or source.urls, fetched, timeout_s, on_progress)
+            sha256 = _sha256(fetched)
+        try:
+            checked = _check(source, fetched, sha256, downloads / _CHECKSUMS)
+        except SuiteError:
+            if archive is None:
+                _forget(fetched)
+            raise
+        _unpack(fetched, target)
+        if archive is None:
+            _forget(fetched)
+    return Fetched(target, sha256, checked=checked, fresh=True)
+
+
+@contextmanager
+def _only_one(lock: Path, source: Source) -> Iterator[None]:
+    """Keeps two fetches of one suite from writing into the same file."""
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SuiteError(
+                f"the suite {source.name} is being fetched by another process",
+                hint="wait for it, or end it",
+            ) from error
+        yield
+
+
+def _download(
+    source: Source, urls: Sequence[str], part: Path, timeout_s: float, on_progress: OnProgress
+) -> None:
+    """Tries one address after the other."""
+    problems = []
+    for url in urls:
+        if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+            raise UsageError(f"{url} is not an http or https address")
+        try:
+            _download_from(url, part, timeout_s, source.size_bytes, on_progress)
+        except _TooMuchError as problem:
+            _forget(part)
+            problems.append(f"{url}: {problem}")
+        except _AddressError as problem:
+            problems.append(f"{url}: {problem}")
+        except OSError as error:
+            raise SuiteError(
+                f"{part} cannot be written: {error.strerror or error}",
+                hint="make room, or name another cache folder with JUDGE_CACHE; "
+                "the same command continues the download",
+            ) from error
+        else:
+            return
+    raise SuiteError(
+        f"the suite {source.name} could not be downloaded",
+        faults=tuple(problems),
+        hint=f"without a network here: fetch {urls[0]} on another machine, bring {source.archive} "
+        f"over, and run `judge dataset fetch {source.name} --from {source.archive}`; "
+        "a download that was cut off is continued by the same command",
+    )
+
+
+def _download_from(
+    url: str, part: Path, timeout_s: float, expected_bytes: int | None, on_progress: OnProgress
+) -> None:
+    """Downloads one address into a file, continuing what is there of the same content.
+
+    Args:
+        url: the address.
+        part: the file.
+        timeout_s: how long the server may be silent.
+        expected_bytes: size of the archive, where it is known; no more than that is taken.
+        on_progress: told how far the download is.
+
+    Raises:
+        _AddressError: no connection, an answer other than the archive, or a connection cut off.
+        OSError: the file cannot be written.
+    """
+    note = part.with_name(f"{part.name}.json")
+    done, tag = _resumable(url, part, note)
+    request = urllib.request.Request(url, headers={"User-Agent": f"sheetjudge/{__version__}"})  # noqa: S310 - the scheme is checked by the caller
+    if done:
+        request.add_header("Range", f"bytes={done}-")
+        request.add_header("If-Range", tag)
+    try:
+        response: HTTPResponse = urllib.request.build_opener(_Redirects).open(
+            request, timeout=timeout_s
+        )
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            _forget(part)  # there is nothing after what we have: the next try starts anew
+        raise _AddressError(f"HTTP {error.code} {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        raise _AddressError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+    with response:
+        if response.status != HTTPStatus.PARTIAL_CONTENT:
+            done = 0
+        elif not _continues(response, done):
+            _forget(part)  # the next try starts anew
+            raise _AddressError("it continues from another place than the one that was asked for")
+        length = response.headers.get("Content-Length")
+        size = done + int(length) if length and length.isdigit() else None
+        most = expected_bytes or MAX_ARCHIVE_BYTES
+        if size is not None and size > most:
+            raise _TooMuchError(f"it has {size:,} bytes, and the archive no more than {most:,}")
+        fresh_tag = response.headers.get("ETag")
+        note.write_text(json.dumps({"url": url, "etag": fresh_tag}), encoding="utf-8")
+        pace = _Pace()
+        with part.open("ab" if done else "wb") as file:
+            while chunk := _next_chunk(response):
+                done += len(chunk)
+                if done > most:
+                    raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
+                pace.came(len(chunk))
+                file.write(chunk)
+                on_progress(done, size)
+    if size is not None and done < size:
+        raise _AddressError(f"cut off after {done} of {size} bytes")
+
+
+def _continues(response: HTTPResponse, done: int) -> bool:
+    """Whether a partial answer begins where what is there ends."""
+    unit, _, span = response.headers.get("Content-Range", "").partition(" ")
+    return unit.strip().lower() == "bytes" and span.strip().startswith(f"{done}-")
+
+
+class _Pace:
+    """Gives up a server that sends a byte now and then; time that the machine slept counts."""
+
+    def __init__(self) -> None:
+        self._since_s = time.monotonic()
+        self._bytes = 0
+
+    def came(self, count: int) -> None:
+        """Counts bytes that came.
+
+        Raises:
+            _AddressError: too few of them came in too long a time.
+        """
+        self._bytes += count
+        if self._bytes >= LEAST_BYTES:
+            self._since_s, self._bytes = time.monotonic(), 0
+        elif time.monotonic() - self._since_s > PATIENCE_S:
+            raise _AddressError(f"it sends less than {LEAST_BYTES:,} bytes in {PATIENCE_S:g} s")
+
+
+def _next_chunk(response: HTTPResponse) -> bytes:
+    try:
+        return response.read1(_CHUNK_BYTES)  # what has come; a full chunk may take forever
+    except (OSError, HTTPException) as error:
+        raise _AddressError(f"cut off: {error or type(error).__name__}") from error
+
+
+def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
+    """How many bytes of this very content are there, and the tag that proves it."""
+    try:
+        recorded = json.loads(note.read_bytes())
+        size = part.stat().st_size
+    except (OSError, ValueError):
+        return 0, ""
+    if not isinstance(recorded, dict) or recorded.get("url") != url:
+        return 0, ""
+    tag = recorded.get("etag")
+    # A weak tag does not promise the same bytes.
+    if not isinstance(tag, str) or tag.startswith("W/"):
+        return 0, ""
+    return size, tag
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    part.with_name(f"{part.name}.json").unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SuiteError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
+    """Holds an archive against what is known of it; records a checksum that nobody publishes.
+
+    Returns:
+        Whether there was a checksum to hold it against.
+
+    Raises:
+        SuiteError: it is not the archive that it should be.
+    """
+    recorded = _recorded(record)
+    size = archive.stat().st_size
+    known = source.sha256 or recorded.get(source.name)
+    if known is None and source.size_bytes in {None, size}:
+        recorded[source.name] = sha256
+        write_whole(record, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+        return False
+    if known == sha256:
+        return True
+    expected = f"sha256 {known}" if known else "sha256 not known"
+    if source.size_bytes is not None:
+        expected += f", {source.size_bytes} bytes"
+    where = str(record) if known and source.sha256 is None else "sources.yaml"
+    raise SuiteError(
+        f"the archive of {source.name} is not the one that it should be",
+        faults=(
+            f"found: sha256 {sha256}, {size} bytes",
+            f"expected: {expected} ({where})",
+        ),
+        hint="fetch it again; if it stays so, the publisher has changed it",
+    )
+
+
+def _recorded(record: Path) -> dict[str, str]:
+    """Checksums of archives that were fetched here, by suite."""
+    try:
+        found = json.loads(record.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: sha256 for name, sha256 in found.items() if isinstance(sha256, str)}
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpacks beside the old suite, then puts the new one in its place."""
+    fresh = target.with_name(f".{target.name}.fresh")
+    old = target.with_name(f".{target.name}.old")
+    if old.is_dir() and not target.is_dir():
+        old.rename(target)  # ended between the two moves below, the last time
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    unpack(archive, fresh)
+    if target.is_dir():
+        target.rename(old)
+    fresh.rename(target)
+    shutil.rmtree(old, ignore_errors=True)

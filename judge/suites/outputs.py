@@ -1,0 +1,98 @@
+"""Finds finished output workbooks in a folder, for grading without running anything."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from judge.errors import SubmissionError
+from judge.suites.suite import Suite
+
+_OUTPUT = re.compile(r"^(?P<number>\d+)_(?P<id>.+)_output\.xls[xm]$", re.IGNORECASE)
+_WORKBOOK = re.compile(r"\.xls[xm]$", re.IGNORECASE)
+_MAX_DEPTH = 2
+_MAX_SHOWN = 20
+
+
+class FoundOutputs(Mapping[tuple[str, int], Path]):
+    """Output workbooks by (task id, case number), in suite order.
+
+    Attributes:
+        strangers: workbooks beside them whose names are not those of outputs, relative to the
+            folder.
+    """
+
+    def __init__(self, paths: Mapping[tuple[str, int], Path], strangers: tuple[str, ...]) -> None:
+        self._paths = MappingProxyType(dict(paths))
+        self.strangers = strangers
+
+    def __getitem__(self, key: tuple[str, int]) -> Path:
+        return self._paths[key]
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
+    """Finds ``{n}_{id}_output.xlsx``, in the folder itself or one or two folders down.
+
+    Raises:
+        SubmissionError: no folder, no output in it, an output of a task or a case that the suite
+            does not have (all are named), or the same output twice.
+    """
+    found: dict[tuple[str, int], Path] = {}
+    strangers: list[str] = []
+    unknown: list[str] = []
+    cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
+    for path in _workbooks(folder):
+        shown = str(path.relative_to(folder))
+        match = _OUTPUT.match(re.sub(r"\s+", "", path.name))
+        if match is None:
+            strangers.append(shown)
+            continue
+        key = (match["id"], int(match["number"]))
+        if key[1] not in cases.get(key[0], ()):
+            what = f"task {key[0]}" if key[0] not in cases else f"case {key[1]} of task {key[0]}"
+            unknown.append(f"{shown} (no {what})")
+        elif key in found:
+            raise SubmissionError(
+                f"{folder}: case {key[1]} of task {key[0]} has two outputs: "
+                f"{found[key].relative_to(folder)} and {shown}",
+                hint="name the folder of one run",
+            )
+        else:
+            found[key] = path
+    if unknown:
+        more = f", and {len(unknown) - _MAX_SHOWN} more" if len(unknown) > _MAX_SHOWN else ""
+        raise SubmissionError(
+            f"{folder} holds outputs that the suite {suite.name} does not know: "
+            f"{', '.join(unknown[:_MAX_SHOWN])}{more}",
+            hint="is it the right suite (--dataset)?",
+        )
+    if not found:
+        raise SubmissionError(
+            f"{folder} holds no output workbook",
+            hint="outputs are named {n}_{id}_output.xlsx, such as 1_59196_output.xlsx",
+        )
+    keys = ((task.id, case.number) for task in suite.tasks for case in task.cases)
+    return FoundOutputs({key: found[key] for key in keys if key in found}, tuple(strangers))
+
+
+def _workbooks(folder: Path) -> Iterator[Path]:
+    """Workbooks of a folder and of the folders in it, in a fixed order."""
+
+    def refuse(error: OSError) -> None:
+        raise SubmissionError(f"{error.filename} cannot be listed: {error.strerror}") from error
+
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        depth = len(Path(parent).relative_to(folder).parts)
+        folders[:] = sorted(folders) if depth < _MAX_DEPTH else []
+        for name in sorted(names):
+            if _WORKBOOK.search(name) and not name.startswith((".", "~$")):
+                yield Path(parent) / name

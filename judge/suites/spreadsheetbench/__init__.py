@@ -1,0 +1,1 @@
+"""The published formats of SpreadsheetBench."""

@@ -1,0 +1,228 @@
+"""One record of a ``dataset.json`` as typed fields, with every fault that it has. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from judge.core.task import CheckerSpec, InstructionType
+
+KNOWN_FIELDS = frozenset(
+    {
+        "id",
+        "instruction",
+        "spreadsheet_path",
+        "instruction_type",
+        "answer_position",
+        "answer_sheet",
+        "data_position",
+        "exclude",
+        "style",
+        "checker",
+        "category",
+    }
+)
+"""The fields that mean something to the judge; others are kept out, with a note."""
+
+REQUIRED_FIELDS = ("id", "instruction", "instruction_type", "answer_position")
+"""The fields without which there is no task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A record of ``dataset.json``, checked.
+
+    Attributes:
+        raw_id: the id as written, an integer or text.
+        instruction: the question.
+        folder: the task's folder, relative to the suite, without ``..``.
+        instruction_type: cell level or sheet level.
+        answer_position: where the answer is looked for, as written.
+        answer_sheet: the sheet that the position speaks of, or None.
+        data_position: where the input's data lies, or None.
+        excluded: why the suite leaves the task out, or None.
+        checker: the checker and its options.
+        category: what kind of manipulation it asks for (find, sort, sum …), or None.
+        unknown_fields: names of fields that mean nothing to the judge.
+    """
+
+    raw_id: int | str
+    instruction: str
+    folder: PurePosixPath
+    instruction_type: InstructionType
+    answer_position: str
+    answer_sheet: str | None
+    data_position: str | None
+    excluded: str | None
+    checker: CheckerSpec
+    category: str | None
+    unknown_fields: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The id as text."""
+        return str(self.raw_id)
+
+
+class _Fields:
+    """Takes fields out of a record and remembers every fault on the way."""
+
+    def __init__(self, record: Mapping[str, object]) -> None:
+        self.record = record
+        self.faults: list[str] = []
+
+    def fault(self, name: str, problem: str) -> None:
+        self.faults.append(f"field {name!r} {problem}")
+
+    def text(self, name: str) -> str:
+        """Text that has to be there and to say something."""
+        value = self.record.get(name)
+        if value is None:
+            self.fault(name, "is missing" if name not in self.record else "is null")
+        elif not isinstance(value, str):
+            self.fault(name, f"must be text, not {_shown(value)}")
+        elif not value.strip():
+            self.fault(name, "is empty")
+        else:
+            return value
+        return ""
+
+    def optional_text(self, name: str) -> str | None:
+        value = self.record.get(name)
+        if value is None or isinstance(value, str):
+            return value or None
+        self.fault(name, f"must be text, not {_shown(value)}")
+        return None
+
+
+def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
+    """Checks one record.
+
+    Args:
+        record: what ``json.loads`` made of it.
+
+    Returns:
+        The record, or None where it has faults; and the faults, each naming its field.
+    """
+    if not isinstance(record, dict):
+        return None, (f"must be an object with the fields of a task, not {_shown(record)}",)
+    fields = _Fields(record)
+    raw_id = _raw_id(fields)
+    instruction = _instruction(fields)
+    instruction_type = _instruction_type(fields)
+    answer_position = fields.text("answer_position")
+    folder = _folder(fields, raw_id)
+    answer_sheet = fields.optional_text("answer_sheet")
+    data_position = fields.optional_text("data_position")
+    excluded = _excluded(fields)
+    checker = _checker(fields)
+    category = fields.optional_text("category")
+    if fields.faults or instruction_type is None or raw_id is None or folder is None:
+        return None, tuple(fields.faults)
+    checked = TaskRecord(
+        raw_id=raw_id,
+        instruction=instruction,
+        folder=folder,
+        instruction_type=instruction_type,
+        answer_position=answer_position,
+        answer_sheet=answer_sheet,
+        data_position=data_position,
+        excluded=excluded,
+        checker=checker,
+        category=category,
+        unknown_fields=tuple(sorted(record.keys() - KNOWN_FIELDS)),
+    )
+    return checked, ()
+
+
+def _instruction(fields: _Fields) -> str:
+    """The question. It may be empty: the published suite of 912 has such a task (55457)."""
+    value = fields.record.get("instruction")
+    return value if isinstance(value, str) else fields.text("instruction")
+
+
+def _raw_id(fields: _Fields) -> int | str | None:
+    value = fields.record.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if not value.strip():
+            fields.fault("id", "is empty")
+        elif "/" in value or value in {".", ".."} or "\0" in value:
+            fields.fault("id", f"must not hold a slash: {value!r}")
+        else:
+            return value
+    elif value is None:
+        fields.fault("id", "is missing")
+    else:
+        fields.fault("id", f"must be an integer or text, not {_shown(value)}")
+    return None
+
+
+def _instruction_type(fields: _Fields) -> InstructionType | None:
+    text = fields.text("instruction_type")
+    if not text:
+        return None
+    try:
+        return InstructionType(text.strip())
+    except ValueError:
+        known = " or ".join(repr(kind.value) for kind in InstructionType)
+        fields.fault("instruction_type", f"must be {known}, not {text!r}")
+        return None
+
+
+def _folder(fields: _Fields, raw_id: int | str | None) -> PurePosixPath | None:
+    text = fields.optional_text("spreadsheet_path")
+    if text is None:
+        return PurePosixPath("spreadsheet", str(raw_id))
+    path = PurePosixPath(text.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in text:
+        fields.fault("spreadsheet_path", f"leaves the suite: {text!r}")
+        return None
+    return path
+
+
+def _excluded(fields: _Fields) -> str | None:
+    value = fields.record.get("exclude")
+    if value is None or value is False or value == "":
+        return None
+    if value is True:
+        return "excluded by the suite, without a reason"
+    if isinstance(value, str):
+        return value
+    fields.fault("exclude", f"must be text or true or false, not {_shown(value)}")
+    return None
+
+
+def _checker(fields: _Fields) -> CheckerSpec:
+    """``checker`` as a name or as an object with ``name`` and options, and ``style`` beside it."""
+    name = CheckerSpec().name
+    options: dict[str, object] = {}
+    value = fields.record.get("checker")
+    if isinstance(value, str) and value.strip():
+        name = value
+    elif isinstance(value, dict) and isinstance(value.get("name", name), str):
+        name = value.get("name", name)
+        options = {key: option for key, option in value.items() if key != "name"}
+    elif value is not None:
+        fields.fault("checker", f"must be a name or an object with a name, not {_shown(value)}")
+    style = fields.record.get("style")
+    if style is not None:
+        if _is_list_of(style, lambda item: isinstance(item, str) and bool(item)):
+            options["style"] = tuple(style) if isinstance(style, list) else ()
+        else:
+            fields.fault("style", f'must be a list such as ["fill"], not {_shown(style)}')
+    return CheckerSpec(name=name, options=MappingProxyType(options))
+
+
+def _is_list_of(value: object, accepts: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and bool(value) and all(accepts(item) for item in value)
+
+
+def _shown(value: object) -> str:
+    """A JSON value for a message, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."

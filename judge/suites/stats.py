@@ -1,0 +1,93 @@
+"""Counts of a suite, for people who want to know what is in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+from judge.errors import SuiteError
+from judge.suites.suite import Suite
+
+_Key = TypeVar("_Key", str, int)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteStats:
+    """Counts of a suite.
+
+    Attributes:
+        tasks: number of tasks.
+        cases: number of test cases.
+        tasks_by_type: instruction type -> tasks.
+        cases_by_type: instruction type -> test cases.
+        tasks_by_case_count: cases of a task -> how many tasks have so many.
+        tasks_by_checker: name of the checker, with its styles -> tasks.
+        excluded: tasks that the suite itself leaves out.
+        named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
+        several_ranges: tasks whose position holds more than one range (a comma).
+        median_instruction_words: words of the instruction in the middle.
+        workbook_bytes: size of all workbooks.
+        largest_workbook_bytes: size of the largest one.
+    """
+
+    tasks: int
+    cases: int
+    tasks_by_type: dict[str, int]
+    cases_by_type: dict[str, int]
+    tasks_by_case_count: dict[int, int]
+    tasks_by_checker: dict[str, int]
+    excluded: int
+    named_sheet: int
+    several_ranges: int
+    median_instruction_words: float
+    workbook_bytes: int
+    largest_workbook_bytes: int
+
+
+def compute_stats(suite: Suite) -> SuiteStats:
+    """Counts a suite; asks for the sizes of its workbooks and opens none.
+
+    Raises:
+        SuiteError: a workbook went away meanwhile.
+    """
+    sizes = []
+    for task in suite.tasks:
+        for case in task.cases:
+            for path in (case.input_path, case.gold_path):
+                try:
+                    sizes.append(path.stat().st_size)
+                except OSError as error:
+                    raise SuiteError(f"{path} cannot be read: {error.strerror}") from error
+    cases_by_type: Counter[str] = Counter()
+    for task in suite.tasks:
+        cases_by_type[task.instruction_type.value] += len(task.cases)
+    return SuiteStats(
+        tasks=len(suite.tasks),
+        cases=suite.case_count,
+        tasks_by_type=_counts(task.instruction_type.value for task in suite.tasks),
+        cases_by_type=dict(sorted(cases_by_type.items())),
+        tasks_by_case_count=_counts(len(task.cases) for task in suite.tasks),
+        tasks_by_checker=_counts(
+            _checker_name(task.checker.name, task.checker.options.get("style"))
+            for task in suite.tasks
+        ),
+        excluded=sum(task.excluded is not None for task in suite.tasks),
+        named_sheet=sum(
+            task.answer_sheet is not None or "!" in task.answer_position for task in suite.tasks
+        ),
+        several_ranges=sum("," in task.answer_position for task in suite.tasks),
+        median_instruction_words=median(len(task.instruction.split()) for task in suite.tasks),
+        workbook_bytes=sum(sizes),
+        largest_workbook_bytes=max(sizes),
+    )
+
+
+def _counts(values: Iterable[_Key]) -> dict[_Key, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _checker_name(name: str, style: object) -> str:
+    return f"{name} + {', '.join(map(str, style))}" if isinstance(style, tuple) else name

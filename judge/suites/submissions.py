@@ -1,0 +1,285 @@
+"""Reads solutions from a ``.jsonl``: ours, other people's, and the benchmark's own logs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import Verdict
+from judge.errors import SubmissionError
+from judge.files.documents import MalformedError, parse_json, read_lines, read_text
+from judge.replies.recorded import recorded_program
+from judge.sandbox.layout import can_be_placed
+from judge.suites.suite import Suite
+from judge.suites.told import told_paths
+
+_OWN_FIELDS = frozenset(
+    {"id", "solution", "code", "sample", "model", "setting", "expected", "label"}
+    | {"input_path", "output_path"}
+)
+_VERDICTS = frozenset(verdict.value for verdict in Verdict)
+_MAX_SHOWN = 20
+
+
+def load_submissions(
+    path: Path, suite: Suite, *, ids: Collection[str] | None = None
+) -> list[Submission]:
+    """Reads a file of solutions, one JSON object on each line.
+
+    A record has ``id`` (integer or text) and ``solution`` (a program, or a whole reply with
+    fenced code; null where there was none), and optionally ``model``, ``setting``, ``sample``,
+    ``conversation``, ``input_path``, ``output_path``, ``expected`` (a verdict code, or one for
+    each case) and ``label``. What else it has is kept as provenance. ``conv_*.jsonl`` of the
+    benchmark's inference scripts are such files.
+
+    Args:
+        path: the file.
+        suite: the suite that the solutions answer.
+        ids: tasks that are wanted; records of others are passed over, known or not.
+
+    Returns:
+        The submissions in file order; ``code`` is None where the reply holds none.
+
+    Raises:
+        SubmissionError: the file cannot be read or taken; names every line at fault.
+    """
+    wanted = None if ids is None else {str(task_id) for task_id in ids}
+    faults: list[str] = []
+    unknown: dict[str, int] = {}
+    lines: dict[tuple[str, int], int] = {}
+    submissions: list[Submission] = []
+    empty = True
+    for number, line in _lines(path):
+        empty = False
+        try:
+            submission = _read_line(line, suite, wanted, unknown, number)
+        except _LineError as error:
+            faults.append(f"line {number}: {error}")
+            continue
+        if submission is None:
+            continue
+        if submission.key in lines:
+            first = lines[submission.key]
+            faults.append(
+                f"line {number}: task {submission.task_id}, sample {submission.sample} "
+                f"stands on line {first} already"
+            )
+            continue
+        lines[submission.key] = number
+        submissions.append(submission)
+    if empty and not path.exists():
+        raise SubmissionError(f"{path}: cannot be read: no such file")
+    if empty:
+        raise SubmissionError(f"{path} is empty: it holds no solution")
+    _raise_faults(path, faults)
+    _raise_unknown(path, suite, unknown)
+    return submissions
+
+
+def submission_of_program(
+    program: Path,
+    task: Task,
+    *,
+    input_path: str | None = None,
+    output_path: str | None = None,
+) -> Submission:
+    """A submission of one program file.
+
+    Args:
+        program: the Python file, which is taken as it is.
+        task: the task that it answers.
+        input_path: where it finds its input; None to look into the program.
+        output_path: where it leaves its output; None to look into the program.
+
+    Raises:
+        SubmissionError: the file cannot be read.
+    """
+    code = read_text(program, SubmissionError)
+    told = told_paths(task.id, code, input_path=input_path, output_path=output_path)
+    return Submission(
+        task_id=task.id,
+        code=code if code.strip() else None,
+        input_path=told.input_path,
+        output_path=told.output_path,
+        label=program.name,
+    )
+
+
+def submission_record(submission: Submission, suite: Suite) -> dict[str, object]:
+    """The record of a submission, which :func:`load_submissions` reads back as it was.
+
+    Args:
+        submission: what to write down.
+        suite: the suite that it answers; gives the id as that suite writes it.
+    """
+    raw_id = suite.task(submission.task_id).raw_id
+    record: dict[str, object] = {
+        "id": submission.task_id if raw_id is None else raw_id,
+        "sample": submission.sample,
+        "solution": submission.code,
+        "input_path": submission.input_path,
+        "output_path": submission.output_path,
+    }
+    optional = {
+        "model": submission.model,
+        "setting": submission.setting,
+        "expected": list(submission.expected) or None,
+        "label": submission.label,
+    }
+    record.update({name: value for name, value in optional.items() if value is not None})
+    record.update(submission.provenance)
+    return record
+
+
+class _LineError(Exception):
+    """What is wrong with one line."""
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, numbered from 1."""
+    for number, raw in read_lines(path, SubmissionError):
+        try:
+            yield number, raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise SubmissionError(
+                f"{path}, line {number}: not UTF-8 at byte {error.start}",
+                hint="save the file as UTF-8",
+            ) from error
+
+
+def _read_line(
+    line: str, suite: Suite, wanted: set[str] | None, unknown: dict[str, int], number: int
+) -> Submission | None:
+    """One submission; None where the task is not wanted or not known (which is remembered)."""
+    try:
+        record = parse_json(line)
+    except MalformedError as error:
+        raise _LineError(str(error)) from error
+    if not isinstance(record, dict):
+        raise _LineError(f"must be an object with id and solution, not {type(record).__name__}")
+    raw_id = record.get("id")
+    if isinstance(raw_id, bool) or not isinstance(raw_id, int | str):
+        raise _LineError("field 'id' must be an integer or text" if "id" in record else _no("id"))
+    task_id = str(raw_id)
+    if wanted is not None and task_id not in wanted:
+        return None
+    submission = _submission(task_id, record, suite)
+    if task_id not in suite:
+        unknown.setdefault(task_id, number)
+        return None
+    return submission
+
+
+def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission:
+    reply = _reply(record)
+    code = recorded_program(record)
+    told = told_paths(
+        task_id,
+        code,
+        conversation=record.get("conversation"),
+        input_path=_path(record, "input_path"),
+        output_path=_path(record, "output_path"),
+    )
+    provenance = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
+    if reply is not None and reply != code and reply.strip():
+        provenance.setdefault("reply", reply)
+    return Submission(
+        task_id=task_id,
+        code=code,
+        input_path=told.input_path,
+        output_path=told.output_path,
+        sample=_sample(record),
+        model=_text(record, "model"),
+        setting=_text(record, "setting"),
+        expected=_expected(record, task_id, suite),
+        label=_text(record, "label"),
+        provenance=MappingProxyType(provenance),
+    )
+
+
+def _no(name: str) -> str:
+    return f"field {name!r} is missing"
+
+
+def _reply(record: Mapping[str, object]) -> str | None:
+    name = "solution" if "solution" in record else "code"
+    if name not in record:
+        raise _LineError(_no("solution"))
+    return _text(record, name)
+
+
+def _text(record: Mapping[str, object], name: str) -> str | None:
+    value = record.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise _LineError(f"field {name!r} must be text, not {type(value).__name__}")
+
+
+def _path(record: Mapping[str, object], name: str) -> str | None:
+    value = _text(record, name)
+    if value is None:
+        return None
+    if not value.startswith("/"):
+        raise _LineError(f"field {name!r} must be an absolute path, not {value!r}")
+    if not can_be_placed(value):
+        raise _LineError(
+            f"field {name!r}: nothing can stand at {value[:80]!r} inside a sandbox; "
+            "use a path below a folder such as /mnt, /data or /tmp"
+        )
+    return value
+
+
+def _sample(record: Mapping[str, object]) -> int:
+    value = record.get("sample")
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _LineError(f"field 'sample' must be 0 or a positive integer, not {value!r}")
+    return value
+
+
+def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple[str, ...]:
+    value = record.get("expected")
+    if value is None:
+        return ()
+    codes = [value] if isinstance(value, str) else value
+    if not isinstance(codes, list) or not all(code in _VERDICTS for code in codes):
+        raise _LineError(f"field 'expected' must be verdict codes such as AC or WA, not {value!r}")
+    if len(codes) > 1 and task_id in suite:
+        cases = len(suite.task(task_id).cases)
+        if len(codes) != cases:
+            raise _LineError(f"field 'expected' has {len(codes)} codes, the task {cases} cases")
+    return tuple(codes)
+
+
+def _raise_faults(path: Path, faults: list[str]) -> None:
+    if not faults:
+        return
+    if len(faults) == 1:
+        raise SubmissionError(f"{path}, {faults[0]}", hint=_hint_for(faults))
+    shown = [f"\n  {fault}" for fault in faults[:_MAX_SHOWN]]
+    if len(faults) > _MAX_SHOWN:
+        shown.append(f"\n  and {len(faults) - _MAX_SHOWN} more")
+    raise SubmissionError(
+        f"{path} has {len(faults)} lines that cannot be taken:{''.join(shown)}",
+        hint=_hint_for(faults),
+    )
+
+
+def _hint_for(faults: list[str]) -> str:
+    if all(fault.endswith("already") for fault in faults):
+        return "several solutions of one task are told apart by a field 'sample': 0, 1, 2 …"
+    return 'one JSON object on each line: {"id": …, "solution": "…"}'
+
+
+def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None:
+    if not unknown:
+        return
+    named = ", ".join(f"{task_id} (line {line})" for task_id, line in unknown.items())
+    raise SubmissionError(
+        f"{path}: the suite {suite.name} has no task {named}",
+        hint="is it the right suite (--dataset)? --ids grades only the tasks that you name",
+    )

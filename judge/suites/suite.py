@@ -1,0 +1,150 @@
+"""A loaded suite: its tasks, where they lie, and the digest of what they hold."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from judge.comparison.options import CheckOptions
+from judge.core.task import CheckerSpec, Task
+from judge.errors import SuiteError, UsageError
+
+SPREADSHEETBENCH = "spreadsheetbench-v0.1"
+"""Name of the format with ``{n}_{id}_input.xlsx`` and ``{n}_{id}_answer.xlsx``."""
+
+SPREADSHEETBENCH_VERIFIED = "spreadsheetbench-verified"
+"""Name of the format with ``1_{id}_init.xlsx`` and ``1_{id}_golden.xlsx``."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tasks of one suite, as its files have them.
+
+    Attributes:
+        name: what people call it: the folder's, the archive's or the published name.
+        root: the folder that holds ``dataset.json``.
+        format: ``spreadsheetbench-v0.1`` or ``spreadsheetbench-verified``.
+        tasks: the tasks in the order of ``dataset.json``; at least one.
+        notes: liberties taken when it was loaded (a misnamed workbook, an unknown field), one
+            line each, with the file.
+    """
+
+    name: str
+    root: Path
+    format: str
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
+    _whole: Suite | None = field(default=None, repr=False, compare=False)
+    _by_id: dict[str, Task] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {task.id: task for task in self.tasks})
+
+    @property
+    def dataset_path(self) -> Path:
+        """The ``dataset.json`` that the tasks were read from."""
+        return self.root / "dataset.json"
+
+    @property
+    def case_count(self) -> int:
+        """How many test cases all tasks have together."""
+        return sum(len(task.cases) for task in self.tasks)
+
+    def __contains__(self, task_id: object) -> bool:
+        return str(task_id) in self._by_id
+
+    def task(self, task_id: int | str) -> Task:
+        """The task of that id; ids compare as text.
+
+        Raises:
+            UsageError: the suite has no such task.
+        """
+        found = self._by_id.get(str(task_id))
+        if found is None:
+            raise UsageError(
+                f"the suite {self.name} has no task {task_id}",
+                hint=f"`judge dataset list {self.root}` names its tasks",
+            )
+        return found
+
+    def select(self, ids: Sequence[int | str] | None = None, limit: int | None = None) -> Suite:
+        """The suite with some of its tasks only, in suite order; the digest stays the whole's.
+
+        Args:
+            ids: the ids that are wanted; None or none at all for every task.
+            limit: at most so many of them, the first ones; None for no limit.
+
+        Raises:
+            UsageError: ids that the suite does not have (all of them are named).
+        """
+        tasks = self.tasks
+        if ids:
+            wanted = {str(task_id) for task_id in ids}
+            unknown = sorted(wanted - self._by_id.keys())
+            if unknown:
+                raise UsageError(
+                    f"the suite {self.name} has no task {', '.join(unknown)}",
+                    hint=f"`judge dataset list {self.root}` names its tasks",
+                )
+            tasks = tuple(task for task in tasks if task.id in wanted)
+        if limit is not None:
+            tasks = tasks[:limit]
+        return replace(self, tasks=tasks, _whole=self._whole or self)
+
+    def with_tasks(self, tasks: Sequence[Task]) -> Suite:
+        """The suite with its tasks read otherwise; the digest stays that of its files."""
+        return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
+
+    def with_checker_options(self, options: Mapping[str, object]) -> Suite:
+        """The suite with options of the comparison that count more than those of its tasks.
+
+        Raises:
+            UsageError: there is no such option, or its value does not fit.
+        """
+        if not options:
+            return self
+        CheckOptions.of(options)
+        return self.with_tasks(
+            [
+                replace(
+                    task,
+                    checker=CheckerSpec(task.checker.name, {**task.checker.options, **options}),
+                )
+                for task in self.tasks
+            ]
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of ``dataset.json`` and of every case's workbooks.
+
+        The same content gives the same digest wherever it lies: paths and file names are left
+        out, ids and case numbers are in. Read once (about 0.1 s for 40 MB), then remembered.
+
+        Raises:
+            SuiteError: a file went away or cannot be read.
+        """
+        if self._whole is not None:
+            return self._whole.digest
+        whole = hashlib.sha256()
+        whole.update(_file_digest(self.dataset_path))
+        for task in self.tasks:
+            for case in task.cases:
+                whole.update(f"\0{task.id}\0{case.number}\0".encode())
+                whole.update(_file_digest(case.input_path))
+                whole.update(_file_digest(case.gold_path))
+        return whole.hexdigest()
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        raise SuiteError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="the suite changed while it was in use; load it again",
+        ) from error

@@ -1,0 +1,156 @@
+"""Everything that is wrong or odd in a suite, found without running or calculating anything."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.comparison.answer_range import prepare
+from judge.core.task import Task, TestCase
+from judge.errors import PositionError, UsageError, WorkbookError
+from judge.suites.corrections import CorrectedSuite
+from judge.suites.suite import Suite
+from judge.workbook.reader import Workbook, open_workbook
+
+_Find = Callable[["Severity", str | Path, str], None]
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    """The case cannot be judged as it is."""
+    WARNING = "warning"
+    """It can be judged, but tells little: nobody may have meant it so."""
+    NOTE = "note"
+    """A liberty that was taken, or something that the suite says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong or odd.
+
+    Attributes:
+        severity: how much it matters.
+        task: the task's id as text, or None where the whole suite is meant.
+        file: the file that shows it, relative to the suite.
+        message: what it is.
+    """
+
+    severity: Severity
+    task: str | None
+    file: str
+    message: str
+
+
+def validate_suite(
+    suite: Suite,
+    *,
+    on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
+) -> list[Finding]:
+    """Checks a suite that could be loaded, workbooks included.
+
+    What a broken ``dataset.json`` or a missing file is, :func:`judge.suites.load_suite` says.
+
+    Args:
+        suite: the suite.
+        on_progress: called with the tasks that are done and with all of them.
+
+    Returns:
+        The findings, in suite order; what concerns the whole suite comes first.
+    """
+    findings = [_of_note(note) for note in suite.notes]
+    root = suite.root.resolve()
+    for done, task in enumerate(suite.tasks, start=1):
+        findings.extend(check_task(task, root))
+        on_progress(done, len(suite.tasks))
+    return findings
+
+
+def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
+    """What was corrected in a suite, and which corrections do not fit it."""
+    return [
+        *(
+            Finding(Severity.NOTE, each.task, "dataset.json", f"corrected: {each}")
+            for each in corrected.applied
+        ),
+        *(
+            Finding(
+                Severity.WARNING,
+                each.task,
+                "dataset.json",
+                f"not corrected, since {each.field} is not what was found wrong: {each}",
+            )
+            for each in corrected.unfit
+        ),
+    ]
+
+
+def _of_note(note: str) -> Finding:
+    """A note of the loader, which begins with the file that it speaks of."""
+    file, _, message = note.partition(": ")
+    return Finding(Severity.NOTE, None, file, message)
+
+
+def check_task(task: Task, root: Path) -> list[Finding]:
+    """Checks one task.
+
+    Args:
+        task: the task.
+        root: the suite's folder; files are named relative to it.
+    """
+    findings: list[Finding] = []
+
+    def find(severity: Severity, file: str | Path, message: str) -> None:
+        shown = str(file.relative_to(root)) if isinstance(file, Path) else file
+        finding = Finding(severity, task.id, shown, message.removeprefix(f"{file}: "))
+        if finding not in findings:
+            findings.append(finding)
+
+    if not task.instruction.strip():
+        find(Severity.WARNING, "dataset.json", "the instruction is empty: there is no question")
+    if task.excluded is not None:
+        find(Severity.NOTE, "dataset.json", f"the suite leaves it out: {task.excluded}")
+    for case in task.cases:
+        _check_case(task, case, find)
+    return findings
+
+
+def _open(path: Path, find: _Find) -> Workbook | None:
+    try:
+        return open_workbook(path)
+    except WorkbookError as error:
+        find(Severity.ERROR, path, error.message)
+        return None
+
+
+def _check_case(task: Task, case: TestCase, find: _Find) -> None:
+    question = _open(case.input_path, find)
+    gold = _open(case.gold_path, find)
+    if gold is None:
+        return
+    if question is not None and question.data == gold.data:
+        find(Severity.WARNING, case.gold_path, "the gold is the untouched input")
+    try:
+        plan = prepare(
+            task.checker,
+            answer_position=task.answer_position,
+            answer_sheet=task.answer_sheet,
+            gold=gold,
+            output=None,
+        )
+        empty = not any(
+            cell.value is not None or cell.formula is not None
+            for each in plan.gold_ranges
+            for cell in gold.cells(each).values()
+        )
+    except (PositionError, UsageError, WorkbookError) as error:
+        find(Severity.ERROR, case.gold_path, error.message)
+        return
+    for note in plan.notes:
+        find(Severity.NOTE, "dataset.json", note)
+    # Where colour is the answer, blank cells may well be one.
+    if empty and not plan.options.style:
+        find(Severity.WARNING, case.gold_path, f"nothing stands in {task.answer_position}")

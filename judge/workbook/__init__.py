@@ -1,0 +1,1 @@
+"""Reading workbooks as the hostile files that they may be."""

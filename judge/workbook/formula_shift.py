@@ -1,0 +1,80 @@
+"""Shared formulas: the text of a formula as it reads in another cell. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_number
+from judge.workbook.formula_length import is_too_long
+
+_WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
+_TOKEN = re.compile(
+    rf"""
+    "(?:[^"]++|"")*+"                                  # text
+    | '(?:[^']++|'')*+'!?                              # quoted sheet
+    | \[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]                # table column, external book
+    | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]++(?::[{_WORD}]++)?+)!   # plain sheet, or several
+    | (?<![{_WORD}]) (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}) (?![{_WORD}(!])
+    | (?<![{_WORD}]) (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}) (?![{_WORD}(!])
+    | (?<![{_WORD}]) (?P<cell>\$?[A-Za-z]{{1,3}}\$?[1-9][0-9]{{0,6}}) (?![{_WORD}(!])
+    """,
+    re.VERBOSE,
+)
+_Move = Callable[[str, int], "str | None"]
+_CELL = re.compile(r"(\$?)([A-Za-z]+)(\$?)([0-9]+)")
+
+
+def shift_formula(formula: str, rows: int, columns: int) -> str:
+    """The formula with its relative references moved.
+
+    Args:
+        formula: the formula, with or without its leading ``=``.
+        rows: by how many rows the references move down.
+        columns: by how many columns they move to the right.
+
+    Returns:
+        The formula; a reference that would leave the worksheet becomes ``#REF!``. A text that is
+        too long for a formula stays as it is.
+    """
+    if (not rows and not columns) or is_too_long(formula):
+        return formula
+
+    def moved(match: re.Match[str]) -> str:
+        if (text := match["cell"]) is not None:
+            return _move_cell(text, rows, columns)
+        if (text := match["columns"]) is not None:
+            return _move_pair(text, columns, _move_column)
+        if (text := match["rows"]) is not None:
+            return _move_pair(text, rows, _move_row)
+        return match[0]
+
+    return _TOKEN.sub(moved, formula)
+
+
+def _move_cell(text: str, rows: int, columns: int) -> str:
+    match = _CELL.fullmatch(text)
+    assert match is not None
+    column = _move_column(match[1] + match[2], columns)
+    row = _move_row(match[3] + match[4], rows)
+    return "#REF!" if column is None or row is None else column + row
+
+
+def _move_pair(text: str, by: int, move: _Move) -> str:
+    first, _, last = text.partition(":")
+    start, end = move(first, by), move(last, by)
+    return "#REF!" if start is None or end is None else f"{start}:{end}"
+
+
+def _move_column(text: str, by: int) -> str | None:
+    if text.startswith("$"):
+        return text
+    number = column_number(text) + by
+    return column_letters(number) if 1 <= number <= MAX_COLUMN else None
+
+
+def _move_row(text: str, by: int) -> str | None:
+    if text.startswith("$"):
+        return text
+    number = int(text) + by
+    return str(number) if 1 <= number <= MAX_ROW else None

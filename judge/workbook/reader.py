@@ -1,0 +1,272 @@
+"""Our own reader of workbooks: exact like openpyxl, at the cost of the range that is asked for.
+
+Nothing is read before it is needed: opening a workbook reads its list of sheets; cells are read
+range by range, and each range once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from judge.errors import WorkbookError
+from judge.files.documents import read_regular
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.workbook.cell import Cell, CellRange, CellValue, WorkbookFacts
+from judge.workbook.number_formats import NumberFormats
+from judge.workbook.package import DEFAULT_LIMITS, Package, ReadLimits, Relationship, relationships
+from judge.workbook.sheets.shared_strings import SharedStrings
+from judge.workbook.sheets.sheet import Sheet
+from judge.workbook.styles.cell_formats import read_number_formats
+from judge.workbook.styles.style import CellStyle
+from judge.workbook.styles.style_sheet import StyleSheet, read_style_sheet
+from judge.workbook.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
+
+
+def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) -> Workbook:
+    """Opens a workbook, reading no cell yet.
+
+    Args:
+        source: the file, or its bytes.
+        limits: bounds on what reading may cost.
+
+    Raises:
+        WorkbookError: not a workbook package, broken, encrypted, or over a limit.
+    """
+    if isinstance(source, bytes):
+        return Workbook(source, limits)
+    try:
+        size = source.stat().st_size
+        if size > limits.file_bytes:
+            raise WorkbookError(
+                f"{source}: the file has {size:,} bytes, "
+                f"more than {limits.file_bytes:,} are not read"
+            )
+        data = read_regular(source, WorkbookError, most_bytes=limits.file_bytes) or b""
+    except OSError as error:
+        raise WorkbookError(f"{source}: {error.strerror or error}") from error
+    try:
+        return Workbook(data, limits)
+    except WorkbookError as error:
+        raise WorkbookError(f"{source}: {error.message}", hint=error.hint) from error
+
+
+class Workbook:
+    """A workbook that was opened.
+
+    Sheets are asked for by their real names. Ranges keep their cells once they were read; several
+    ranges of one sheet are best announced together with :meth:`preload`.
+
+    Args:
+        data: the file's bytes.
+        limits: bounds on what reading may cost.
+
+    Raises:
+        WorkbookError: not a workbook package, broken, encrypted, or over a limit.
+    """
+
+    def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
+        self.data = data
+        self._package = Package(data, limits)
+        self._part: WorkbookPart = read_workbook_part(self._package)
+        self._strings = SharedStrings(self._package, self._part.shared_strings)
+        self._sheets: dict[str, Sheet] = {}
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file, in hexadecimal digits."""
+        import hashlib  # noqa: PLC0415 - it loads OpenSSL, which comparing does not need
+
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def package(self) -> Package:
+        """The archive behind the workbook, which keeps count of the limits."""
+        return self._package
+
+    @property
+    def tabs(self) -> tuple[Tab, ...]:
+        """All sheets in workbook order, chart sheets included."""
+        return self._part.tabs
+
+    @property
+    def sheet_names(self) -> tuple[str, ...]:
+        """Worksheets in workbook order, without chart sheets."""
+        return tuple(tab.name for tab in self._part.tabs if tab.is_worksheet)
+
+    @property
+    def date_1904(self) -> bool:
+        """Whether serial dates count from 1904."""
+        return self._part.date_1904
+
+    @cached_property
+    def facts(self) -> WorkbookFacts:
+        """What the workbook says of itself."""
+        with self._package.blamed():
+            application, version = read_application(self._package)
+        return WorkbookFacts(
+            application=application,
+            app_version=version,
+            full_calc_on_load=self._part.full_calc_on_load,
+            date_1904=self._part.date_1904,
+            sheet_names=self.sheet_names,
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the file holds that reading it leaves alone, a line each."""
+        names = self._package.names
+        remarks = []
+        if any(name.endswith("vbaProject.bin") for name in names):
+            remarks.append("the workbook holds macros, which are never run")
+        if any(name.startswith("xl/externalLinks/") for name in names):
+            remarks.append("the workbook points to other workbooks, which are never opened")
+        return tuple(remarks)
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def preload(self, ranges: Iterable[CellRange], *, blanks: bool = False) -> None:
+        """Reads several ranges, those of one sheet in one pass.
+
+        Args:
+            ranges: the ranges.
+            blanks: keep stored cells without value and formula too, as :meth:`cells` does.
+
+        Raises:
+            WorkbookError: a sheet is missing, broken or over a limit.
+        """
+        by_sheet: dict[str, list[Window]] = {}
+        for each in ranges:
+            by_sheet.setdefault(each.sheet, []).append(_window(each))
+        for name, windows in by_sheet.items():
+            self.sheet(name).load(windows, blanks=blanks)
+
+    def cells(self, cell_range: CellRange) -> Mapping[tuple[int, int], Cell]:
+        """The stored cells of a range by (row, column), 1-based, in reading order.
+
+        Cells that the file does not store are blank and are not in the mapping. Cells covered by
+        a merged range have no value.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        return _CellsView(self.sheet(cell_range.sheet), _window(cell_range))
+
+    def formula_cells(self, cell_range: CellRange) -> list[Cell]:
+        """The cells of a range that hold formulas, in reading order.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        sheet = self.sheet(cell_range.sheet)
+        window = _window(cell_range)
+        keys = sheet.formula_keys(window)
+        return [sheet.cell(key) for key in keys]
+
+    def used_range(self, sheet: str) -> CellRange | None:
+        """The rectangle around all cells that hold a value or a formula; None on a blank sheet.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        used = self.sheet(sheet).used_window()
+        return None if used is None else CellRange(sheet, *_bounds(used))
+
+    def hyperlinks(self, sheet: str) -> list[tuple[CellRange, str]]:
+        """Hyperlinks of a sheet as (range, address or place in the workbook).
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+        """
+        target = self.sheet(sheet)
+        links: Mapping[str, Relationship] = {}
+        if target.tail.links:
+            with self._package.blamed():
+                links = relationships(self._package, target.part)
+        found = []
+        for link in target.tail.links:
+            relationship = links.get(link.relationship) if link.relationship else None
+            address = (relationship.target if relationship else "") or link.location or ""
+            found.append((CellRange(sheet, *_bounds(link.window)), address))
+        return found
+
+    def sheet(self, name: str) -> Sheet:
+        """The cells of one worksheet, as far as they were read.
+
+        Raises:
+            WorkbookError: there is no worksheet of that name.
+        """
+        known = self._sheets.get(name)
+        if known is None:
+            part = next(
+                (tab.part for tab in self._part.tabs if tab.name == name and tab.is_worksheet), None
+            )
+            if part is None:
+                raise WorkbookError(f"the workbook has no worksheet {name!r}")
+            known = Sheet(
+                self._package,
+                part,
+                formats=self.number_formats,
+                strings=self._strings,
+                date_1904=self._part.date_1904,
+            )
+            self._sheets[name] = known
+        return known
+
+    @cached_property
+    def style_sheet(self) -> StyleSheet:
+        """The looks that the workbook defines, read when they are first asked for."""
+        with self._package.blamed():
+            return read_style_sheet(
+                self._package, self._part.styles, self._part.theme, self.number_formats
+            )
+
+    def style(self, index: int) -> CellStyle:
+        """The look of a cell format.
+
+        Raises:
+            WorkbookError: the style sheet is broken or over a limit.
+        """
+        return self.style_sheet.cell(index)
+
+    @cached_property
+    def number_formats(self) -> NumberFormats:
+        """Number formats by cell format."""
+        with self._package.blamed():
+            return read_number_formats(self._package, self._part.styles)
+
+
+class _CellsView(Mapping[tuple[int, int], Cell]):
+    """Cells of a window; the objects are made when they are looked at."""
+
+    def __init__(self, sheet: Sheet, window: Window) -> None:
+        self._sheet = sheet
+        self._window = window
+        sheet.load([window], blanks=True)
+        self._values: Mapping[int, CellValue] = sheet.values(window)
+
+    def __getitem__(self, place: tuple[int, int]) -> Cell:
+        key = cell_key(*place)
+        if key not in self._values:
+            raise KeyError(place)
+        return self._sheet.cell(key)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for key in sorted(self._values):
+            yield key >> COLUMN_BITS, key & COLUMN_MASK
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _window(cell_range: CellRange) -> Window:
+    return Window(
+        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
+    )
+
+
+def _bounds(window: Window) -> tuple[int, int, int, int]:
+    return window.min_row, window.min_column, window.max_row, window.max_column

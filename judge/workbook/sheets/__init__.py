@@ -1,0 +1,1 @@
+"""The cells of one sheet, read from its XML."""

@@ -1,0 +1,365 @@
+"""Rows as programs usually write them, read with regular expressions instead of an XML parser.
+
+A cell in its usual spelling (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the like) needs no parser,
+and reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are
+only taken if every wanted cell among them is spelled in one of the known ways, and if no comment,
+CDATA section or processing instruction stands between them. All others are left to the parser.
+
+Of large ranges, rows that all look alike are taken first, whole rows at a time
+(:mod:`judge.workbook.sheets.row_shapes`); what remains is read cell by cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import NoReturn
+
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_ROW,
+    Window,
+    column_letters,
+    column_number,
+)
+from judge.workbook.cell import CellValue
+from judge.workbook.cell_values import ValueReader
+from judge.workbook.number_formats import NumberFormats
+from judge.workbook.sheets.raw_formula import (
+    ATTRIBUTE,
+    ATTRIBUTES,
+    TEXT,
+    UNUSUAL_ENTITY,
+    RawFormula,
+    unescape,
+)
+from judge.workbook.sheets.row_shapes import RowShapes, ShapeCell, Taken
+from judge.workbook.sheets.sheet_cells import SheetCells
+
+_CELL = (
+    '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
+    f"(<f{ATTRIBUTES} ?(?:/>|>{TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
+    f"(?:<v>({TEXT}+)</v>)?"
+    f'(?:<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>)?'
+    "</c>)"
+)
+_CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
+_MOST_NAMED_COLUMNS = 64
+_FEWEST_ROWS = 1000
+_FEWEST_CHARS = 50_000
+_MOST_DATES = 100_000
+
+_EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
+
+_NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
+_KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
+
+
+class _UnusualError(Exception):
+    """Something is spelled in a way that only the parser reads."""
+
+
+def _leave_to_parser(_: str) -> NoReturn:
+    raise _UnusualError
+
+
+class _Rows(dict[str, int]):
+    """Text of a row number -> the number as the upper part of a key; made as it is needed."""
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__()
+        self._first = first
+        self._last = last
+
+    def __missing__(self, digits: str) -> int:
+        row = int(digits)
+        # A cell whose address is not that of its row is the parser's business.
+        if not self._first <= row <= self._last:
+            raise _UnusualError
+        self[digits] = row << COLUMN_BITS
+        return self[digits]
+
+
+class _Columns(dict[str, int]):
+    """Letters of a column -> its number."""
+
+    def __missing__(self, letters: str) -> int:
+        number = self[letters] = column_number(letters)
+        return number
+
+
+class _Dates(dict[str, CellValue]):
+    """Text of a number -> the date that it is under one cell format."""
+
+    def __init__(self, read: Callable[[str, int], CellValue], style: int) -> None:
+        super().__init__()
+        self._read = read
+        self._style = style
+
+    def __missing__(self, text: str) -> CellValue:
+        value = self._read(text, self._style)
+        if len(self) < _MOST_DATES:
+            self[text] = value
+        return value
+
+
+class PlainRows:
+    """Reads rows of a worksheet that are spelled as usual.
+
+    Args:
+        windows: the rectangles whose cells are kept; at least one.
+        formats: number formats, which decide what is a date.
+        date_1904: whether serial dates count from 1904.
+        blanks: keep stored cells without value and formula too, and all cell formats; without it
+            those of formulas alone are kept.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        formats: NumberFormats,
+        *,
+        date_1904: bool,
+        blanks: bool,
+    ) -> None:
+        self._windows = tuple(windows)
+        # Within a single rectangle, the first and the last of rows and columns say it all.
+        self._several = len(windows) > 1
+        self._blanks = blanks
+        self._reader = ValueReader(formats, date_1904=date_1904, fail=_leave_to_parser)
+        self._first_row = min(each.min_row for each in windows)
+        self._last_row = max(each.max_row for each in windows)
+        self._first_column = min(each.min_column for each in windows)
+        self._last_column = max(each.max_column for each in windows)
+        start, self._cell, read_cell = _patterns(_columns_pattern(windows))
+        self._shapes = RowShapes(read_cell, start)
+        self._chars = 0
+        self._rows = _Rows(max(1, self._first_row), min(MAX_ROW, self._last_row))
+        self._columns = _Columns()
+        self._kinds: dict[str, tuple[int, int, str]] = {}
+        self._dates: dict[int, _Dates] = {}
+
+    def take(self, rows: str, cells: SheetCells) -> int | None:
+        """Adds the wanted cells of some rows to those that were read.
+
+        Args:
+            rows: complete rows, the first and the last of them wanted, without any comment, CDATA
+                section or processing instruction.
+            cells: where the cells go.
+
+        Returns:
+            How many characters of texts and formulas were kept; None where the rows must be left
+            to the parser, and then nothing was added.
+        """
+        if "\r" in rows:
+            return None
+        entities = "&" in rows
+        if entities and UNUSUAL_ENTITY.search(rows) is not None:
+            return None
+        read = SheetCells()
+        try:
+            kept = self._take_alike(rows, read, entities=entities)
+            if kept is None:
+                read = SheetCells()
+                kept = self._read(rows, read)
+        except (_UnusualError, ValueError):
+            return None
+        cells.add(read)
+        self._chars += len(rows)
+        return kept
+
+    # -- rows that look alike --------------------------------------------------------------------
+
+    def _take_alike(self, rows: str, read: SheetCells, *, entities: bool) -> int | None:
+        """Reads the rows that look like others at once, and the rest cell by cell.
+
+        Returns:
+            How many characters were kept; None where everything is to be read cell by cell.
+        """
+        # Learning how rows look costs more than it saves before there are many of them.
+        if self._several or self._chars < _FEWEST_CHARS:
+            return None
+        rest, taken = self._shapes.take(rows)
+        if not taken:
+            return None
+        kept = cells = 0
+        for each in taken:
+            more_kept, more_cells = self._read_alike(each, read, entities=entities)
+            kept += more_kept
+            cells += more_cells
+        known = read.values.keys() | read.strings.keys()
+        if len(known) != cells:
+            return None  # an address stands twice
+        others = SheetCells()
+        kept += self._read(rest, others)
+        if not known.isdisjoint(others.values) or not known.isdisjoint(others.strings):
+            return None
+        read.add(others)
+        return kept
+
+    def _read_alike(self, taken: Taken, read: SheetCells, *, entities: bool) -> tuple[int, int]:
+        """Reads rows of one shape; returns how many characters and cells were kept."""
+        numbers = [*map(int, taken.digits)]
+        if min(numbers) < max(1, self._first_row) or max(numbers) > min(MAX_ROW, self._last_row):
+            raise _UnusualError  # a cell whose address is not that of its row
+        rows = [*map((1 << COLUMN_BITS).__mul__, numbers)]
+        kept = cells = 0
+        texts = iter(taken.texts)
+        for cell in taken.shape:
+            values = next(texts) if cell.value else None
+            column = self._columns[cell.letters]
+            if not self._first_column <= column <= self._last_column:
+                continue
+            if values is None and not self._blanks:
+                continue
+            cells += len(rows)
+            keys = map(column.__or__, rows)
+            kind, style, named = self._kinds.get(cell.attributes) or self._learn(cell.attributes)
+            if style and self._blanks:
+                read.styles.update(dict.fromkeys(map(column.__or__, rows), style))
+            if values is None:
+                read.values.update(dict.fromkeys(keys))
+                continue
+            if kind is _SHARED and cell.value == "v":
+                read.strings.update(zip(keys, map(int, values), strict=True))
+                continue
+            if entities:
+                values = [*map(unescape, values)]
+            if kind is _INLINE or kind is _OTHER:
+                kept += sum(map(len, values))
+            read.values.update(
+                zip(keys, self._values(values, cell, kind, style, named), strict=True)
+            )
+        return kept, cells
+
+    def _values(
+        self, texts: list[str], cell: ShapeCell, kind: int, style: int, named: str
+    ) -> Iterable[CellValue]:
+        """The values of the cells of one column."""
+        if (kind is _INLINE) is (cell.value == "v"):
+            # A type that says where the value stands, which then does not stand there.
+            return [None] * len(texts)
+        if kind is _INLINE:
+            return texts
+        if kind is _NUMBER:
+            try:
+                return [*map(int, texts)]
+            except ValueError:
+                return map(_number, texts)
+        if kind is _DATE:
+            return self._reader.days(texts, style) or map(self._dates_of(style).__getitem__, texts)
+        return [self._reader.typed(named, text) for text in texts]
+
+    def _dates_of(self, style: int) -> _Dates:
+        known = self._dates.get(style)
+        if known is None:
+            known = self._dates[style] = _Dates(self._reader.number, style)
+        return known
+
+    # -- cell by cell ----------------------------------------------------------------------------
+
+    def _read(self, text_of_rows: str, read: SheetCells) -> int:
+        if text_of_rows.count("<c") != text_of_rows.count('<c r="'):
+            raise _UnusualError
+        found: list[tuple[str, ...]] = self._cell.findall(text_of_rows)
+        rows, columns, kinds = self._rows, self._columns, self._kinds
+        values, strings, blanks = read.values, read.strings, self._blanks
+        several, first, last = self._several, self._first_column, self._last_column
+        kept = 0
+        for letters, digits, attributes, formula, text, inline in found:
+            if not (text or formula or inline or (blanks and letters)):
+                if not letters:
+                    raise _UnusualError
+                continue
+            column = columns[letters]
+            if not first <= column <= last:
+                continue
+            key = rows[digits] | column
+            if several and not self._is_wanted(key):
+                continue
+            kind, style, _ = known = kinds.get(attributes) or self._learn(attributes)
+            if formula or (blanks and style):
+                kept += self._keep_formula(key, known, formula, text, read)
+            if kind is _NUMBER and text:
+                values[key] = (
+                    float(text) if "." in text or "E" in text or "e" in text else int(text)
+                )
+            elif kind is _SHARED and text:
+                strings[key] = int(text)
+            elif kind is _DATE and text:
+                values[key] = self._dates_of(style)[text]
+            else:
+                kept += len(text) + len(inline)
+                values[key] = self._other(known, text, inline)
+        if strings and not strings.keys().isdisjoint(values):
+            raise _UnusualError  # an address stands twice
+        return kept
+
+    def _keep_formula(
+        self, key: int, known: tuple[int, int, str], formula: str, text: str, read: SheetCells
+    ) -> int:
+        """Keeps the formula and the format of a cell; returns how many characters were kept."""
+        _, style, named = known
+        if style:
+            read.styles[key] = style
+        if formula:
+            cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
+            read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
+        return len(formula)
+
+    def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
+        """The value of a cell that holds no number and no shared string."""
+        kind, _, named = known
+        if kind is _INLINE:
+            return unescape(inline.partition(">")[2]) if inline else None
+        return self._reader.typed(named, unescape(text)) if text else None
+
+    def _is_wanted(self, key: int) -> bool:
+        row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+        return any(each.holds(row, column) for each in self._windows)
+
+    def _learn(self, attributes: str) -> tuple[int, int, str]:
+        """Kind, cell format and type that the attributes of a cell give it."""
+        if _CELL_ATTRIBUTES.fullmatch(attributes) is None:
+            raise _UnusualError
+        given = dict(ATTRIBUTE.findall(attributes))
+        named = given.get("t", "n")
+        style = self._reader.integer(given.get("s") or "0")
+        kind = _KINDS.get(named, _OTHER)
+        if kind is _NUMBER and self._reader.is_date(style):
+            kind = _DATE
+        known = self._kinds[attributes] = (kind, style, named)
+        return known
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text or "E" in text or "e" in text else int(text)
+
+
+def _columns_pattern(windows: Sequence[Window]) -> str:
+    """A regular expression for the letters of the columns that are looked at."""
+    rows = sum(each.max_row - each.min_row + 1 for each in windows)
+    wanted = sum(max(0, each.max_column - each.min_column + 1) for each in windows)
+    if rows < _FEWEST_ROWS or not 0 < wanted <= _MOST_NAMED_COLUMNS:
+        # Compiling an expression takes longer than looking at the other columns of a few rows.
+        return "[A-Z]{1,3}"
+    columns = {column for each in windows for column in range(each.min_column, each.max_column + 1)}
+    letters = [column_letters(column) for column in sorted(columns)]
+    single = "".join(each for each in letters if len(each) == 1)
+    several = [each for each in letters if len(each) > 1]
+    return "(?:" + "|".join(([f"[{single}]"] if single else []) + several) + ")"
+
+
+@lru_cache(maxsize=64)
+def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Expressions for the cells that are looked at.
+
+    Returns:
+        One that finds where such a cell begins; one that finds all of them, with empty groups for
+        those in an unusual spelling; and one that reads a cell in a usual spelling.
+    """
+    start = f'<c r="(?:{columns}[0-9]|[^A-Z])'
+    cell = _CELL.replace("{columns}", columns)
+    return re.compile(start), re.compile(f"(?:{cell}|{start})"), re.compile(cell)

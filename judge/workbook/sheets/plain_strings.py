@@ -1,0 +1,74 @@
+"""Shared strings as programs usually write them, read with regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from judge.workbook.sheets.raw_formula import TEXT, UNUSUAL_ENTITY, unescape
+
+_TEXT = f'<t(?: xml:space="preserve")?(?:/>|>({TEXT}*)</t>)'
+_REST = "\\s*(?:<phoneticPr[^<>]*/>\\s*)?</si>\\s*"
+_PLAIN = re.compile(f"\\s*{_TEXT}{_REST}")
+_RUN = re.compile(f"\\s*<r>\\s*(?:<rPr>(?:\\s*<[^<>]*>)*?\\s*</rPr>)?\\s*{_TEXT}\\s*</r>")
+_END = re.compile(_REST)
+_LONGEST_STRING_BYTES = 1 << 20
+
+
+def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int, str] | None:
+    """The strings at some indices of a table of shared strings.
+
+    Args:
+        chunks: the table's part.
+        wanted: the indices; at least one.
+
+    Returns:
+        Index -> string; None where the table, or a string that is wanted, is spelled in a way that
+        only a parser reads, or where a string is not there.
+    """
+    last = max(wanted)
+    found: dict[int, str] = {}
+    first = -1  # index of the string before those in the pieces
+    pending = b""
+    for chunk in chunks:
+        pending += chunk
+        if b"<!" in pending or b"<?" in pending[1:] or len(pending) > _LONGEST_STRING_BYTES:
+            return None
+        end = pending.find(b"</sst>")
+        cut = end if end >= 0 else pending.rfind(b"<si>")
+        if cut > 0:
+            pieces = pending[:cut].split(b"<si>")
+            if pending.count(b"<si", 0, cut) != len(pieces) - 1:
+                return None
+            for index in range(first + 1, min(last + 1, first + len(pieces))):
+                if index in wanted:
+                    string = _string(pieces[index - first])
+                    if string is None:
+                        return None
+                    found[index] = string
+            first += len(pieces) - 1
+            pending = pending[cut:]
+            if first >= last:
+                break
+        if end >= 0:
+            break
+    return found if len(found) == len(wanted) else None
+
+
+def _string(piece: bytes) -> str | None:
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return None
+    if UNUSUAL_ENTITY.search(text) is not None:
+        return None
+    match = _PLAIN.fullmatch(text)
+    if match is not None:
+        return unescape(match[1] or "")
+    runs = []
+    position = 0
+    while (run := _RUN.match(text, position)) is not None:
+        runs.append(unescape(run[1] or ""))
+        position = run.end()
+    return "".join(runs) if runs and _END.fullmatch(text, position) is not None else None

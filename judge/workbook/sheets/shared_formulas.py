@@ -1,0 +1,130 @@
+"""Shared formulas of a worksheet: written out in one cell, their master, and meant in others.
+
+A program may write the text of a formula once and let other cells point to it by an index. Which
+text a cell means is asked of the cells that were read, whatever window they were read with; only
+where their masters do not tell, the whole worksheet is looked through, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, parse_window
+from judge.workbook.formula_shift import shift_formula
+from judge.workbook.sheets.raw_formula import RawFormula
+
+Formulas = Mapping[int, RawFormula]
+"""Formulas by the key of their cell, in the order of the file."""
+
+_MOST_MASTERS = 64
+"""Most masters of one index that are looked at: programs write one, and hostile ones thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Master:
+    """A cell that writes a shared formula out.
+
+    Attributes:
+        key: the cell.
+        text: the formula without its leading ``=``.
+        window: the cells that it says it speaks for; None where it does not say.
+    """
+
+    key: int
+    text: str
+    window: Window | None
+
+
+class SharedFormulas:
+    """What the cells of one worksheet mean that share formulas.
+
+    A cell belongs to the master of its index whose range it lies in. Where none says so, the first
+    cell of that index with a text is its master, and what the cell itself says is passed over.
+
+    Args:
+        read_all: gives all formulas of the worksheet that others may share, those under merged
+            ranges too.
+        count: told how many characters are written out, before they are; it raises where they are
+            too many.
+
+    Source: ECMA-376 part 1, 18.3.1.40 (the formula of a cell that is not the master shall be
+    ignored), and openpyxl, which knows only the first master of each index.
+    """
+
+    def __init__(self, read_all: Callable[[], Formulas], count: Callable[[int], None]) -> None:
+        self._read_all = read_all
+        self._count = count
+        self._unseen: list[Formulas] = []
+        self._masters: dict[str, dict[int, _Master]] = {}
+        self._first: dict[str, _Master] | None = None
+
+    def add(self, formulas: Formulas) -> None:
+        """Takes note of formulas that were read; they are not looked at before they are needed."""
+        if formulas and self._first is None:
+            self._unseen.append(formulas)
+
+    def written_out(self, key: int, index: str) -> str:
+        """The formula of a cell that shares one, without its leading ``=``.
+
+        Args:
+            key: the cell.
+            index: the index of its shared formula.
+
+        Returns:
+            The formula; empty where no cell of the worksheet writes it out.
+
+        Raises:
+            WorkbookError: the worksheet is broken or over a limit.
+        """
+        master = self._covering(key, index)
+        if master is None:
+            master = self._covering_anywhere(key, index)
+        self._count(len(master.text) if master is not None else 0)
+        if master is None:
+            return ""
+        rows = (key >> COLUMN_BITS) - (master.key >> COLUMN_BITS)
+        columns = (key & COLUMN_MASK) - (master.key & COLUMN_MASK)
+        return shift_formula(master.text, rows, columns)
+
+    def _covering(self, key: int, index: str) -> _Master | None:
+        """The master among the cells that were read whose range holds a cell."""
+        while self._unseen:
+            self._note(self._unseen.pop())
+        masters = self._masters.get(index)
+        if not masters:
+            return None
+        row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+        holding = [
+            each.key
+            for each in masters.values()
+            if each.window is not None and each.window.holds(row, column)
+        ]
+        return masters[min(holding)] if holding else None
+
+    def _covering_anywhere(self, key: int, index: str) -> _Master | None:
+        """The master in the whole worksheet: the one whose range holds a cell, or the first one."""
+        if self._first is None:
+            everything = self._read_all()
+            self._note(everything)
+            self._first = {
+                name: next(iter(masters.values())) for name, masters in _masters(everything).items()
+            }
+        return self._covering(key, index) or self._first.get(index)
+
+    def _note(self, formulas: Formulas) -> None:
+        for index, masters in _masters(formulas).items():
+            known = self._masters.setdefault(index, {})
+            known.update(masters)
+            if len(known) > _MOST_MASTERS:
+                kept = sorted(known)[:_MOST_MASTERS]
+                self._masters[index] = {key: known[key] for key in kept}
+
+
+def _masters(formulas: Formulas) -> dict[str, dict[int, _Master]]:
+    found: dict[str, dict[int, _Master]] = {}
+    for key, raw in formulas.items():
+        if raw.kind == "shared" and raw.text and raw.shared is not None:
+            window = parse_window(raw.reference) if raw.reference else None
+            found.setdefault(raw.shared, {})[key] = _Master(key, raw.text, window)
+    return found

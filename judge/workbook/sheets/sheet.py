@@ -1,0 +1,251 @@
+"""One worksheet of an open workbook: the cells that were read of it, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from judge.errors import WorkbookError
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
+from judge.workbook.cell import Cell, CellValue
+from judge.workbook.number_formats import GENERAL, NumberFormats
+from judge.workbook.package import Package
+from judge.workbook.sheets.master_scan import find_masters
+from judge.workbook.sheets.raw_formula import RawFormula
+from judge.workbook.sheets.shared_formulas import Formulas, SharedFormulas
+from judge.workbook.sheets.shared_strings import SharedStrings
+from judge.workbook.sheets.sheet_cells import SheetCells
+from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.sheets.sheet_tail import SheetTail
+
+_Value = TypeVar("_Value")
+
+
+class Sheet:
+    """The cells of a worksheet, read window by window.
+
+    Args:
+        package: the workbook's archive.
+        part: name of the worksheet's part.
+        formats: number formats by cell format.
+        strings: the workbook's shared strings.
+        date_1904: whether serial dates count from 1904.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        part: str,
+        *,
+        formats: NumberFormats,
+        strings: SharedStrings,
+        date_1904: bool,
+    ) -> None:
+        self.part = part
+        self._package = package
+        self._formats = formats
+        self._strings = strings
+        self._date_1904 = date_1904
+        self._loaded: list[Window] = []
+        self._loaded_blanks: list[Window] = []
+        self._cells = SheetCells()
+        self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
+        self._written: dict[int, str] = {}
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def load(self, windows: Sequence[Window], *, blanks: bool = False) -> None:
+        """Reads what is not there yet of some windows, in one pass.
+
+        Args:
+            windows: the windows.
+            blanks: keep stored cells without value and formula too, for their looks.
+
+        Raises:
+            WorkbookError: the worksheet is broken or over a limit.
+        """
+        loaded = self._loaded_blanks if blanks else self._loaded
+        wanted = [each for each in windows if not _is_covered(each, loaded)]
+        if wanted:
+            with self._package.blamed():
+                self._read(wanted, blanks=blanks)
+
+    def _read(self, wanted: Sequence[Window], *, blanks: bool) -> None:
+        read = scan_sheet(
+            self._package,
+            self.part,
+            wanted,
+            self._formats,
+            date_1904=self._date_1904,
+            blanks=blanks,
+        )
+        if read.strings:
+            known = self._strings.load(read.strings.values())
+            read.values.update(
+                zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
+            )
+            read.strings.clear()
+        self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
+        self._shared_formulas.add(read.formulas)
+        self._written.clear()
+        if self._loaded:
+            self._cells.add(read)
+            self._cells.tail = read.tail
+        else:
+            self._cells = read
+        self._loaded.extend(wanted)
+        if blanks:
+            self._loaded_blanks.extend(wanted)
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def values(self, window: Window) -> Mapping[int, CellValue]:
+        """Values of the cells of a window by key; not to be changed.
+
+        Blank cells are in it only by chance.
+        """
+        self.load([window])
+        if self._loaded == [window]:
+            return self._cells.values
+        return _within(self._cells.values, window)
+
+    def styles(self, window: Window) -> Mapping[int, int]:
+        """Cell formats of all stored cells of a window that have another than the first."""
+        self.load([window], blanks=True)
+        return _within(self._cells.styles, window)
+
+    def formula_keys(self, window: Window) -> list[int]:
+        """Keys of the cells of a window that hold formulas, in reading order."""
+        self.load([window])
+        return sorted(_within(self._cells.formulas, window))
+
+    def raw_formula(self, key: int) -> RawFormula | None:
+        """The formula of a cell that was read, as the file has it."""
+        return self._cells.formulas.get(key)
+
+    @property
+    def tail(self) -> SheetTail:
+        """Merged ranges, hyperlinks and conditional formats."""
+        if not self._loaded:
+            self.load([Window(1, 1, 1, 1)])
+        return self._cells.tail
+
+    def used_window(self) -> Window | None:
+        """The rectangle around all cells that hold a value or a formula."""
+        self.load([WHOLE_SHEET])
+        keys = [key for key, value in self._cells.values.items() if value is not None]
+        keys.extend(self._cells.formulas)
+        if not keys:
+            return None
+        columns = {key & COLUMN_MASK for key in keys}
+        return Window(
+            min(keys) >> COLUMN_BITS, min(columns), max(keys) >> COLUMN_BITS, max(columns)
+        )
+
+    def cell(self, key: int) -> Cell:
+        """One stored cell that was read."""
+        style = self._cells.styles.get(key, 0)
+        raw = self._cells.formulas.get(key)
+        return Cell(
+            row=key >> COLUMN_BITS,
+            column=key & COLUMN_MASK,
+            value=self._cells.values[key],
+            formula=None if raw is None else self.formula(key),
+            array_range=raw.reference if raw is not None and raw.kind == "array" else None,
+            has_cached_value=raw is None or raw.cached,
+            style=style,
+            number_format=self._formats.code(style) if self._formats.ids else GENERAL,
+        )
+
+    # -- formulas --------------------------------------------------------------------------------
+
+    def formula(self, key: int) -> str | None:
+        """The formula of a cell with its leading ``=``, shared ones written out.
+
+        Raises:
+            WorkbookError: more of the workbook's formulas was written out than may be.
+        """
+        written = self._written.get(key)
+        if written is None:
+            raw = self._cells.formulas.get(key)
+            if raw is None:
+                return None
+            with self._package.blamed():
+                written = self._written[key] = self._write_out(key, raw)
+        return written
+
+    def _write_out(self, key: int, raw: RawFormula) -> str:
+        if raw.kind != "shared" or raw.shared is None:
+            self._package.budget.take_formula(len(raw.text))
+            return f"={raw.text}"
+        return f"={self._shared_formulas.written_out(key, raw.shared)}"
+
+    def _read_all_formulas(self) -> Formulas:
+        """Every formula of the worksheet that others may share, wherever it stands."""
+        with self._package.blamed():
+            masters = find_masters(self._package, self.part)
+            if masters is not None:
+                return masters
+            everything = scan_sheet(
+                self._package,
+                self.part,
+                [WHOLE_SHEET],
+                self._formats,
+                date_1904=self._date_1904,
+                blanks=False,
+            )
+        return everything.formulas
+
+
+def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
+    return any(
+        each.min_row <= window.min_row
+        and each.max_row >= window.max_row
+        and each.min_column <= window.min_column
+        and each.max_column >= window.max_column
+        for each in loaded
+    )
+
+
+def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
+    low, high = window.min_column, window.max_column
+    first = window.min_row << COLUMN_BITS
+    last = (window.max_row + 1) << COLUMN_BITS
+    return {
+        key: value
+        for key, value in cells.items()
+        if first <= key < last and low <= key & COLUMN_MASK <= high
+    }
+
+
+def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
+    """Takes the values out of cells that a merged range covers, all but its first cell.
+
+    Returns:
+        The formulas that were taken out, by key; other cells may share them.
+    """
+    taken: dict[int, RawFormula] = {}
+    values = cells.values
+    work = 0
+    for merge in cells.tail.merges:
+        first = merge.min_row << COLUMN_BITS | merge.min_column
+        size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+        work += min(size, len(values))
+        if work > limit:
+            raise WorkbookError("the merged ranges of a worksheet overlap too often")
+        covered = (
+            [key for key in values if merge.holds(key >> COLUMN_BITS, key & COLUMN_MASK)]
+            if size > len(values)
+            else [
+                row << COLUMN_BITS | column
+                for row in range(merge.min_row, merge.max_row + 1)
+                for column in range(merge.min_column, merge.max_column + 1)
+            ]
+        )
+        for key in covered:
+            if key != first and key in values:
+                values[key] = None
+                formula = cells.formulas.pop(key, None)
+                if formula is not None:
+                    taken[key] = formula
+    return taken

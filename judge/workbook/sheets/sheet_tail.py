@@ -1,0 +1,158 @@
+"""What stands behind the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from judge.errors import WorkbookError
+from judge.workbook.address import Window, parse_window
+from judge.workbook.xml_numbers import whole_number
+
+_TERMS = {
+    "aboveAverage",
+    "bottom",
+    "equalAverage",
+    "operator",
+    "percent",
+    "rank",
+    "stdDev",
+    "text",
+    "timePeriod",
+}
+
+_DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
+"""Elements of colour scales, data bars and icon sets that say what they draw."""
+
+_MOST_DRAWN = 16
+"""Elements kept of a rule: an icon set of five has six, nothing has more."""
+
+_ON = {"1", "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A hyperlink.
+
+    Attributes:
+        window: the cells that carry it.
+        relationship: id of the relationship that holds its address, or None.
+        location: its place in the workbook, or None.
+    """
+
+    window: Window
+    relationship: str | None
+    location: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalRule:
+    """A rule of a conditional format.
+
+    Attributes:
+        windows: the rectangles that it speaks for; its formulas are written for the upper left
+            corner of the rectangle around them all.
+        kind: ``expression``, ``cellIs``, ``duplicateValues``, ``colorScale`` …
+        terms: what else makes the condition: operator, text, rank …
+        formulas: its formulas.
+        style: index of its look, or None.
+        priority: rules of lower numbers come first.
+        stops: whether rules after this one say nothing where it holds.
+        drawn: name and attributes of the elements of a colour scale, a data bar or an icon set.
+    """
+
+    windows: tuple[Window, ...]
+    kind: str
+    terms: tuple[tuple[str, str], ...]
+    formulas: tuple[str, ...]
+    style: int | None
+    priority: int
+    stops: bool = False
+    drawn: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+
+
+@dataclass(slots=True)
+class SheetTail:
+    """What was found behind the rows.
+
+    Attributes:
+        merges: rectangles whose cells are merged.
+        links: hyperlinks.
+        rules: rules of conditional formats.
+    """
+
+    merges: list[Window] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    rules: list[ConditionalRule] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How much was found, to be counted against the limits."""
+        return len(self.merges) + len(self.links) + len(self.rules)
+
+
+class TailCollector:
+    """Handlers for the elements behind the rows.
+
+    Args:
+        tail: where what is found goes.
+        part: name of the part, for messages.
+    """
+
+    def __init__(self, tail: SheetTail, part: str) -> None:
+        self._tail = tail
+        self._part = part
+        self._windows: tuple[Window, ...] = ()
+        self._rule: dict[str, str] | None = None
+        self._formulas: list[str] = []
+        self._drawn: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Called where an element begins, with its local name."""
+        if tag == "mergeCell":
+            self._tail.merges.append(self._window(attributes.get("ref", "")))
+        elif tag == "hyperlink":
+            self._add_link(attributes)
+        elif tag == "conditionalFormatting":
+            self._windows = tuple(map(self._window, attributes.get("sqref", "").split()))
+        elif tag == "cfRule":
+            self._rule = attributes
+            self._formulas = []
+            self._drawn = []
+        elif self._rule is not None and tag in _DRAWN and len(self._drawn) < _MOST_DRAWN:
+            self._drawn.append((tag, tuple(sorted(attributes.items()))))
+
+    def end(self, tag: str, text: list[str]) -> None:
+        """Called where an element ends, with its local name and the text before that."""
+        if self._rule is None:
+            return
+        if tag == "formula":
+            self._formulas.append("".join(text))
+        elif tag == "cfRule":
+            self._add_rule(self._rule)
+            self._rule = None
+
+    def _add_link(self, attributes: dict[str, str]) -> None:
+        identifier = next((text for name, text in attributes.items() if name.endswith(":id")), None)
+        window = self._window(attributes.get("ref", ""))
+        self._tail.links.append(Link(window, identifier, attributes.get("location")))
+
+    def _add_rule(self, attributes: dict[str, str]) -> None:
+        terms = tuple(sorted((name, attributes[name]) for name in _TERMS & attributes.keys()))
+        self._tail.rules.append(
+            ConditionalRule(
+                windows=self._windows,
+                kind=attributes.get("type", ""),
+                terms=terms,
+                formulas=tuple(self._formulas),
+                style=whole_number(attributes.get("dxfId")),
+                priority=whole_number(attributes.get("priority")) or 0,
+                stops=attributes.get("stopIfTrue", "0").lower() in _ON,
+                drawn=tuple(self._drawn),
+            )
+        )
+
+    def _window(self, reference: str) -> Window:
+        window = parse_window(reference)
+        if window is None:
+            raise WorkbookError(f"{self._part} holds the range {reference[:30]!r}")
+        return window

@@ -1,0 +1,1 @@
+"""How cells look: their formats, styles and conditional formats."""

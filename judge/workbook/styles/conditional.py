@@ -1,0 +1,305 @@
+"""Conditional formats as text: which rules speak for which cells, and whether two sets read alike.
+
+A range is cut into rectangles in each of which the same rules speak for every cell. Two rules that
+read alike in the first and in the last cell of a rectangle read alike in all of it, so that text is
+compared per rectangle, however many cells it has. What rules come to where they do not read alike
+is found out by :mod:`judge.comparison.rule_check`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from judge.errors import WorkbookError
+from judge.workbook.address import Window
+from judge.workbook.sheets.sheet_tail import ConditionalRule
+from judge.workbook.styles.rule_formulas import (
+    AGGREGATES,
+    RuleFormula,
+    canonical_reader,
+    rule_formula,
+)
+from judge.workbook.styles.style import colours_agree, fills_agree, resolve_colour
+from judge.workbook.styles.style_sheet import ConditionalStyle, StyleSheet
+
+CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "number_format")
+"""Style attributes that conditional formats can change."""
+
+_MOST_WORK = 3_000_000
+_READING_WORK = 20
+_CHARS_PER_WORK = 1
+
+
+class RuleWork:
+    """Counts what comparing the rules of a range costs, which a hostile file could drive up."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_WORK
+
+    def take(self, count: int) -> None:
+        """Counts steps.
+
+        Raises:
+            WorkbookError: there are too many.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise WorkbookError("the range holds too many conditional formats to compare")
+
+
+class SpokenRule:
+    """A rule of a conditional format with its look.
+
+    Args:
+        rule: the rule.
+        styles: the workbook's looks.
+        work: what is counted.
+    """
+
+    def __init__(self, rule: ConditionalRule, styles: StyleSheet, work: RuleWork) -> None:
+        self.rule = rule
+        self.look = ConditionalStyle()
+        if rule.style is not None and rule.style < len(styles.conditional):
+            self.look = styles.conditional[rule.style]
+        self._read = canonical_reader(rule, self._count_reading)
+        self._work = work
+        self._cost = _READING_WORK + sum(map(len, rule.formulas)) // _CHARS_PER_WORK
+        self._formula: RuleFormula | None = None
+        self._drawn = tuple(
+            (name, resolve_colour(dict(attributes), styles.palette))
+            if name == "color"
+            else (name, attributes)
+            for name, attributes in rule.drawn
+        )
+
+    def _count_reading(self) -> None:
+        self._work.take(self._cost)
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether it is a colour scale."""
+        return self.rule.kind == "colorScale"
+
+    @property
+    def formula(self) -> RuleFormula:
+        """Its condition as a formula."""
+        if self._formula is None:
+            self._formula = rule_formula(self.rule)
+        return self._formula
+
+    def sets(self, name: str) -> bool:
+        """Whether it can change an attribute."""
+        return getattr(self.look, name) is not None or (self.is_scale and name == "fill")
+
+    def condition(self, row: int, column: int, *, with_ranges: bool) -> tuple[object, ...]:
+        """Its condition as text, as it reads in a cell.
+
+        Args:
+            row: its row.
+            column: its column.
+            with_ranges: whether the ranges of a rule that looks at all of them belong to it.
+        """
+        self._work.take(1)
+        rule = self.rule
+        told: tuple[object, ...] = (rule.kind, rule.terms, self._drawn, self._read(row, column))
+        if rule.kind in AGGREGATES and (with_ranges or self.is_scale):
+            told += (tuple(sorted(rule.windows)),)
+        return told
+
+
+def spoken_rules(
+    rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
+) -> list[SpokenRule]:
+    """The rules that matter for some attributes, in their order; none where none sets one."""
+    spoken = [SpokenRule(each, styles, work) for each in rules if each.windows]
+    told = [each for each in spoken if each.rule.stops or any(map(each.sets, names))]
+    if not any(each.sets(name) for each in told for name in names):
+        return []
+    return sorted(told, key=lambda each: each.rule.priority)
+
+
+# -- rectangles -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A rectangle in which the same rules speak for every cell.
+
+    Attributes:
+        window: the rectangle, as the gold has it.
+        rows_down: by how many rows the output has the cells lower.
+        gold, output: the rules of both sides, in their order.
+    """
+
+    window: Window
+    rows_down: int
+    gold: tuple[SpokenRule, ...]
+    output: tuple[SpokenRule, ...]
+
+
+_Piece = tuple[Window, int, int]
+"""A rectangle of a rule: where, of which side (0 is the gold), and the rule's place there."""
+
+
+def segments(
+    window: Window,
+    gold: Sequence[SpokenRule],
+    output: Sequence[SpokenRule],
+    moved_rows: Mapping[int, int],
+    work: RuleWork,
+) -> Iterator[Segment]:
+    """The rectangles of a window in which some rule speaks.
+
+    Args:
+        window: the rectangle that is compared.
+        gold: the rules of the gold.
+        output: the rules of the output.
+        moved_rows: row of the gold -> row in which the output has it, where rows were moved.
+        work: what is counted.
+
+    Raises:
+        WorkbookError: there are too many rules.
+    """
+    sides = (gold, output)
+    pieces: list[_Piece] = [
+        (each, side, place)
+        for side, rules in enumerate(sides)
+        for place, rule in enumerate(rules)
+        for each in rule.rule.windows
+    ]
+    bands = (
+        _moved_bands(window, pieces, moved_rows, work)
+        if moved_rows
+        else _bands(window, pieces, work)
+    )
+    for first, last, down, active in bands:
+        for left, right, members in _columns(window, active, work):
+            spoken = [
+                tuple(
+                    sides[side][place] for place in sorted({p for _, s, p in members if s == side})
+                )
+                for side in (0, 1)
+            ]
+            yield Segment(Window(first, left, last, right), down, spoken[0], spoken[1])
+
+
+def _bands(
+    window: Window, pieces: Sequence[_Piece], work: RuleWork
+) -> Iterator[tuple[int, int, int, list[_Piece]]]:
+    """Runs of rows in which the same rectangles stand."""
+    begins: dict[int, list[int]] = defaultdict(list)
+    ends: dict[int, list[int]] = defaultdict(list)
+    for index, (each, _, _) in enumerate(pieces):
+        first, last = max(each.min_row, window.min_row), min(each.max_row, window.max_row)
+        if first <= last and each.min_column <= window.max_column:
+            begins[first].append(index)
+            ends[last + 1].append(index)
+    active: dict[int, None] = {}
+    cuts = sorted(begins.keys() | ends.keys())
+    for row, following in pairwise(cuts):
+        for index in ends.get(row, ()):
+            del active[index]
+        active.update(dict.fromkeys(begins.get(row, ())))
+        work.take(1 + len(active))
+        if active:
+            yield row, following - 1, 0, [pieces[index] for index in active]
+
+
+def _moved_bands(
+    window: Window, pieces: Sequence[_Piece], moved_rows: Mapping[int, int], work: RuleWork
+) -> Iterator[tuple[int, int, int, list[_Piece]]]:
+    """Each row by itself, with what speaks for it where the output has it."""
+    for row in range(window.min_row, window.max_row + 1):
+        work.take(1 + len(pieces))
+        places = (row, moved_rows.get(row, row))
+        active = [
+            (each, side, place)
+            for each, side, place in pieces
+            if each.min_row <= places[side] <= each.max_row
+        ]
+        if active:
+            yield row, row, places[1] - row, active
+
+
+def _columns(
+    window: Window, active: Sequence[_Piece], work: RuleWork
+) -> Iterator[tuple[int, int, list[_Piece]]]:
+    cuts = {window.min_column, window.max_column + 1}
+    for each, _, _ in active:
+        cuts |= {each.min_column, each.max_column + 1}
+    inside = sorted(cut for cut in cuts if window.min_column <= cut <= window.max_column + 1)
+    for left, following in pairwise(inside):
+        work.take(1 + len(active))
+        members = [each for each in active if each[0].min_column <= left <= each[0].max_column]
+        if members:
+            yield left, following - 1, members
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def reads_alike(name: str, segment: Segment) -> bool:
+    """Whether the rules that matter for an attribute are the same ones in the same order."""
+    first = [each for each in segment.gold if each.sets(name) or each.rule.stops]
+    second = [each for each in segment.output if each.sets(name) or each.rule.stops]
+    return len(first) == len(second) and all(
+        one.rule.stops == other.rule.stops and _same(name, one, other, segment, with_ranges=True)
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def same_rules(name: str, segment: Segment) -> bool:
+    """Whether both sides set an attribute alike under the same conditions, in any order.
+
+    This is what is left where nobody can say what the rules come to.
+    """
+    first = [each for each in segment.gold if each.sets(name)]
+    second = [each for each in segment.output if each.sets(name)]
+    if len(first) != len(second):
+        return False
+    unmatched: dict[object, list[object]] = defaultdict(list)
+    for rule in second:
+        condition = _conditions(rule, segment, segment.rows_down, with_ranges=False)
+        unmatched[condition].append(getattr(rule.look, name))
+    for rule in first:
+        look = getattr(rule.look, name)
+        looks = unmatched[_conditions(rule, segment, 0, with_ranges=False)]
+        place = next((at for at, each in enumerate(looks) if looks_agree(name, look, each)), None)
+        if place is None:
+            return False
+        del looks[place]
+    return True
+
+
+def _same(
+    name: str, first: SpokenRule, second: SpokenRule, segment: Segment, *, with_ranges: bool
+) -> bool:
+    return looks_agree(name, getattr(first.look, name), getattr(second.look, name)) and (
+        _conditions(first, segment, 0, with_ranges=with_ranges)
+        == _conditions(second, segment, segment.rows_down, with_ranges=with_ranges)
+    )
+
+
+def _conditions(
+    rule: SpokenRule, segment: Segment, rows_down: int, *, with_ranges: bool
+) -> tuple[object, object]:
+    """The condition of a rule in the first and in the last cell of a rectangle."""
+    window = segment.window
+    return (
+        rule.condition(window.min_row + rows_down, window.min_column, with_ranges=with_ranges),
+        rule.condition(window.max_row + rows_down, window.max_column, with_ranges=with_ranges),
+    )
+
+
+def looks_agree(name: str, first: object, second: object) -> bool:
+    """Whether two rules set an attribute to the same; None where a rule does not set it."""
+    if first is None or second is None:
+        return first is second
+    if name == "fill":
+        return fills_agree(first, second)  # type: ignore[arg-type]
+    if name == "font_color":
+        return colours_agree(first, second)  # type: ignore[arg-type]
+    return first == second

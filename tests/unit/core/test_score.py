@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from judge.core.score import score_group, score_submission
+from judge.core.verdict import Verdict
+
+AC, WA, JE, BT, SK = Verdict.AC, Verdict.WA, Verdict.JE, Verdict.BT, Verdict.SK
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "soft", "hard"),
+    [
+        ([AC, AC, AC], 1.0, 1.0),
+        ([AC, WA, AC], 2 / 3, 0.0),
+        ([WA], 0.0, 0.0),
+        ([AC, JE, AC], 1.0, 1.0),
+        ([AC, BT, WA], 0.5, 0.0),
+        ([AC, None, AC], 1.0, 1.0),
+        ([JE, BT, None, SK], None, None),
+        ([], None, None),
+    ],
+)
+def test_a_submission_is_scored_over_its_scored_cases(
+    verdicts: list[Verdict | None], soft: float | None, hard: float | None
+) -> None:
+    score = score_submission("t", 0, verdicts)
+    assert (score.soft, score.hard) == (soft, hard)
+
+
+@pytest.mark.parametrize("verdict", [each for each in Verdict if each is not AC])
+def test_nothing_but_ac_counts_as_accepted(verdict: Verdict) -> None:
+    score = score_submission("t", 0, [AC, verdict])
+    assert score.soft == (0.5 if verdict.is_scored else 1.0)
+
+
+def test_a_group_averages_over_tasks_and_not_over_cases() -> None:
+    group = score_group([score_submission("a", 0, [AC]), score_submission("b", 0, [WA, WA, WA])])
+    assert (group.soft, group.hard, group.tasks, group.cases) == (0.5, 0.5, 2, 4)
+
+
+def test_several_samples_of_a_task_count_as_one_task() -> None:
+    group = score_group(
+        [
+            score_submission("a", 0, [AC, AC]),
+            score_submission("a", 1, [AC, WA]),
+            score_submission("b", 0, [WA, WA]),
+        ]
+    )
+    assert group.tasks == 2
+    assert group.soft == pytest.approx((0.75 + 0.0) / 2)
+    assert group.hard == pytest.approx((0.5 + 0.0) / 2)
+
+
+def test_excluded_cases_lower_only_the_second_denominator() -> None:
+    group = score_group([score_submission("a", 0, [AC, JE]), score_submission("b", 0, [None, BT])])
+    assert (group.tasks, group.cases, group.soft, group.hard) == (1, 1, 1.0, 1.0)
+    assert (group.all_tasks, group.all_cases) == (2, 4)
+    assert (group.soft_of_all, group.hard_of_all) == (0.25, 0.0)
+
+
+def test_a_group_without_anything_has_no_score() -> None:
+    group = score_group([])
+    assert (group.soft, group.hard, group.soft_of_all, group.tasks) == (None, None, None, 0)
+
+
+def test_the_order_of_submissions_changes_nothing() -> None:
+    submissions = [
+        score_submission(str(number), 0, [AC] * number + [WA] * (7 - number)) for number in range(7)
+    ]
+    scores = {score_group(order).soft for order in itertools.permutations(submissions)}
+    assert len(scores) == 1

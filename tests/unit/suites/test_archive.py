@@ -1,0 +1,193 @@
+"""Archives of suites that are made to be large or slow: refused by what their headers claim.
+
+Each is unpacked in a process of its own with bounds on processor time and address space.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from judge.errors import SuiteError
+from judge.suites import archive as archive_module
+from judge.suites.archive import unpack
+from tests.bounds import bound_process
+
+CPU_S = 20
+MEMORY_BYTES = 512 << 20
+
+
+def header(
+    name: str, kind: bytes = tarfile.REGTYPE, *, size: int = 0, size_field: bytes | None = None
+) -> bytes:
+    """One block that begins a member; its size may be anything at all."""
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    member.size = size
+    block = bytearray(member.tobuf(tarfile.GNU_FORMAT)[:512])
+    if size_field is not None:
+        block[124:136] = size_field
+        block[148:156] = b" " * 8
+        block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+def padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 512)
+
+
+def extended(records: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
+    return header("pax", kind, size=len(records)) + padded(records)
+
+
+def record(name: str, value: str) -> bytes:
+    rest = f" {name}={value}\n".encode()
+    length = len(rest) + 1
+    while len(str(length)) + len(rest) != length:
+        length += 1
+    return str(length).encode() + rest
+
+
+FILE = header("suite/x.txt", size=3) + padded(b"abc")
+END = bytes(1024)
+
+
+def holes(count: int) -> bytes:
+    """A sparse member whose table of holes goes on and on."""
+    block = bytearray(header("suite/holes", tarfile.GNUTYPE_SPARSE))
+    block[482] = 1
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    more = (b"%011o\0%011o\0" % (8, 8)) * 21 + b"\1" + bytes(7)
+    return bytes(block) + more * count
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a long header of 2 GB": (
+        lambda: header("pax", tarfile.XHDTYPE, size=2 << 30) + bytes(2 << 20),
+        "claims 2,147,483,648 bytes",
+    ),
+    "a long name of 2 GB": (
+        lambda: header("name", tarfile.GNUTYPE_LONGNAME, size=2 << 30) + bytes(2 << 20),
+        "claims 2,147,483,648 bytes",
+    ),
+    "a long header that is there": (
+        lambda: extended(record("comment", "x" * 50_000_000)) + FILE,
+        "claims 50,000,",
+    ),
+    "long headers for every member": (
+        lambda: (extended(record("comment", "x" * 60_000)) + FILE) * 1_200,
+        "claims 60,",
+    ),
+    "headers in front of headers": (
+        lambda: extended(record("comment", "x")) * 3_000 + FILE,
+        "headers without end",
+    ),
+    "digits without end": (
+        lambda: extended(b"1" * 60_000) + FILE,
+        "a number without end",
+    ),
+    "a table of holes": (lambda: holes(100_000), "headers without end"),
+    "a sparse member": (
+        lambda: (
+            extended(
+                record("GNU.sparse.major", "0")
+                + record("GNU.sparse.minor", "1")
+                + record("GNU.sparse.map", "0,1")
+                + record("GNU.sparse.size", "1000000000000")
+            )
+            + FILE
+        ),
+        "is refused",
+    ),
+    "holes that are counted later": (
+        lambda: (
+            extended(
+                record("GNU.sparse.major", "1")
+                + record("GNU.sparse.minor", "0")
+                + record("GNU.sparse.realsize", "9")
+            )
+            + header("suite/holes", size=512)
+            + padded(b"99999999\n" + b"1\n" * 5_000_000)
+        ),
+        "headers without end",
+    ),
+    "a negative size": (
+        lambda: header("suite/x", size_field=b"\xff" * 11 + b"\0") * 3,
+        "negative size",
+    ),
+    "files of 8 TB": (
+        lambda: header("suite/x", size_field=b"\x80" + bytes(4) + (8 << 40).to_bytes(7, "big")),
+        "unpacks to more than a suite can be",
+    ),
+    "something unknown of 8 TB": (
+        lambda: header("suite/x", b"Z", size_field=b"\x80" + bytes(4) + (8 << 40).to_bytes(7)),
+        "unpacks to more than a suite can be",
+    ),
+    "more members than a suite has": (
+        lambda: header("suite/link", tarfile.SYMTYPE) * 3_100,
+        "unpacks to more than a suite can be",
+    ),
+}
+
+
+def unpacked_within_bounds(archive: Path, target: Path, said: Path) -> str:
+    child = os.fork()
+    if child == 0:
+        try:
+            bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
+            unpack(archive, target)
+            said.write_text("unpacked")
+        except SuiteError as error:
+            said.write_text(error.message)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must see it
+            said.write_text(f"not ours: {error!r}")
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, "it ran over its processor time"
+    return said.read_text()
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_an_archive_that_claims_too_much_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, message = HOSTILE[kind]
+    archive = tmp_path / "suite.tar.gz"
+    archive.write_bytes(gzip.compress(make() + END, compresslevel=1))
+    monkeypatch.setattr(archive_module, "MAX_MEMBERS", 3_000)
+    said = unpacked_within_bounds(archive, tmp_path / "unpacked", tmp_path / "said.txt")
+    assert message in said
+    assert not (tmp_path / "unpacked").exists()
+    assert not [*tmp_path.glob(".unpacking-*")]
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+@pytest.mark.parametrize("packing", ["w", "w:gz"])
+def test_what_programs_pack_is_unpacked(form: int, packing: str, tmp_path: Path) -> None:
+    archive = tmp_path / "suite.tar.gz"
+    name = "suite/" + "a" * 90 + "/" + "b" * 90 + ".txt"
+    names = {name: b"1" * 70_000, "suite/empty": b"", "suite/._litter": b"x"}
+    if form != tarfile.USTAR_FORMAT:
+        names["suite/" + "\u56fe" * 80 + "/x"] = b"2"
+    headers = {"comment": "a" * 40} if form == tarfile.PAX_FORMAT else None
+    with tarfile.open(archive, packing, format=form, pax_headers=headers) as tar:  # type: ignore[call-overload]
+        for each, content in names.items():
+            member = tarfile.TarInfo(each)
+            member.size = len(content)
+            member.mtime = 1.5 if form == tarfile.PAX_FORMAT else 1
+            tar.addfile(member, io.BytesIO(content))
+    unpack(archive, tmp_path / "unpacked")
+    found = {
+        str(path.relative_to(tmp_path / "unpacked")): path.read_bytes()
+        for path in (tmp_path / "unpacked").rglob("*")
+        if path.is_file()
+    }
+    assert found == {each: content for each, content in names.items() if "._" not in each}

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from judge.suites.told import ToldPaths, told_paths
+
+DEFAULTS = ToldPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        None,
+        "",
+        "open('in.xlsx')",
+        "open('1_7-1_input.xlsx')",  # not absolute
+        "open('/data/1_8-1_input.xlsx')",  # of another task
+        "open('/data/../etc/1_7-1_input.xlsx')",  # not a plain path
+        "# open('/data/1_7-1_input.xlsx')",  # a comment is not code
+        "open('/data/1_7-1_input.xlsx.bak')",
+    ],
+)
+def test_defaults(code: str | None) -> None:
+    assert told_paths("7-1", code) == DEFAULTS
+
+
+@pytest.mark.parametrize("end", ["", "\nprint('"])
+def test_literals_in_the_code_whether_it_parses_or_not(end: str) -> None:
+    code = """
+import openpyxl
+wb = openpyxl.load_workbook("/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx")
+wb.save('/mnt/data/outputs/single_x/1_7-1_output.xlsx')
+"""
+    assert told_paths("7-1", code + end) == ToldPaths(
+        "/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx",
+        "/mnt/data/outputs/single_x/1_7-1_output.xlsx",
+    )
+
+
+def test_the_naming_of_the_verified_suite() -> None:
+    told = told_paths("7-1", "x = '/in/1_7-1_init.xlsx'")
+    assert told == ToldPaths("/in/1_7-1_init.xlsx", DEFAULTS.output_path)
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        [
+            "Read /told/1_7-1_input.xlsx, write `/told/1_7-1_output.xlsx`.",
+            "/answer/1_7-1_input.xlsx",
+        ],
+        [
+            {"role": "assistant", "content": "I use /answer/1_7-1_input.xlsx"},
+            {"role": "user", "content": "Use /told/1_7-1_input.xlsx and /told/1_7-1_output.xlsx"},
+        ],
+    ],
+)
+def test_what_the_prompt_said_goes_before_the_code(conversation: object) -> None:
+    code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
+    assert told_paths("7-1", code, conversation=conversation) == ToldPaths(
+        "/told/1_7-1_input.xlsx", "/told/1_7-1_output.xlsx"
+    )
+
+
+@pytest.mark.parametrize("conversation", ["", "text", 3, [3], [{"role": "user", "content": 3}]])
+def test_other_conversations_say_nothing(conversation: object) -> None:
+    assert told_paths("7-1", None, conversation=conversation) == DEFAULTS
+
+
+def test_recorded_paths_go_first() -> None:
+    code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
+    told = told_paths("7-1", code, input_path="/a.xlsx")
+    assert told == ToldPaths("/a.xlsx", "/code/1_7-1_output.xlsx")
+
+
+def test_hostile_code_costs_nothing() -> None:
+    assert told_paths("7-1", "(" * 100_000) == DEFAULTS
+    assert told_paths("7-1", "x = '\\ud800\0'") == DEFAULTS
+    huge = "#" * 1_000_000 + "\nx = '/in/1_7-1_input.xlsx'"
+    assert told_paths("7-1", huge).input_path == "/in/1_7-1_input.xlsx"

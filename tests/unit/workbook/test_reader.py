@@ -1,0 +1,700 @@
+"""Our reader on workbooks made part by part: what each kind of cell is read as."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import WorkbookError
+from judge.workbook.address import Window
+from judge.workbook.cell import Cell, CellRange, ErrorValue
+from judge.workbook.package import Package
+from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.sheets.master_scan import find_masters
+from judge.workbook.sheets.sheet_scan import scan_sheet
+from judge.workbook.workbook import ReferenceWorkbook
+from tests.unit.comparison.packages import (
+    DECLARATION,
+    MAIN,
+    RELATIONS,
+    STYLES,
+    Book,
+    cell,
+    relations,
+    sheet_data,
+    worksheet,
+)
+
+EVERYTHING = CellRange("Sheet1", 1, 1, 1_048_576, 16_384)
+
+
+def read(book: Book | bytes, cell_range: CellRange = EVERYTHING) -> dict[str, Cell]:
+    data = book if isinstance(book, bytes) else book.to_bytes()
+    cells = open_workbook(data).cells(cell_range).values()
+    return {f"{chr(64 + each.column)}{each.row}": each for each in cells}
+
+
+def one(xml: str, **book: object) -> Cell:
+    cells = read(Book({"Sheet1": sheet_data(xml)}, **book))  # type: ignore[arg-type]
+    (found,) = cells.values()
+    return found
+
+
+# -- kinds of cells -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("xml", "value"),
+    [
+        (cell("A1", 5), 5),
+        (cell("A1", "5.50"), "5.50"),
+        ('<c r="A1"><v>5.5</v></c>', 5.5),
+        ('<c r="A1" t="n"><v>1E3</v></c>', 1000.0),
+        ('<c r="A1"><v> 7 </v></c>', 7),
+        ('<c r="A1"><v></v></c>', None),
+        ('<c r="A1"/>', None),
+        (cell("A1", True), True),
+        (cell("A1", False), False),
+        ('<c r="A1" t="e"><v>#N/A</v></c>', ErrorValue("#N/A")),
+        ('<c r="A1" t="str"><v>text</v></c>', "text"),
+        (cell("A1", "  spaces  "), "  spaces  "),
+        (cell("A1", "a\nb"), "a\nb"),
+        (cell("A1", "<&>"), "<&>"),
+        (cell("A1", ""), ""),
+        ('<c r="A1" t="inlineStr"></c>', None),
+        (
+            (
+                '<c r="A1" t="inlineStr"><is><r><rPr><b/></rPr><t>bold</t></r><r><t> plain</t></r>'
+                "<rPh sb='0' eb='1'><t>phonetic</t></rPh></is></c>"
+            ),
+            "bold plain",
+        ),
+        ('<c r="A1" t="d"><v>2024-02-29</v></c>', dt.date(2024, 2, 29)),
+        (
+            '<c r="A1" t="d"><v>2024-02-29T13:45:30</v></c>',
+            dt.datetime(2024, 2, 29, 13, 45, 30),  # noqa: DTZ001
+        ),
+        ('<c r="A1" t="d"><v>13:45</v></c>', dt.time(13, 45)),
+        ('<c r="A1" t="d"><v>PT1H30M</v></c>', dt.timedelta(hours=1, minutes=30)),
+        ('<c r="a1"><v>5</v></c>', 5),
+        ('<c r="A1"><v>1</v><v>2</v></c>', 1),
+        ('<c r="A1" t="unheard-of"><v>5</v></c>', "5"),
+    ],
+)
+def test_each_kind_of_cell_is_read_as_openpyxl_reads_it(xml: str, value: object) -> None:
+    data = Book({"Sheet1": f'<sheetData><row r="1">{xml}</row></sheetData>'}).to_bytes()
+    found = read(data)["A1"].value
+    assert (type(found), found) == (type(value), value)
+    reference = ReferenceWorkbook(data).cells(EVERYTHING)[1, 1].value
+    assert (type(found), found) == (type(reference), reference)
+
+
+@pytest.mark.parametrize(
+    ("serial", "style", "value"),
+    [
+        ("45351", 1, dt.datetime(2024, 2, 29)),  # noqa: DTZ001
+        ("45351.75", 1, dt.datetime(2024, 2, 29, 18)),  # noqa: DTZ001
+        ("1", 1, dt.datetime(1900, 1, 1)),  # noqa: DTZ001
+        ("59", 1, dt.datetime(1900, 2, 28)),  # noqa: DTZ001
+        ("60", 1, dt.datetime(1900, 2, 28)),  # noqa: DTZ001
+        ("61", 1, dt.datetime(1900, 3, 1)),  # noqa: DTZ001
+        ("0", 1, dt.time()),
+        ("0.5", 2, dt.time(12)),
+        ("0.99999999999", 2, dt.datetime(1900, 1, 1)),  # noqa: DTZ001
+        ("1.5", 2, dt.datetime(1900, 1, 1, 12)),  # noqa: DTZ001
+        ("-1", 1, dt.datetime(1899, 12, 29)),  # noqa: DTZ001
+        ("1.5", 3, dt.timedelta(days=1, hours=12)),
+        ("0.123456789", 3, dt.timedelta(seconds=10666, microseconds=667000)),
+        ("9999999", 1, ErrorValue("#VALUE!")),
+        ("0.25", 4, 0.25),
+        ("45351", 5, 45351),
+    ],
+)
+def test_the_number_format_decides_what_is_a_date(serial: str, style: int, value: object) -> None:
+    data = Book({"Sheet1": sheet_data(f'<c r="A1" s="{style}"><v>{serial}</v></c>')}).to_bytes()
+    found = read(data)["A1"].value
+    reference = ReferenceWorkbook(data).cells(EVERYTHING)[1, 1].value
+    assert (type(found), found) == (type(reference), reference)
+    assert found == value
+
+
+def test_dates_count_from_1904_where_the_workbook_says_so() -> None:
+    book = Book(
+        {"Sheet1": sheet_data('<c r="A1" s="1"><v>0.5</v></c>', '<c r="A2" s="1"><v>59</v></c>')},
+        workbook='<workbookPr date1904="1"/>',
+    )
+    cells = read(book)
+    assert cells["A1"].value == dt.time(12)
+    assert cells["A2"].value == dt.datetime(1904, 2, 29)  # noqa: DTZ001
+    assert open_workbook(book.to_bytes()).facts.date_1904
+
+
+def test_number_formats_are_named_by_their_codes() -> None:
+    cells = [cell(f"A{row}", 1, style=style) for row, style in enumerate([0, 1, 2, 4, 5, 99], 1)]
+    codes = [each.number_format for each in read(Book({"Sheet1": sheet_data(*cells)})).values()]
+    assert codes == ["General", "yyyy\\-mm\\-dd", "h:mm", "0%", "@", "General"]
+
+
+def test_shared_strings_plain_rich_and_escaped() -> None:
+    shared = [
+        "plain",
+        "<r><t>rich </t></r><r><rPr><b/></rPr><t>text</t></r><rPh sb='0' eb='1'><t>no</t></rPh>",
+        "_x005F_x000D_",
+        '<t xml:space="preserve">  kept  </t>',
+        "<t/>",
+    ]
+    cells = [cell(f"A{row}", row - 1, kind="s") for row in range(1, 6)]
+    data = Book({"Sheet1": sheet_data(*cells)}, shared=shared).to_bytes()
+    values = [each.value for each in read(data).values()]
+    assert values == ["plain", "rich text", "_x000D_", "  kept  ", ""]
+    reference = ReferenceWorkbook(data).cells(EVERYTHING)
+    assert values == [reference[row, 1].value for row in range(1, 6)]
+
+
+# -- formulas -------------------------------------------------------------------------------------
+
+
+def test_formulas_keep_their_cached_values() -> None:
+    book = Book(
+        {
+            "Sheet1": sheet_data(
+                cell("A1", 3, formula="1+2"),
+                cell("A2", formula="1+2"),
+                '<c r="A3"><f>1+2</f><v></v></c>',
+                '<c r="A4" t="str"><f>""</f><v></v></c>',
+                cell("A5", "text", formula='"te"&"xt"'),
+                '<c r="A6" t="e"><f>1/0</f><v>#DIV/0!</v></c>',
+                '<c r="A7"><f/><v>1</v></c>',
+            )
+        }
+    )
+    cells = read(book)
+    assert [(each.value, each.formula, each.has_cached_value) for each in cells.values()] == [
+        (3, "=1+2", True),
+        (None, "=1+2", False),
+        (None, "=1+2", False),
+        (None, '=""', True),
+        ("text", '="te"&"xt"', True),
+        (ErrorValue("#DIV/0!"), "=1/0", True),
+        (1, "=", True),
+    ]
+
+
+def test_formula_cells_are_listed_in_reading_order() -> None:
+    book = Book(
+        {"Sheet1": sheet_data(cell("B1", 1, formula="1"), cell("A1", 2), cell("A2", formula="2"))}
+    )
+    workbook = open_workbook(book.to_bytes())
+    found = workbook.formula_cells(CellRange("Sheet1", 1, 1, 2, 2))
+    assert [(each.row, each.column) for each in found] == [(1, 2), (2, 1)]
+
+
+SHARED_BLOCK = sheet_data(
+    '<c r="B1"><f t="shared" ref="B1:B4" si="0">A1*$C$1+SUM(A$1:A1)</f><v>1</v></c>',
+    '<c r="B2"><f t="shared" si="0"/><v>2</v></c>',
+    '<c r="B3"><f t="shared" si="0"/><v>3</v></c>',
+    '<c r="B4"><f t="shared" si="0"/><v>4</v></c>',
+)
+
+
+def test_shared_formulas_are_written_out() -> None:
+    cells = read(Book({"Sheet1": SHARED_BLOCK}))
+    assert cells["B3"].formula == "=A3*$C$1+SUM(A$1:A3)"
+
+
+def test_a_shared_formula_is_found_above_the_range() -> None:
+    cells = read(Book({"Sheet1": SHARED_BLOCK}), CellRange("Sheet1", 4, 2, 4, 2))
+    assert cells["B4"].formula == "=A4*$C$1+SUM(A$1:A4)"
+
+
+def test_a_shared_formula_without_its_first_cell_is_empty() -> None:
+    assert one('<c r="B2"><f t="shared" si="7"/><v>2</v></c>').formula == "="
+
+
+def shared(reference: str, index: int, text: str = "", reach: str = "") -> str:
+    """A cell of a shared formula; its master where it has a text."""
+    reached = f' ref="{reach}"' if reach else ""
+    return f'<c r="{reference}"><f t="shared"{reached} si="{index}">{text}</f><v>1</v></c>'
+
+
+TWO_BLOCKS = Book(
+    {
+        "Sheet1": sheet_data(
+            *(shared(f"B{row}", 0, "A1+1" * (row == 1), "B1:B4" * (row == 1)) for row in (1, 2)),
+            *(shared(f"D{row}", 1, "C1*2" * (row == 1), "D1:D4" * (row == 1)) for row in (1, 2)),
+            shared("B3", 0),
+            shared("D3", 1),
+        )
+    }
+)
+
+
+def formulas_of(workbook: Workbook, *area: int) -> list[str | None]:
+    return [each.formula for each in workbook.formula_cells(CellRange("Sheet1", *area))]
+
+
+@pytest.mark.parametrize("first", [(1, 2, 3, 2), (2, 4, 3, 4), (1, 4, 1, 4), (9, 9, 9, 9)])
+def test_shared_formulas_are_the_same_whatever_was_read_before(
+    first: tuple[int, int, int, int],
+) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    formulas_of(workbook, *first)
+    assert formulas_of(workbook, 2, 2, 3, 4) == ["=A2+1", "=C2*2", "=A3+1", "=C3*2"]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any]) -> list[str]:
+    """The parts of the worksheets that a function is asked for from here on."""
+    parts: list[str] = []
+
+    def counting(package: Package, part: str, *arguments: Any, **named: Any) -> Any:
+        parts.append(part)
+        return function(package, part, *arguments, **named)
+
+    monkeypatch.setattr(f"judge.workbook.sheets.sheet.{function.__name__}", counting)
+    return parts
+
+
+def test_a_master_that_was_read_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    searches = counted(monkeypatch, find_masters)
+    formulas_of(workbook, 1, 2, 3, 2)
+    formulas_of(workbook, 1, 4, 3, 4)
+    assert not searches
+
+
+def test_masters_are_looked_for_once_and_without_reading_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workbook = open_workbook(TWO_BLOCKS.to_bytes())
+    searches, scans = counted(monkeypatch, find_masters), counted(monkeypatch, scan_sheet)
+    assert formulas_of(workbook, 3, 2, 3, 2) == ["=A3+1"]
+    assert formulas_of(workbook, 3, 4, 3, 4) == ["=C3*2"]
+    assert (len(searches), len(scans)) == (1, 2)
+
+
+MASTER = '<c r="B1"><f t="shared" ref="B1:B4" si="0">A1&amp;"x"</f><v>1</v></c>'
+
+
+@pytest.mark.parametrize(
+    ("master", "plain"),
+    [
+        (MASTER, True),
+        (MASTER.replace("<f ", '<f ca="1" ').replace('r="B1"', 'r="B1" s="1" t="str"'), True),
+        (MASTER.replace('t="shared"', "t='shared'"), False),
+        (MASTER.replace("shared", "sh&#97;red"), False),
+        (MASTER.replace("A1&amp;", "A1&#38;"), False),
+        (MASTER.replace("<f ", "<f\n"), False),
+        (MASTER.replace("<v>1", "<!-- 1 --><v>1"), False),
+        (MASTER.replace('A1&amp;"x"', '<![CDATA[A1&"x"]]>'), False),
+        (cell("A1", "shared") + MASTER, False),
+        (cell("A1", "a shared </f> text") + MASTER, False),
+        (MASTER.replace("B1", "b1", 1), False),
+        (MASTER.replace(' r="B1"', "").replace("<c", '<c r="A1"/><c', 1), False),
+    ],
+)
+def test_masters_in_any_spelling_are_found(master: str, plain: bool) -> None:
+    inner = f'<sheetData><row r="1">{master}</row><row r="2">{shared("B2", 0)}</row></sheetData>'
+    workbook = open_workbook(Book({"Sheet1": inner}).to_bytes())
+    assert formulas_of(workbook, 2, 2, 2, 2) == ['=A2&"x"']
+    found = find_masters(workbook.package, "xl/worksheets/sheet1.xml")
+    assert (found is not None) is plain
+
+
+def test_masters_below_a_prefix_or_in_another_encoding_are_found() -> None:
+    inner = f'<sheetData><row r="1">{MASTER}</row><row r="2">{shared("B2", 0)}</row></sheetData>'
+    whole = worksheet(inner)
+    prefixed = re.sub("<(/?)([a-z])", r"<\1x:\2", whole).replace("xmlns=", "xmlns:x=")
+    for part in (prefixed.encode(), whole.replace("UTF-8", "UTF-16").encode("utf-16")):
+        book = Book({"Sheet1": inner}, parts={"xl/worksheets/sheet1.xml": part})
+        assert formulas_of(open_workbook(book.to_bytes()), 2, 2, 2, 2) == ['=A2&"x"']
+
+
+def test_a_master_under_a_merged_range_is_still_one() -> None:
+    block = [shared("A1", 0, "C1", "A1:A3"), shared("A2", 0), shared("A3", 0)]
+    covered = sheet_data(*block) + merged("A1:B1")
+    below = sheet_data(cell("A1", 1), *(each.replace('"A', '"B') for each in block)) + merged(
+        "A1:B1"
+    )
+    for inner, column, formula in ((covered, 1, "=C3"), (below, 2, "=C3")):
+        data = Book({"Sheet1": inner}).to_bytes()
+        (theirs,) = (
+            ReferenceWorkbook(data).cells(CellRange("Sheet1", 3, column, 3, column)).values()
+        )
+        assert theirs.formula == formula
+        for window in ((1, 1, 3, 2), (3, column, 3, column)):
+            assert formulas_of(open_workbook(data), *window)[-1] == formula
+
+
+def test_the_text_of_a_cell_that_is_no_master_is_passed_over() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "A1+1", "B1:B4"), shared("B2", 0, "99"), shared("B3", 0), shared("B4", 0)
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    theirs = ReferenceWorkbook(data).cells(CellRange("Sheet1", 2, 2, 4, 2))
+    expected = [each.formula for each in theirs.values()]
+    assert expected == ["=A2+1", "=A3+1", "=A4+1"]
+    assert formulas_of(open_workbook(data), 2, 2, 4, 2) == expected
+    assert formulas_of(open_workbook(data), 1, 2, 4, 2)[1:] == expected
+
+
+def test_a_master_without_a_text_leaves_the_place_to_the_next() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "", "B1:B4"), shared("B2", 0, "A2+1", "B2:B4"), shared("B3", 0)
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    theirs = ReferenceWorkbook(data).cells(CellRange("Sheet1", 2, 2, 3, 2))
+    assert formulas_of(open_workbook(data), 2, 2, 3, 2) == [x.formula for x in theirs.values()]
+    assert formulas_of(open_workbook(data), 3, 2, 3, 2) == ["=A3+1"]
+
+
+def test_each_of_several_masters_of_one_index_speaks_for_its_range() -> None:
+    inner = sheet_data(
+        shared("B1", 0, "A1+1", "B1:B2"),
+        shared("B2", 0),
+        shared("B3", 0, "A3*2", "B3:B4"),
+        shared("B4", 0),
+        shared("B5", 0),
+    )
+    data = Book({"Sheet1": inner}).to_bytes()
+    expected = ["=A1+1", "=A2+1", "=A3*2", "=A4*2", "=A5+1"]
+    assert formulas_of(open_workbook(data), 1, 2, 5, 2) == expected
+    for row, formula in enumerate(expected, 1):
+        assert formulas_of(open_workbook(data), row, 2, row, 2) == [formula]
+
+
+def test_thousands_of_masters_of_one_index_cost_no_square_of_them() -> None:
+    cells = [shared(f"B{row}", 0, "A1", f"B{row}:B9000") for row in range(1, 8001)]
+    workbook = open_workbook(Book({"Sheet1": sheet_data(*cells)}).to_bytes())
+    looked_at = 0
+
+    def holds(window: Window, row: int, column: int) -> bool:
+        nonlocal looked_at
+        looked_at += 1
+        return original(window, row, column)
+
+    original = Window.holds
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Window, "holds", holds)
+        formulas_of(workbook, 1, 2, 8000, 2)
+    assert looked_at < 100 * 8000
+
+
+def test_array_formulas_name_their_range() -> None:
+    found = one('<c r="A1"><f t="array" ref="A1:A3">B1:B3*2</f><v>2</v></c>')
+    assert (found.formula, found.array_range, found.value) == ("=B1:B3*2", "A1:A3", 2)
+
+
+# -- merged cells, hyperlinks ---------------------------------------------------------------------
+
+
+def merged(*references: str) -> str:
+    inner = "".join(f'<mergeCell ref="{each}"/>' for each in references)
+    return f'<mergeCells count="{len(references)}">{inner}</mergeCells>'
+
+
+def test_covered_cells_of_a_merged_range_have_no_value() -> None:
+    cells = [cell("A1", 1), cell("B1", 2), cell("A2", 3, formula="1+2"), cell("C3", 4)]
+    data = Book({"Sheet1": sheet_data(*cells) + merged("A1:B2")}).to_bytes()
+    found = read(data)
+    assert {name: each.value for name, each in found.items()} == {
+        "A1": 1,
+        "B1": None,
+        "A2": None,
+        "C3": 4,
+    }
+    assert found["A2"].formula is None
+    reference = ReferenceWorkbook(data).cells(EVERYTHING)
+    assert [reference[1, 2].value, reference[2, 1].value] == [None, None]
+
+
+def test_a_merged_range_below_the_rows_that_are_read_counts_too() -> None:
+    cells = [cell(f"A{row}", row) for row in range(1, 50)]
+    book = Book({"Sheet1": sheet_data(*cells) + merged("A2:A3")})
+    assert [each.value for each in read(book, CellRange("Sheet1", 1, 1, 4, 1)).values()] == [
+        1,
+        2,
+        None,
+        4,
+    ]
+
+
+def test_hyperlinks_are_known_but_do_not_fill_blank_cells() -> None:
+    links = (
+        '<hyperlinks><hyperlink ref="A1" r:id="rId1"/>'
+        '<hyperlink ref="B1:B2" location="Sheet1!C1"/></hyperlinks>'
+    )
+    data = Book(
+        {"Sheet1": sheet_data('<c r="A1"/>', cell("B1", 5)) + links},
+        parts={
+            "xl/worksheets/_rels/sheet1.xml.rels": relations(
+                ("rId1", "hyperlink", "https://example.org/")
+            )
+        },
+    ).to_bytes()
+    workbook = open_workbook(data)
+    assert workbook.hyperlinks("Sheet1") == [
+        (CellRange("Sheet1", 1, 1, 1, 1), "https://example.org/"),
+        (CellRange("Sheet1", 1, 2, 2, 2), "Sheet1!C1"),
+    ]
+    assert read(data)["A1"].value is None
+    # The one known difference to openpyxl, which the official profile makes up for.
+    assert ReferenceWorkbook(data).cells(EVERYTHING)[1, 1].value == "https://example.org/"
+
+
+# -- ranges ---------------------------------------------------------------------------------------
+
+GRID = sheet_data(*(cell(f"{column}{row}", row) for row in range(1, 400) for column in "ABC"))
+
+
+@pytest.mark.parametrize("rows", [(1, 1), (1, 399), (200, 210), (399, 399), (399, 600), (500, 9)])
+def test_only_the_cells_of_the_range_are_read(rows: tuple[int, int]) -> None:
+    first, last = rows[0], max(rows)
+    workbook = open_workbook(Book({"Sheet1": GRID}).to_bytes())
+    found = workbook.cells(CellRange("Sheet1", first, 2, last, 2))
+    assert list(found) == [(row, 2) for row in range(first, min(last, 399) + 1)]
+    assert all(each.value == row for (row, _), each in found.items())
+
+
+def test_a_range_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    workbook = open_workbook(Book({"Sheet1": GRID}).to_bytes())
+    parts: list[str] = []
+    chunks = workbook.package.chunks
+
+    def recorded(name: str) -> Iterator[bytes]:
+        parts.append(name)
+        return chunks(name)
+
+    monkeypatch.setattr(workbook.package, "chunks", recorded)
+    workbook.preload([CellRange("Sheet1", 1, 1, 9, 1), CellRange("Sheet1", 20, 1, 30, 2)])
+    assert len(workbook.sheet("Sheet1").values(Window(1, 1, 9, 1))) == 9
+    assert len(workbook.sheet("Sheet1").values(Window(22, 2, 25, 2))) == 4
+    assert workbook.formula_cells(CellRange("Sheet1", 20, 1, 21, 1)) == []
+    assert parts.count("xl/worksheets/sheet1.xml") == 1
+
+
+def test_blank_cells_are_read_where_looks_are_asked_for() -> None:
+    book = Book({"Sheet1": sheet_data(cell("A1", 1, style=6), cell("B1", style=6))})
+    sheet = open_workbook(book.to_bytes()).sheet("Sheet1")
+    window = Window(1, 1, 1, 2)
+    assert len(sheet.values(window)) == 1
+    assert len(sheet.styles(window)) == 2
+    assert len(sheet.values(window)) == 2
+
+
+def test_cells_that_are_not_stored_are_not_in_the_mapping() -> None:
+    cells = open_workbook(Book({"Sheet1": GRID}).to_bytes()).cells(CellRange("Sheet1", 1, 1, 1, 9))
+    assert len(cells) == 3
+    assert (1, 4) not in cells
+    assert cells.get((1, 9)) is None
+
+
+def test_the_used_range_counts_values_and_formulas_not_looks() -> None:
+    cells = [cell("C3", 1), cell("E9", formula="1"), cell("Z99", style=6)]
+    book = Book({"Sheet1": sheet_data(*cells), "Blank": sheet_data()})
+    workbook = open_workbook(book.to_bytes())
+    assert workbook.used_range("Sheet1") == CellRange("Sheet1", 3, 3, 9, 5)
+    assert workbook.used_range("Blank") is None
+
+
+# -- spelling of the XML --------------------------------------------------------------------------
+
+PREFIXED = (
+    f'{DECLARATION}<x:worksheet xmlns:x="{MAIN}"><x:sheetData><x:row r="1"><x:c r="A1">'
+    '<x:v>1</x:v></x:c></x:row><x:row r="2"><x:c r="A2" t="inlineStr"><x:is><x:t>two</x:t></x:is>'
+    '</x:c></x:row><x:row r="3"><x:c r="A3"><x:v>3</x:v></x:c></x:row></x:sheetData>'
+    '<x:mergeCells><x:mergeCell ref="A2:A3"/></x:mergeCells></x:worksheet>'
+)
+UNNUMBERED = (
+    "<sheetData><row><c><v>1</v></c><c><v>2</v></c></row><row/>"
+    "<row><c/><c><v>3</v></c></row></sheetData>"
+)
+
+
+def test_prefixed_elements() -> None:
+    for cell_range in (
+        EVERYTHING,
+        CellRange("Sheet1", 2, 1, 2, 1),
+        CellRange("Sheet1", 3, 1, 3, 1),
+    ):
+        found = read(Book({"Sheet1": PREFIXED}), cell_range)
+        expected = {"A1": 1, "A2": "two", "A3": None}
+        assert {name: each.value for name, each in found.items()}.items() <= expected.items()
+        assert found
+
+
+@pytest.mark.parametrize("first_row", [1, 2, 3])
+def test_rows_and_cells_without_addresses(first_row: int) -> None:
+    found = read(Book({"Sheet1": UNNUMBERED}), CellRange("Sheet1", first_row, 1, 9, 9))
+    values = {name: each.value for name, each in found.items() if each.value is not None}
+    everything = {"A1": 1, "B1": 2, "B3": 3}
+    assert values == {name: v for name, v in everything.items() if int(name[1]) >= first_row}
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "<!-- <row r='9'><c r='A9'><v>9</v></c></row> -->",
+        "<?note <row r='9'> ?>",
+        "<row r='2'><c r='A2' t='str'><v><![CDATA[</sheetData><row r='7'>]]></v></c></row>",
+    ],
+)
+def test_comments_cdata_and_instructions_are_not_taken_for_rows(noise: str) -> None:
+    xml = (
+        f'<sheetData><row r="1"><c r="A1"><v>1</v></c></row>{noise}'
+        '<row r="3"><c r="A3"><v>3</v></c></row><row r="4"><c r="A4"><v>4</v></c></row>'
+        "</sheetData>" + merged("A3:A4")
+    )
+    found = read(Book({"Sheet1": xml}), CellRange("Sheet1", 3, 1, 4, 1))
+    assert {name: each.value for name, each in found.items()} == {"A3": 3, "A4": None}
+    above = read(Book({"Sheet1": xml}), CellRange("Sheet1", 1, 1, 1, 1))
+    assert above["A1"].value == 1
+
+
+def test_utf_16_and_a_byte_order_mark() -> None:
+    plain = worksheet(GRID)
+    wide = plain.replace('encoding="UTF-8"', 'encoding="UTF-16"').encode("utf-16")
+    marked = b"\xef\xbb\xbf" + plain.encode()
+    for data in (wide, marked):
+        book = Book({"Sheet1": GRID}, parts={"xl/worksheets/sheet1.xml": data})
+        assert read(book, CellRange("Sheet1", 300, 3, 300, 3))["C300"].value == 300
+
+
+@pytest.mark.parametrize("sheet", ["<sheetData/>", "<sheetData></sheetData>", "<sheetData />"])
+def test_a_sheet_without_rows(sheet: str) -> None:
+    for cell_range in (EVERYTHING, CellRange("Sheet1", 5, 5, 9, 9)):
+        assert read(Book({"Sheet1": sheet + merged("A1:B2")}), cell_range) == {}
+
+
+def test_an_attribute_that_holds_a_bracket() -> None:
+    xml = "".join(
+        f"<row spans='1>2' r='{row}' ><c r='A{row}'><v>{row}</v></c></row>" for row in range(1, 9)
+    )
+    found = read(Book({"Sheet1": f"<sheetData>{xml}</sheetData>"}), CellRange("Sheet1", 5, 1, 6, 1))
+    assert [each.value for each in found.values()] == [5, 6]
+
+
+# -- workbooks ------------------------------------------------------------------------------------
+
+
+def test_facts() -> None:
+    book = Book(
+        {"One": GRID, "Two": sheet_data()},
+        after_sheets='<calcPr calcId="1" fullCalcOnLoad="1"/>',
+        application="Microsoft Excel",
+        app_version="3.1",
+    )
+    workbook = open_workbook(book.to_bytes())
+    facts = workbook.facts
+    assert (facts.application, facts.app_version) == ("Microsoft Excel", "3.1")
+    assert facts.full_calc_on_load
+    assert facts.sheet_names == workbook.sheet_names == ("One", "Two")
+    assert workbook.digest == hashlib.sha256(workbook.data).hexdigest()
+
+
+def test_a_workbook_without_properties_and_styles() -> None:
+    data = Book({"Sheet1": sheet_data(cell("A1", 1, style=3))}, application=None, styles=None)
+    workbook = open_workbook(data.to_bytes())
+    assert (workbook.facts.application, workbook.facts.app_version) == (None, None)
+    assert read(data)["A1"].value == 1
+    assert read(data)["A1"].number_format == "General"
+
+
+def test_chart_sheets_are_tabs_but_not_worksheets() -> None:
+    workbook_xml = (
+        f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><sheets>'
+        '<sheet name="Chart" sheetId="1" r:id="rIdC"/><sheet name="Data" sheetId="2" r:id="rId1"/>'
+        '<sheet name="Lost" sheetId="3" r:id="rIdX"/></sheets></workbook>'
+    )
+    links = relations(
+        ("rIdC", "chartsheet", "chartsheets/sheet1.xml"),
+        ("rId1", "worksheet", "worksheets/sheet1.xml"),
+        ("rIdX", "worksheet", "worksheets/none.xml"),
+    )
+    book = Book(
+        {"Data": GRID},
+        parts={
+            "xl/workbook.xml": workbook_xml,
+            "xl/_rels/workbook.xml.rels": links,
+            "xl/chartsheets/sheet1.xml": f'<chartsheet xmlns="{MAIN}"/>',
+        },
+    )
+    workbook = open_workbook(book.to_bytes())
+    assert [tab.name for tab in workbook.tabs] == ["Chart", "Data"]
+    assert workbook.sheet_names == ("Data",)
+
+
+def test_a_file_and_its_bytes_are_the_same_workbook(tmp_path: Path) -> None:
+    data = Book({"Sheet1": GRID}).to_bytes()
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(data)
+    assert open_workbook(path).digest == open_workbook(data).digest
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkbookError, match=r"nothing\.xlsx"):
+        open_workbook(tmp_path / "nothing.xlsx")
+
+
+def test_a_missing_sheet_is_named() -> None:
+    workbook = open_workbook(Book({"Sheet1": GRID}).to_bytes())
+    with pytest.raises(WorkbookError, match="no worksheet 'Sheet2'"):
+        workbook.cells(CellRange("Sheet2", 1, 1, 1, 1))
+
+
+def test_opening_reads_no_sheet() -> None:
+    book = Book({"Sheet1": "<broken"})
+    workbook: Workbook = open_workbook(book.to_bytes())
+    assert workbook.sheet_names == ("Sheet1",)
+    with pytest.raises(WorkbookError, match=r"sheet1\.xml"):
+        workbook.cells(EVERYTHING)
+
+
+def test_custom_formats_win_over_built_in_ones() -> None:
+    styles = STYLES.replace(
+        'numFmtId="164" formatCode="yyyy\\-mm\\-dd"', 'numFmtId="14" formatCode="0.0"'
+    )
+    data = Book(
+        {"Sheet1": sheet_data('<c r="A1" s="1"><v>5</v></c>')},
+        styles=styles.replace('<xf numFmtId="164"/>', '<xf numFmtId="14"/>'),
+    )
+    assert (read(data)["A1"].value, read(data)["A1"].number_format) == (5, "0.0")
+
+
+# -- what is broken where nobody looks ------------------------------------------------------------
+
+BROKEN_ROWS = {
+    "above": '<row r="1"><c r="A1"><v>1</v></d></row><row r="5"><c r="A5"><v>7</v></c></row>',
+    "below": '<row r="5"><c r="A5"><v>7</v></c></row><row r="9"><c r="A9"><v>1</w></c></row>',
+}
+
+
+@pytest.mark.parametrize("where", BROKEN_ROWS)
+def test_malformed_rows_outside_of_the_range_are_passed_over(where: str) -> None:
+    """They cost as much as the range to find, and say nothing of the answer."""
+    data = Book({"S": f"<sheetData>{BROKEN_ROWS[where]}</sheetData>"}).to_bytes()
+    cells = open_workbook(data).cells(CellRange("S", 5, 1, 5, 1))
+    assert [cell.value for cell in cells.values()] == [7]
+
+
+@pytest.mark.parametrize("where", BROKEN_ROWS)
+def test_malformed_rows_within_the_range_are_an_error(where: str) -> None:
+    data = Book({"S": f"<sheetData>{BROKEN_ROWS[where]}</sheetData>"}).to_bytes()
+    with pytest.raises(WorkbookError, match="is not well-formed XML"):
+        open_workbook(data).cells(CellRange("S", 1, 1, 9, 1))
+
+
+def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
+    """A checksum speaks for the whole part, and is known once the part was read."""
+    rows = '<row r="1"><c r="A1"><v>7</v></c></row><row r="900"><c r="A900"><v>1</v></c></row>'
+    data = Book({"S": f"<sheetData>{rows}</sheetData>"}).to_bytes(zipfile.ZIP_STORED)
+    assert open_workbook(data).cells(CellRange("S", 1, 1, 1, 1))
+    damaged = data.replace(b'"A900"><v>1</v>', b'"A900"><v>2</v>')
+    with pytest.raises(WorkbookError, match=r"sheet1\.xml is damaged: its checksum"):
+        open_workbook(damaged).cells(CellRange("S", 1, 1, 1, 1))

@@ -1,0 +1,151 @@
+"""Reading rows as text, alike or not, gives what parsing them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.workbook.address import WHOLE_SHEET, Window, cell_key, column_letters
+from judge.workbook.number_formats import NumberFormats
+from judge.workbook.package import Package
+from judge.workbook.sheets import plain_rows, row_shapes, sheet_scan
+from judge.workbook.sheets.sheet_cells import SheetCells
+from judge.workbook.styles.cell_formats import read_number_formats
+from tests.unit.comparison.packages import Book
+
+PART = "xl/worksheets/sheet1.xml"
+
+Cell = Callable[[str], str]
+
+
+def _cell(attributes: str, body: str) -> Cell:
+    inside = f">{body}</c>" if body else "/>"
+    return lambda place: f'<c r="{place}"{attributes}{inside}'
+
+
+CELLS: tuple[Cell, ...] = (
+    _cell("", "<v>12</v>"),
+    _cell(' t="n"', "<v>-3.5E-2</v>"),
+    _cell(' s="1"', "<v>45000</v>"),
+    _cell(' s="1"', "<v>59</v>"),
+    _cell(' s="1"', "<v>45000.75</v>"),
+    _cell(' s="1"', "<v>99999999</v>"),
+    _cell(' s="3"', "<v>45000</v>"),
+    _cell(' s="5" t="s"', "<v>1</v>"),
+    _cell(' t="inlineStr"', "<is><t>a &amp; b</t></is>"),
+    _cell(' t="inlineStr"', "<is><t></t></is>"),
+    _cell(' t="inlineStr"', '<is><t xml:space="preserve"> c </t></is>'),
+    _cell(' t="inlineStr"', "<is><r><t>rich</t></r></is>"),
+    _cell(' t="inlineStr"', "<v>astray</v>"),
+    _cell(' t="str"', "<v>text &lt;</v>"),
+    _cell(' t="b"', "<v>1</v>"),
+    _cell(' t="e"', "<v>#N/A</v>"),
+    _cell(' s="6"', ""),
+    _cell(' s="4" ', ""),
+    _cell("", "<f>A1+1</f><v>7</v>"),
+    _cell(' s="4" t="str"', "<f>A1&amp;B1</f><v></v>"),
+    _cell(' t="n"', "<is><t>astray</t></is>"),
+    lambda place: f'<c s="1" r="{place}"><v>9</v></c>',
+    lambda _: "<c><v>8</v></c>",
+    lambda _: '<c r="B2"><v>stands twice</v></c>'.replace("stands twice", "77"),
+    lambda _: '<c r="C2" t="s"><v>0</v></c>',
+)
+
+SHAPES = st.lists(st.sampled_from(range(len(CELLS))), min_size=1, max_size=5)
+
+
+def rows_of(shapes: list[list[int]], order: list[int]) -> str:
+    """Rows, each in one of some shapes; the columns begin with B."""
+    written = []
+    for number, which in enumerate(order, 1):
+        shape = shapes[which % len(shapes)]
+        cells = (CELLS[kind](f"{column_letters(at)}{number}") for at, kind in enumerate(shape, 2))
+        written.append(f'<row r="{number}">{"".join(cells)}</row>')
+    return "".join(written)
+
+
+def read_both_ways(
+    xml: str, windows: list[Window], *, blanks: bool
+) -> tuple[SheetCells, SheetCells]:
+    """The cells of a sheet as the scanner reads them and as the parser does."""
+    data = Book({"S": f"<sheetData>{xml}</sheetData>"}, shared=["zero", "one"]).to_bytes()
+    formats: NumberFormats = read_number_formats(Package(data), "xl/styles.xml")
+    as_text = sheet_scan.scan_sheet(
+        Package(data), PART, windows, formats, date_1904=False, blanks=blanks
+    )
+    scanner = sheet_scan._Scanner(
+        Package(data), PART, windows, formats, date_1904=False, blanks=blanks
+    )
+    return as_text, scanner.scan_all()
+
+
+def assert_alike(as_text: SheetCells, parsed: SheetCells, *, blanks: bool) -> None:
+    assert as_text.values == parsed.values
+    assert {key: type(value) for key, value in as_text.values.items()} == {
+        key: type(value) for key, value in parsed.values.items()
+    }
+    assert as_text.strings == parsed.strings
+    assert as_text.formulas.keys() == parsed.formulas.keys()
+    for key, formula in as_text.formulas.items():
+        other = parsed.formulas[key]
+        assert (formula.text, formula.kind, formula.cached) == (
+            other.text,
+            other.kind,
+            other.cached,
+        )
+        assert as_text.styles.get(key, 0) == parsed.styles.get(key, 0)
+    if blanks:
+        assert as_text.styles == parsed.styles
+
+
+@pytest.mark.parametrize("blanks", [False, True])
+@given(
+    shapes=st.lists(SHAPES, min_size=1, max_size=4),
+    order=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    window=st.sampled_from(
+        [WHOLE_SHEET, Window(1, 1, 40, 20), Window(1, 2, 2000, 3), Window(1, 3, 1500, 3)]
+    ),
+)
+@settings(max_examples=150, deadline=None)
+def test_rows_read_as_text_are_those_that_the_parser_reads(
+    blanks: bool, shapes: list[list[int]], order: list[int], window: Window
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_rows, "_FEWEST_CHARS", 0)
+        patch.setattr(row_shapes, "_FEWEST_ROWS", 2)
+        both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
+    assert_alike(*both, blanks=blanks)
+
+
+def test_many_rows_alike_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+    plain = row_shapes.RowShapes.take
+
+    def spied(self: row_shapes.RowShapes, rows: str) -> tuple[str, list[row_shapes.Taken]]:
+        rest, found = plain(self, rows)
+        taken.extend(found)
+        return rest, found
+
+    monkeypatch.setattr(row_shapes.RowShapes, "take", spied)
+    xml = rows_of([[0, 2, 7, 8], [0, 2]], [0, 0, 1] * 1500)
+    as_text, parsed = read_both_ways(xml, [Window(1, 1, 4500, 9)], blanks=False)
+    assert_alike(as_text, parsed, blanks=False)
+    assert sum(len(each.digits) for each in taken) > 2000
+    assert as_text.values[cell_key(4500, 2)] == 12
+
+
+def test_two_cells_of_one_address_are_left_to_the_parser() -> None:
+    twice = '<row r="3"><c r="B3"><v>1</v></c></row>' * 4000
+    as_text, parsed = read_both_ways(twice, [Window(1, 1, 9, 9)], blanks=False)
+    assert_alike(as_text, parsed, blanks=False)
+
+
+def test_a_cell_is_not_made_of_what_stands_around_a_row_that_was_taken() -> None:
+    """Taking a run of cells out of a text joins what stood around it."""
+    alike = "".join(f'<row r="{n}"><c r="B{n}"><v>{n}</v></c></row>' for n in range(1, 4000))
+    noise = '<row r="4000"><c r="A4000" s="1"/>c r="B4001"/&gt;<c r="B4000"><v>1</v></c></row>'
+    as_text, parsed = read_both_ways(alike + noise, [Window(1, 1, 5000, 9)], blanks=True)
+    assert_alike(as_text, parsed, blanks=True)
