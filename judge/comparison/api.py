@@ -13,8 +13,9 @@ from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.reader import open_workbook
 
 Check = Callable[..., Comparison]
-"""What compares two opened workbooks: it takes the arguments of :func:`judge.comparison.answer_range.check`
-up to ``max_differences``, but for computed values and conditions."""
+"""What compares two opened workbooks: it takes the arguments of
+:func:`judge.comparison.answer_range.check` up to ``max_differences``,
+but for computed values and conditions."""
 
 
 def compare_workbooks(

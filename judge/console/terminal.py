@@ -25,7 +25,9 @@ Piece = str | tuple[str, str]
 
 
 class ShownStream:
-    """A text stream that spells out what would not be seen as it is; see :mod:`judge.console.visible`.
+    """A text stream that spells out what would not be seen as it is.
+
+    See :mod:`judge.console.visible`.
 
     Args:
         behind: where the text goes.

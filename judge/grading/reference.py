@@ -1,8 +1,8 @@
 """Time limits that follow reference solutions, measured on the machine that judges.
 
 A task's limit is ``max(floor, factor x time of its reference solution)``: the floor is what
-:class:`judge.core.limits.Limits` say, the time that of the slowest case. Times are measured once for a
-run and kept with it, since a limit that moved would make every result on record stale.
+:class:`judge.core.limits.Limits` say, the time that of the slowest case. Times are measured once
+for a run and kept with it, since a limit that moved would make every result on record stale.
 """
 
 from __future__ import annotations

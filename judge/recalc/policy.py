@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -80,9 +81,9 @@ def calculates(facts: WorkbookFacts) -> bool:
 def code_digest() -> str:
     """Changes whenever any module of this package or of the reader does."""
     texts = hashlib.sha256()
-    for package in ("judge.recalc", "judge.comparison"):
-        modules = [each for each in resources.files(package).iterdir() if each.name.endswith(".py")]
-        for module in sorted(modules, key=lambda each: each.name):
+    for package in ("recalc", "workbook"):
+        folder = Path(str(resources.files("judge"))) / package
+        for module in sorted(folder.rglob("*.py")):
             texts.update(module.name.encode() + b"\0" + module.read_bytes())
     return texts.hexdigest()
 

@@ -354,7 +354,7 @@ class BubblewrapSandbox:
             "maps": self._maps,
             "command": command,
         }
-        launcher = resources.files("judge.sandbox").joinpath("launcher.py")
+        launcher = resources.files(__package__).joinpath("launcher.py")
         arguments = [sys.executable, "-I", "-S", str(launcher), json.dumps(plan)]
         try:
             process = self._starter.submit(

@@ -1,9 +1,9 @@
 """Where a worksheet writes its shared formulas out, found without reading its cells.
 
-The rows are passed over as text, as in :mod:`judge.workbook.sheets.sheet_scan`; only shared formulas are
-looked at. That is exact where each of them is spelled as programs usually spell it, and
-where no comment, CDATA section or processing instruction stands between them. Anything else is left
-to the parser.
+The rows are passed over as text, as in :mod:`judge.workbook.sheets.sheet_scan`; only shared
+formulas are looked at. That is exact where each of them is spelled as programs usually spell it,
+and where no comment, CDATA section or processing instruction stands between them. Anything else is
+left to the parser.
 """
 
 from __future__ import annotations
