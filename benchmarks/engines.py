@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 from judge.comparison.profiles import get_profile
+from judge.core.answer import Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
@@ -28,7 +29,7 @@ from judge.grading.case import GradingRules, Judgement, judge_output
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.engines import FORMULAS
 from judge.recalc.formula import traits
-from judge.recalc.policy import DEFAULT_TIMEOUT_S, Origin, Recalculator
+from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox
 from judge.suites.load import load_suite

@@ -29,11 +29,12 @@ from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
 from benchmarks.evidence import Sample, gold_samples, pair_word, trust_data
 from benchmarks.golds import Gold, agrees, golds
+from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.engines import FORMULAS
-from judge.recalc.policy import Origin, Recalculator, as_read
+from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import PAIR, PAIR_ENGINES, read_table
 from judge.sandbox import open_sandbox

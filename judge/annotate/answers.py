@@ -11,9 +11,10 @@ from judge.comparison.answer_range import prepare
 from judge.comparison.profiles import get_profile
 from judge.comparison.range_check import RangeSide
 from judge.comparison.value import comparator
+from judge.core.answer import Origin
 from judge.core.task import Task
 from judge.recalc.formula import references
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
@@ -152,8 +153,6 @@ def gold_ranges(task: Task, gold: Workbook) -> tuple[CellRange, ...]:
     """
     return prepare(
         task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
         gold=gold,
         output=None,
     ).gold_ranges

@@ -133,7 +133,7 @@ class Casebook:
     @staticmethod
     def _new_paths(task: Task, number: int) -> TestCase:
         folder = task.cases[0].input_path.parent
-        return TestCase(
+        return TestCase.of_workbooks(
             number,
             folder / f"{number}_{task.id}_input.xlsx",
             folder / f"{number}_{task.id}_answer.xlsx",

@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from judge.annotate.edits import address
+from judge.core.answer import Origin
 from judge.errors import WorkbookError
 from judge.recalc.formula import Reference, references, traits
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT, sheet_formulas
 from judge.workbook.address import parse_window

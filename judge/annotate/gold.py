@@ -23,15 +23,17 @@ from judge.annotate.answers import (
 from judge.annotate.drafts import CaseData
 from judge.annotate.edit import apply_edits, set_cells
 from judge.annotate.edits import Edit, SetCell, address
+from judge.annotate.judging import judge_workbooks, run_on_workbook
 from judge.comparison.answer_range import prepare
 from judge.comparison.profiles import get_profile
+from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, WorkbookError
-from judge.grading.case import GradingRules, judge_output, run_case
-from judge.recalc.policy import Origin, Recalculator
+from judge.grading.case import CaseJudge, GradingRules
+from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
 from judge.workbook.cell import CellRange, CellRef, CellValue
@@ -127,7 +129,7 @@ class GoldMaker:
     ) -> None:
         self._recalculator = recalculator
         self._sandbox = sandbox
-        self._rules = rules or GradingRules(get_profile("standard"))
+        self._judge = CaseJudge(recalculator, rules or GradingRules(get_profile("standard")))
         self._limits = limits or Limits()
 
     @property
@@ -238,10 +240,10 @@ class GoldMaker:
         name = reference_name(reference)
         assert self._sandbox is not None, "references were given without a sandbox"
         with self._sandbox.session() as session:
-            facts = run_case(session, reference, input_data, self._limits)
-        if facts.output is None:
-            return Source(name, f"{facts.verdict}: {facts.cause}")
-        return Source(name, data=facts.output)
+            outcome = run_on_workbook(session, reference, input_data, self._limits)
+        if outcome.answer is None:
+            return Source(name, f"{outcome.verdict}: {outcome.cause}")
+        return Source(name, data=outcome.answer.data)
 
     def _gold_of(self, task: Task, carried: bytes, source: Source) -> tuple[bytes | None, str]:
         """The gold workbook that a source asks for, or why there is none."""
@@ -253,8 +255,6 @@ class GoldMaker:
             gold = open_workbook(carried)
             plan = prepare(
                 task.checker,
-                answer_position=task.answer_position,
-                answer_sheet=task.answer_sheet,
                 gold=gold,
                 output=output,
             )
@@ -290,14 +290,10 @@ class GoldMaker:
             return source
         if source.data == gold:
             return Source(source.name, "", source.data, agrees=True)
-        judgement = judge_output(
-            task,
-            gold,
-            source.data,
-            recalculator=self._recalculator,
-            rules=self._rules,
-            origin=Origin.FINISHED if source.name == FORMULAS else Origin.SOLUTION,
-        )
+        origin = Origin.FINISHED if source.name == FORMULAS else Origin.SOLUTION
+        judgement = judge_workbooks(self._judge, task, gold, source.data, origin=origin)
+        if judgement.error is not None:
+            raise judgement.error
         if judgement.verdict is Verdict.AC:
             return Source(source.name, "", source.data, agrees=True)
         return Source(

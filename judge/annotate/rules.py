@@ -17,10 +17,11 @@ from judge.comparison.comparison import Comparison
 from judge.comparison.profiles import get_profile
 from judge.comparison.range_check import RangeSide
 from judge.comparison.value import comparator
+from judge.core.answer import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -130,8 +131,6 @@ def _open(task: Task, case: CaseData) -> _Opened:
     gold, before = open_workbook(case.gold), open_workbook(case.input)
     plan = prepare(
         task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
         gold=gold,
         output=before,
     )
@@ -153,7 +152,7 @@ def _against_others(
             task.id,
             this.number,
             rule,
-            f"no cell of the answer {task.answer_position} differs from case {opened[0].number}",
+            f"no cell of the answer {task.details.get('answer_position')} differs from case {opened[0].number}",
         )
     elif index == 2 and changed < min(LEAST_SECOND, _answers(opened[0], this)):
         yield Finding(
@@ -188,8 +187,6 @@ def answers_apart(
     """
     plan = prepare(
         task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
         gold=first,
         output=second,
     )

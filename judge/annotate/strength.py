@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.annotate.casebook import CaseData
+from judge.annotate.judging import judge_workbooks, run_on_workbook
 from judge.annotate.wrong_programs import wrong_programs
+from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
-from judge.errors import JudgeError, WorkbookError
+from judge.errors import WorkbookError
 from judge.grading.batch import Event, Settings, grade
-from judge.grading.case import GradingRules, judge_output, run_case
+from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.store import RunDirectory
 from judge.grading.verify import verify_case
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
 from judge.workbook.address import MAX_ROW
 from judge.workbook.reader import open_workbook
@@ -227,25 +229,18 @@ def try_case(
     Raises:
         SandboxError: the sandbox failed.
     """
+    judge = CaseJudge(recalculator, rules)
     found = []
     for name, submission in solutions.items():
         with sandbox.session() as session:
-            facts = run_case(session, submission, case.input, limits or Limits())
-        verdict, cause = facts.verdict, facts.cause
+            outcome = run_on_workbook(session, submission, case.input, limits or Limits())
+        verdict, cause = outcome.verdict, outcome.cause
         if verdict is None:
-            assert facts.output is not None
-            try:
-                judgement = judge_output(
-                    task,
-                    case.gold,
-                    facts.output,
-                    recalculator=recalculator,
-                    rules=rules,
-                    origin=Origin.SOLUTION,
-                )
-                verdict, cause = judgement.verdict, judgement.cause
-            except JudgeError as error:
-                verdict, cause = Verdict.JE, error.message
+            assert outcome.answer is not None
+            judgement = judge_workbooks(
+                judge, task, case.gold, outcome.answer.data, origin=Origin.SOLUTION
+            )
+            verdict, cause = judgement.verdict, judgement.cause
         found.append(Trial(name, verdict, cause))
     return found
 
@@ -311,5 +306,6 @@ def solution_name(submission: Submission) -> str:
 
 
 def _untouched_passes(task: Task, settings: Settings) -> bool:
-    checks = (verify_case(task, case, settings.recalculator, settings.rules) for case in task.cases)
+    judge = CaseJudge(settings.recalculator, settings.rules)
+    checks = (verify_case(task, case, judge) for case in task.cases)
     return any(bool(each.untouched_accepted) for each in checks)

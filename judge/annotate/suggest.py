@@ -15,6 +15,7 @@ from judge.annotate.mutants import CONTESTED, ideas
 from judge.annotate.rules import answers_apart
 from judge.annotate.tables import Kind, find_tables
 from judge.comparison.answer_range import prepare
+from judge.comparison.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import PositionError, UsageError, WorkbookError
@@ -104,13 +105,12 @@ def subject_of(task: Task, base: CaseData) -> Subject:
     before, gold = open_workbook(base.input), open_workbook(base.gold)
     answer = prepare(
         task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
         gold=gold,
         output=None,
     ).gold_ranges
     tables = find_tables(before, answer)
-    said = f"{task.instruction}\n{task.answer_position}\n{task.answer_sheet or ''}".casefold()
+    position, sheet = position_of(task.checker)
+    said = f"{task.instruction}\n{position}\n{sheet or ''}".casefold()
     named = {name.casefold() for name in before.sheet_names if name.casefold() in said}
     named |= {each.sheet.casefold() for each in answer}
     return Subject(

@@ -19,8 +19,8 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError, SubmissionError, UsageError
 from judge.grading.batch import (
+    BatchResult,
     FinishedOutput,
-    Outcome,
     Settings,
     current_results,
     grade,
@@ -178,7 +178,7 @@ class Opened:
         store: RunDirectory,
         described: Mapping[str, object],
         graded: Sequence[tuple[Task, int]],
-        outcome: Outcome,
+        outcome: BatchResult,
         results: Sequence[CaseResult],
         submissions: Sequence[tuple[Task, Submission]],
         *,
@@ -343,7 +343,7 @@ def _backend(run: Mapping[str, object]) -> str | None:
     return str(sandbox["backend"]) if isinstance(sandbox, dict) else None
 
 
-def _problem(outcome: Outcome) -> str | None:
+def _problem(outcome: BatchResult) -> str | None:
     if outcome.stopped is not None:
         return f"stopped: {outcome.stopped.message}"
     failed = sum(result.verdict is Verdict.JE for result in outcome.results.values())

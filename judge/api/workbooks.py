@@ -5,24 +5,23 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Self
 
-from judge.comparison import api
-from judge.comparison.answer_range import Plan, check, wanted_conditions
+from judge.comparison import api as comparison
 from judge.comparison.comparison import Comparison
-from judge.comparison.conditions import NO_ANSWERS
+from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.comparison.profiles import Profile
+from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Mode, Origin, Recalculator, calculates
+from judge.recalc.policy import Mode, Recalculator, calculates
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.reader import Workbook
 
 
-def compare_workbooks(
+def compare(
     gold: bytes | str | Path,
     output: bytes | str | Path,
     position: str,
@@ -70,7 +69,7 @@ def compare_workbooks(
     with Engines(
         recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
     ) as engines:
-        return api.compare_workbooks(
+        return comparison.compare_workbooks(
             gold,
             output,
             position,
@@ -81,12 +80,14 @@ def compare_workbooks(
             options=options,
             max_differences=max_differences,
             limits=limits,
-            check=partial(compute_and_check, engines),
+            compute=engines,
         )
 
 
 class Engines:
     """The calculation engines of one comparison, opened when the first formula needs one.
+
+    See :class:`judge.comparison.computing.Compute`.
 
     Args:
         recalc: when to compute.
@@ -121,86 +122,40 @@ class Engines:
         )
         return self._stack.enter_context(contextlib.closing(recalculator))
 
+    def fill(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> ComputedValues:
+        """Computes the formula cells of some ranges that have no value to trust.
+
+        Raises:
+            WorkbookError: the ranges cannot be read.
+            SandboxError: something has to be computed, and there is no sandbox.
+        """
+        if self.mode == "never" or not self._needed(workbook, ranges):
+            return NOTHING_COMPUTED
+        return self.recalculator.fill(workbook, ranges, origin=origin)
+
+    def _needed(self, workbook: Workbook, ranges: Sequence[CellRange]) -> bool:
+        cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
+        if not cells:
+            return False
+        trusted = all(cell.has_cached_value for cell in cells) and calculates(workbook.facts)
+        return self.mode == "always" or not trusted
+
+    def answer_conditions(
+        self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
+    ) -> ConditionAnswers:
+        """Finds out which conditions of conditional formats hold.
+
+        Raises:
+            SandboxError: there is no sandbox to compute them in.
+        """
+        if self.mode == "never":
+            return NO_ANSWERS
+        return answer_conditions(self.recalculator, questions, gold, output, origin=origin)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-
-def compute_and_check(
-    engines: Engines,
-    plan: Plan,
-    gold: Workbook,
-    output: Workbook,
-    *,
-    profile: Profile,
-    style: Sequence[str] = (),
-    before: Workbook | None = None,
-    max_differences: int = 200,
-) -> Comparison:
-    """Compares two workbooks, having computed what their answer ranges and looks rest on.
-
-    Args:
-        engines: opened only where something has to be computed.
-        plan: what is compared.
-        gold: the gold workbook.
-        output: the output workbook.
-        profile: what "equal" means.
-        style: names of style attributes to compare beside the values.
-        before: the input workbook, for the option ``untouched`` and for the groups of cells.
-        max_differences: how many differences are kept; all are counted.
-    """
-    gold_computed, output_computed = _compute_values(engines, plan, gold, output)
-    questions = wanted_conditions(
-        plan,
-        gold,
-        output,
-        profile=profile,
-        style=style,
-        gold_computed=gold_computed,
-        output_computed=output_computed,
-    )
-    conditions = NO_ANSWERS
-    if not questions.is_empty and engines.mode != "never":
-        conditions = answer_conditions(
-            engines.recalculator, questions, gold, output, origin=Origin.FINISHED
-        )
-    return check(
-        plan,
-        gold,
-        output,
-        profile=profile,
-        style=style,
-        gold_computed=gold_computed,
-        output_computed=output_computed,
-        conditions=conditions,
-        before=before,
-        max_differences=max_differences,
-    )
-
-
-def _compute_values(
-    engines: Engines, plan: Plan, gold: Workbook, output: Workbook
-) -> tuple[ComputedValues, ComputedValues]:
-    """Has the formulas of both workbooks computed whose values cannot be trusted, if any are."""
-    output_ranges = [each for each in plan.output_ranges if each is not None]
-    needed = engines.mode != "never" and any(
-        _needs_engine(workbook, ranges, always=engines.mode == "always")
-        for workbook, ranges in ((gold, plan.gold_ranges), (output, output_ranges))
-    )
-    if not needed:
-        return NOTHING_COMPUTED, NOTHING_COMPUTED
-    return (
-        engines.recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD),
-        engines.recalculator.fill(output, output_ranges, origin=Origin.FINISHED),
-    )
-
-
-def _needs_engine(workbook: Workbook, ranges: Sequence[CellRange], *, always: bool) -> bool:
-    cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
-    if not cells:
-        return False
-    return (
-        always or not all(cell.has_cached_value for cell in cells) or not calculates(workbook.facts)
-    )

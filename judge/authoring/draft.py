@@ -38,7 +38,7 @@ from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.documents import read_json
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
-from judge.suites.spreadsheetbench.records import read_record
+from judge.suites.spreadsheetbench.records import read_record, task_of_record
 from judge.suites.validate import Finding, Severity, check_task
 
 LOG_FOLDER = "authoring"
@@ -260,7 +260,7 @@ class SuiteDraft:
             for number, (question, gold) in enumerate(cases, start=1):
                 name = f"{number}_{record['id']}"
                 placed.append(
-                    TestCase(
+                    TestCase.of_workbooks(
                         number,
                         _copy(question, scratch / f"{name}_input"),
                         _copy(gold, scratch / f"{name}_answer"),
@@ -299,7 +299,7 @@ def _draft_task(task: Task, record: dict[str, Any], events: list[dict[str, Any]]
     workbooks = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for case in task.cases
-        for path in (case.input_path, case.gold_path)
+        for path in case.paths
     }
     digest = content_digest(record, notes, workbooks)
     return DraftTask(task, record, notes, standing_of(events, digest), digest)
@@ -309,18 +309,7 @@ def _task_of(record: dict[str, Any], cases: tuple[TestCase, ...]) -> Task:
     read, faults = read_record(record)
     if read is None:
         raise UsageError(f"task {record.get('id')}: {'; '.join(faults)}")
-    return Task(
-        id=read.id,
-        instruction=read.instruction,
-        instruction_type=read.instruction_type,
-        answer_position=read.answer_position,
-        cases=cases,
-        answer_sheet=read.answer_sheet,
-        data_position=read.data_position,
-        checker=read.checker,
-        excluded=read.excluded,
-        raw_id=read.raw_id,
-    )
+    return task_of_record(read, cases)
 
 
 def _check(task: Task, root: Path) -> tuple[Finding, ...]:
@@ -330,7 +319,7 @@ def _check(task: Task, root: Path) -> tuple[Finding, ...]:
         SuiteError: it cannot be judged.
     """
     resolved = tuple(
-        replace(case, input_path=case.input_path.resolve(), gold_path=case.gold_path.resolve())
+        TestCase.of_workbooks(case.number, case.input_path.resolve(), case.gold_path.resolve())
         for case in task.cases
     )
     findings = check_task(replace(task, cases=resolved), root.resolve())

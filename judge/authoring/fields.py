@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from judge.core.task import InstructionType
 from judge.errors import UsageError
-from judge.suites.spreadsheetbench.records import read_record
+from judge.suites.spreadsheetbench.records import InstructionType, read_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,12 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
 
 
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
-    from judge.api.workbooks import Engines, compute_and_check  # noqa: PLC0415
+    from judge.api.workbooks import Engines  # noqa: PLC0415
     from judge.comparison.answer_range import prepare  # noqa: PLC0415
+    from judge.comparison.computing import compute_and_check  # noqa: PLC0415
+    from judge.comparison.options import range_spec  # noqa: PLC0415
     from judge.comparison.profiles import get_profile  # noqa: PLC0415
-    from judge.core.task import CheckerSpec  # noqa: PLC0415
+    from judge.core.answer import Origin  # noqa: PLC0415
 
     input_path: Path | None = options["input_path"]
     chosen = read_checker_options(options)
@@ -71,24 +73,24 @@ def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Com
             hint="Add --input FILE.",
         )
     profile = get_profile(options["profile"])
-    spec = CheckerSpec(options=chosen)
-    asked = {"answer_position": options["position"], "answer_sheet": options["answer_sheet"]}
+    spec = range_spec(options["position"], options["answer_sheet"], chosen)
     computing = {name: options[name] for name in _COMPUTING}
     with _Files() as files, Engines(**computing) as engines:
         gold = files.open("the gold", gold_path)
-        prepare(spec, gold=gold, output=None, **asked)
+        prepare(spec, gold=gold, output=None)
         output = files.open("the output", output_path)
         before = None if input_path is None else files.open("the input", input_path)
-        plan = prepare(spec, gold=gold, output=output, **asked)
+        plan = prepare(spec, gold=gold, output=output)
         return compute_and_check(
-            engines,
             plan,
             gold,
             output,
+            compute=engines,
+            origin=Origin.FINISHED,
             profile=profile,
             style=options["style"],
             before=before,
-        )
+        ).comparison
 
 
 class _Files:

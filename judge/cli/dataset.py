@@ -57,9 +57,9 @@ def list_(suite: str | None, as_json: bool) -> None:
         text = " ".join(task.instruction.split())
         shown.add_row(
             task.id,
-            task.instruction_type.value.split("-")[0].lower(),
+            task.kind.split("-")[0].lower(),
             str(len(task.cases)),
-            task.answer_position,
+            task.details.get("answer_position", ""),
             text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…",
         )
     print_table(shown)
@@ -246,10 +246,10 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
         "id": task.id if task.raw_id is None else task.raw_id,
         "instruction": task.instruction,
-        "instruction_type": task.instruction_type.value,
-        "answer_position": task.answer_position,
-        "answer_sheet": task.answer_sheet,
-        "data_position": task.data_position,
+        "instruction_type": task.kind,
+        "answer_position": task.details.get("answer_position"),
+        "answer_sheet": task.details.get("answer_sheet"),
+        "data_position": task.details.get("data_position"),
         "checker": task.checker.name,
         "options": dict(task.checker.options),
         "excluded": task.excluded,

@@ -16,8 +16,8 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import Standing, State
 from judge.cli.listing import print_table, table
-from judge.core.task import InstructionType
 from judge.errors import UsageError
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.suites.validate import Finding
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -13,19 +13,16 @@ from judge.comparison.comparison import CellGroup, Comparison
 from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.comparison.differences import Differences
 from judge.comparison.official_check import check_officially, officially_equal
-from judge.comparison.options import CheckOptions
+from judge.comparison.options import CheckOptions, position_of
 from judge.comparison.profiles import Profile
 from judge.comparison.range_check import RangeSide, ask_conditions, compare_range
 from judge.comparison.remarks import tell_erased
 from judge.comparison.untouched import find_touched, group_cells
 from judge.core.task import CheckerSpec
-from judge.errors import UsageError
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.position import parse_position
 from judge.workbook.reader import Workbook
 from judge.workbook.resolve import SheetIndex, resolve_position
-
-CELL_RANGE = "cell_range"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +48,22 @@ class Plan:
 def prepare(
     spec: CheckerSpec,
     *,
-    answer_position: str,
-    answer_sheet: str | None,
     gold: Workbook,
     output: Workbook | None,
 ) -> Plan:
     """Finds the cells that are to be compared, and reads them.
 
     Args:
-        spec: the task's checker and its options.
-        answer_position: the position as the suite has it.
-        answer_sheet: the sheet that the suite names beside it, if any.
+        spec: the options of the task's checker, the answer position among them.
         gold: the gold workbook.
         output: the output workbook, or None to prepare the gold alone.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
         WorkbookError: the cells of a workbook cannot be read.
-        UsageError: there is no such checker or option.
+        UsageError: there is no such option, or no answer position among them.
     """
-    if spec.name != CELL_RANGE:
-        raise UsageError(
-            f"there is no checker {spec.name!r}", hint=f"The checker here is {CELL_RANGE}."
-        )
+    answer_position, answer_sheet = position_of(spec)
     options = CheckOptions.of(spec.options)
     position = parse_position(answer_position, answer_sheet=answer_sheet)
     resolved = resolve_position(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from judge.comparison.answer_range import check, prepare
+from judge.comparison.answer_range import prepare
 from judge.comparison.comparison import Comparison
+from judge.comparison.computing import Compute, NoEngines, compute_and_check
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import Profile, get_profile
-from judge.core.task import CheckerSpec
+from judge.core.answer import Origin
 from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.reader import open_workbook
-
-Check = Callable[..., Comparison]
-"""What compares two opened workbooks: it takes the arguments of
-:func:`judge.comparison.answer_range.check` up to ``max_differences``,
-but for computed values and conditions."""
 
 
 def compare_workbooks(
@@ -30,12 +27,11 @@ def compare_workbooks(
     options: Mapping[str, object] | None = None,
     max_differences: int = 200,
     limits: ReadLimits = DEFAULT_LIMITS,
-    check: Check = check,
+    compute: Compute | None = None,
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
-    This is the comparison alone: formulas count by the values that stand in the files.
-    :func:`judge.api.workbooks.compare_workbooks` brings engines that compute them.
+    :func:`judge.compare` does the same with engines that compute formulas.
 
     Args:
         gold: the gold workbook, as a path or as bytes.
@@ -48,7 +44,7 @@ def compare_workbooks(
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
-        check: what compares the two once they are open.
+        compute: computes formulas; None lets them count by the values that stand in the files.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -61,22 +57,19 @@ def compare_workbooks(
     if output_book.data == gold_book.data:
         # The same file twice, as when a suite is verified, is read once.
         output_book = gold_book
-    plan = prepare(
-        CheckerSpec(options=dict(options or {})),
-        answer_position=position,
-        answer_sheet=answer_sheet,
-        gold=gold_book,
-        output=output_book,
-    )
-    return check(
+    spec = range_spec(position, answer_sheet, options)
+    plan = prepare(spec, gold=gold_book, output=output_book)
+    return compute_and_check(
         plan,
         gold_book,
         output_book,
+        compute=compute or NoEngines(),
+        origin=Origin.FINISHED,
         profile=rules,
         style=style,
         before=None if before is None else open_workbook(_source(before), limits=limits),
         max_differences=max_differences,
-    )
+    ).comparison
 
 
 def _source(source: bytes | str | Path) -> bytes | Path:

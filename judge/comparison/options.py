@@ -6,7 +6,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from judge.comparison.profiles import Profile
+from judge.core.task import CheckerSpec
 from judge.errors import UsageError
+
+CELL_RANGE = "cell_range"
+"""Name of the checker that compares the cells of an answer position."""
+
+POSITION_OPTIONS = ("answer_position", "answer_sheet")
+"""Where the answer is looked for, and the sheet that the suite names beside it. The question states
+them as well."""
+
+
+def range_spec(
+    position: str, sheet: str | None = None, options: Mapping[str, object] | None = None
+) -> CheckerSpec:
+    """What a task says that is checked by the cells of a position.
+
+    Args:
+        position: the answer position, as the suite has it.
+        sheet: the sheet that the suite names beside it, if any.
+        options: further options of the checker.
+    """
+    placed: dict[str, object] = {"answer_position": position}
+    if sheet is not None:
+        placed["answer_sheet"] = sheet
+    return CheckerSpec(
+        name=CELL_RANGE, options={**placed, **(options or {})}, public=POSITION_OPTIONS
+    )
+
+
+def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
+    """The answer position of a task, and the sheet that its suite names beside it.
+
+    Raises:
+        UsageError: the task has none: its answer is no range of cells.
+    """
+    position, sheet = (spec.options.get(name) for name in POSITION_OPTIONS)
+    if not isinstance(position, str):
+        raise UsageError(
+            f"a task with the checker {spec.name!r} names no answer position",
+            hint="This works on tasks whose answer is a range of cells.",
+        )
+    return position, sheet if isinstance(sheet, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +88,8 @@ class CheckOptions:
         known = {each.name for each in fields(CheckOptions)}
         values: dict[str, object] = {}
         for name, value in options.items():
+            if name in POSITION_OPTIONS:
+                continue
             if name not in known:
                 raise UsageError(
                     f"the checker has no option {name!r}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 
 def default_input_path(task_id: str) -> str:
@@ -15,10 +14,6 @@ def default_input_path(task_id: str) -> str:
 def default_output_path(task_id: str) -> str:
     """The path at which a solution leaves its output where nobody told it another one."""
     return f"/mnt/data/output/1_{task_id}_output.xlsx"
-
-
-def _nothing() -> Mapping[str, object]:
-    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,7 @@ class Submission:
         label: a short name for people (``values``, ``formulas``, ``reads-wrong-column``).
         provenance: everything else that was recorded with it (conversation, tokens, cost,
             seconds), kept as it came.
+        answer: what was typed as the answer, where the task asks for a text; no program is run.
     """
 
     task_id: str
@@ -49,7 +45,8 @@ class Submission:
     setting: str | None = None
     expected: tuple[str, ...] = ()
     label: str | None = None
-    provenance: Mapping[str, object] = field(default_factory=_nothing)
+    provenance: Mapping[str, object] = field(default_factory=dict)
+    answer: str | None = None
 
     @property
     def key(self) -> tuple[str, int]:

@@ -4,55 +4,155 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
+
+from judge.core.answer import AnswerForm
+from judge.errors import SuiteError
 
 
-class InstructionType(enum.StrEnum):
-    """The benchmark's two kinds of instruction, in its own words."""
+class FileKind(enum.StrEnum):
+    """What sort of file an input is."""
 
-    CELL_LEVEL = "Cell-Level Manipulation"
-    SHEET_LEVEL = "Sheet-Level Manipulation"
+    WORKBOOK = "workbook"
+    TABLE = "table"
+    """Plain rows, such as CSV."""
+    IMAGE = "image"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that whoever answers may read.
+
+    Attributes:
+        path: where it is.
+        kind: what sort of file it is.
+    """
+
+    path: Path
+    kind: FileKind = FileKind.WORKBOOK
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a right answer is compared with: a file, or a value that the suite states.
+
+    Attributes:
+        path: the file, where the gold is one.
+        value: the value, where it is none.
+        options: options of the checker that hold for this gold alone.
+        data: the bytes of a gold that is not on disk yet, in the place of a file.
+    """
+
+    path: Path | None = None
+    value: object = None
+    options: Mapping[str, object] = field(default_factory=dict)
+    data: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the name of its file, or ``gold``."""
+        return "gold" if self.path is None else self.path.name
+
+    def read(self) -> bytes:
+        """The bytes of the gold.
+
+        Raises:
+            SuiteError: it is no file.
+            OSError: the file cannot be read.
+        """
+        if self.data is not None:
+            return self.data
+        if self.path is None:
+            raise SuiteError(f"{self.name} is not a file")
+        return self.path.read_bytes()
 
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """What may be shown of a test case: its number and its input, never its gold.
+    """What may be shown of a test case: its number and its inputs, never its golds.
 
     Attributes:
         number: 1-based number of the case within its task.
-        path: the input workbook.
+        files: the input files; the first is the one that a program is given by its path.
     """
 
     number: int
-    path: Path
+    files: tuple[InputFile, ...]
+
+    @property
+    def path(self) -> Path:
+        """The first input file.
+
+        Raises:
+            SuiteError: the case has no input file.
+        """
+        return first_input(self.files, f"case {self.number}")
+
+
+def first_input(files: tuple[InputFile, ...], named: str) -> Path:
+    """The input file that a program is given by its path.
+
+    Raises:
+        SuiteError: there is none.
+    """
+    if not files:
+        raise SuiteError(f"{named} has no input file, so no program can be run on it")
+    return files[0].path
 
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """An input workbook and the gold workbook that a right solution would make of it.
+    """The inputs of a question, and the golds that a right answer agrees with.
 
     Attributes:
         number: 1-based number of the case within its task.
-        input_path: the input workbook.
-        gold_path: the gold (expected) workbook.
+        inputs: the input files; the first is the one that a program is given by its path.
+        golds: what right answers look like; an answer that agrees with one of them is right.
     """
 
     __test__ = False  # the name is the field's term; pytest must not collect it
 
     number: int
-    input_path: Path
-    gold_path: Path
+    inputs: tuple[InputFile, ...]
+    golds: tuple[Gold, ...]
+
+    @staticmethod
+    def of_workbooks(number: int, input_path: Path, gold_path: Path) -> TestCase:
+        """A case with one input workbook and one gold workbook."""
+        return TestCase(number, (InputFile(input_path),), (Gold(gold_path),))
 
     @property
     def question(self) -> CaseInput:
-        """The case without its gold, for everything that stands left of the comparison."""
-        return CaseInput(number=self.number, path=self.input_path)
+        """The case without its golds, for everything that stands left of the comparison."""
+        return CaseInput(number=self.number, files=self.inputs)
 
+    @property
+    def input_path(self) -> Path:
+        """The first input file.
 
-def _no_options() -> Mapping[str, object]:
-    return MappingProxyType({})
+        Raises:
+            SuiteError: the case has no input file.
+        """
+        return first_input(self.inputs, f"case {self.number}")
+
+    @property
+    def gold_path(self) -> Path:
+        """The file of the first gold, for what shows or edits one gold workbook.
+
+        Raises:
+            SuiteError: the case has no gold that is a file.
+        """
+        if not self.golds or self.golds[0].path is None:
+            raise SuiteError(f"case {self.number} has no gold workbook")
+        return self.golds[0].path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files of the case: its inputs, then its golds."""
+        golds = (each.path for each in self.golds if each.path is not None)
+        return (*(each.path for each in self.inputs), *golds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +160,19 @@ class CheckerSpec:
     """Which checker a task uses, and its options.
 
     Attributes:
-        name: name of the checker; ``cell_range`` compares the cells of the answer position.
+        name: name of the checker; ``cell_range`` compares the cells of an answer position.
         options: the checker's own options, as the suite gives them.
+        public: names of options that the question states as well, such as the answer position.
+            They may be shown to a chat model; all others stay with the judge.
     """
 
     name: str = "cell_range"
-    options: Mapping[str, object] = field(default_factory=_no_options)
+    options: Mapping[str, object] = field(default_factory=dict)
+    public: tuple[str, ...] = ()
+
+    def with_options(self, options: Mapping[str, object]) -> CheckerSpec:
+        """The same checker; the options that are given here take precedence."""
+        return replace(self, options={**self.options, **options})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +182,18 @@ class TaskQuestion:
     Attributes:
         id: the task's id as text.
         instruction: the question, as a user of spreadsheets wrote it.
-        instruction_type: cell level or sheet level.
-        answer_position: where the answer is looked for, as written in the suite.
-        answer_sheet: the sheet that the position speaks of, where the suite names one.
-        data_position: where the input's data lies, where the suite says so.
-        inputs: the input workbooks, in case order.
+        kind: what sort of task it is, in the suite's words.
+        details: what the suite states beside the instruction: ``answer_position``,
+            ``answer_sheet``, ``data_position`` and the like, as far as it has them.
+        answer: what is to be handed in.
+        inputs: the input files of each case, in case order.
     """
 
     id: str
     instruction: str
-    instruction_type: InstructionType
-    answer_position: str
-    answer_sheet: str | None
-    data_position: str | None
+    kind: str
+    details: Mapping[str, str]
+    answer: AnswerForm
     inputs: tuple[CaseInput, ...]
 
 
@@ -98,28 +204,35 @@ class Task:
     Attributes:
         id: the task's id as text (suites write integers or strings; ``"59196"`` is both).
         instruction: the question, as a user of spreadsheets wrote it.
-        instruction_type: cell level or sheet level.
-        answer_position: where the answer is looked for, as written in the suite.
+        kind: what sort of task it is, in the suite's words. Reports break scores down by it.
         cases: the test cases in the order of their numbers; at least one.
-        answer_sheet: the sheet that the position speaks of, where the suite names one.
-        data_position: where the input's data lies, where the suite says so.
-        checker: how an output is held against its gold.
-        category: what kind of manipulation it asks for, where the suite says so.
+        checker: how an answer is compared with the golds.
+        answer: what is to be handed in.
+        groups: name of a division -> the group of this task, such as ``category`` -> ``sort``.
+            Reports break scores down by each division.
+        context: what the suite states beside the instruction and no checker needs, such as
+            ``data_position``.
         excluded: why the suite itself leaves this task out, or None.
         raw_id: the id as the suite's JSON has it, for writing files that others read.
     """
 
     id: str
     instruction: str
-    instruction_type: InstructionType
-    answer_position: str
+    kind: str
     cases: tuple[TestCase, ...]
-    answer_sheet: str | None = None
-    data_position: str | None = None
     checker: CheckerSpec = field(default_factory=CheckerSpec)
-    category: str | None = None
+    answer: AnswerForm = AnswerForm.WORKBOOK
+    groups: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, str] = field(default_factory=dict)
     excluded: str | None = None
     raw_id: int | str | None = None
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What the suite states beside the instruction, and may be shown with it."""
+        options = self.checker.options
+        stated = {name: options[name] for name in self.checker.public if name in options}
+        return {name: str(value) for name, value in stated.items()} | dict(self.context)
 
     @property
     def question(self) -> TaskQuestion:
@@ -127,9 +240,8 @@ class Task:
         return TaskQuestion(
             id=self.id,
             instruction=self.instruction,
-            instruction_type=self.instruction_type,
-            answer_position=self.answer_position,
-            answer_sheet=self.answer_sheet,
-            data_position=self.data_position,
+            kind=self.kind,
+            details=self.details,
+            answer=self.answer,
             inputs=tuple(case.question for case in self.cases),
         )

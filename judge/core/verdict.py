@@ -6,7 +6,6 @@ import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 
 class Verdict(enum.StrEnum):
@@ -89,10 +88,6 @@ _PHASES = {
 _UNSCORED = frozenset({Verdict.SK, Verdict.BT, Verdict.JE})
 
 
-def _nothing() -> Mapping[str, object]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """What the judge says of one submission on one test case.
@@ -113,9 +108,9 @@ class CaseResult:
     case: int
     verdict: Verdict
     cause: str = ""
-    run: Mapping[str, object] = field(default_factory=_nothing)
-    comparison: Mapping[str, object] = field(default_factory=_nothing)
-    timings_s: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    run: Mapping[str, object] = field(default_factory=dict)
+    comparison: Mapping[str, object] = field(default_factory=dict)
+    timings_s: Mapping[str, float] = field(default_factory=dict)
 
 
 def count_verdicts(results: Iterable[CaseResult]) -> dict[str, int]:

@@ -8,10 +8,7 @@ code runs.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from judge.comparison.comparison import DifferenceClass
@@ -19,32 +16,11 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.files.documents import MalformedError
 from judge.files.forms import CASE_RECORD, check_form
+from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
 CaseKey = tuple[str, int, int]
 """(task id, sample, case number)"""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseKeys:
-    """The two reuse keys of a case, as hexadecimal SHA-256."""
-
-    run: str
-    comparison: str
-
-
-class FileDigests:
-    """SHA-256 of files, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, str] = {}
-
-    def of(self, path: Path) -> str:
-        """The digest as hexadecimal digits."""
-        digest = self._known.get(path)
-        if digest is None:
-            digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return digest
 
 
 class KnownCases:

@@ -15,28 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from judge.console.visible import visible
-from judge.core.submission import Submission
+from judge.core.answer import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.batch import Settings
-from judge.grading.case import (
-    RunFacts,
-    case_result,
-    comparison_key,
-    judge_case,
-    known_fault,
-    problem_of_input,
-)
-from judge.grading.records import (
-    CaseKey,
-    CaseKeys,
-    FileDigests,
-    record_key,
-    record_of_result,
-    result_of_record,
-)
+from judge.grading.case import CaseJudge, case_result, known_fault, problem_of_input
+from judge.grading.keys import CaseKeys, FileDigests, comparison_key
+from judge.grading.records import CaseKey, record_key, record_of_result, result_of_record
+from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.recalc.policy import Origin
 
 StoredOutput = Callable[[CaseKey, str], bytes | str]
 """From a case and the SHA-256 of its output to the output's bytes, or to why it is not at hand."""
@@ -101,10 +88,10 @@ def rejudge_cases(
         for task, sample, case in cases
         if (task.id, sample, case.number) in latest
     ]
-    digests = FileDigests()
+    rejudging = _Rejudging(settings, output_of)
 
     def judge_one(item: tuple[Task, TestCase, Mapping[str, object]]) -> RejudgedCase:
-        return _rejudge(*item, settings, digests, output_of)
+        return rejudging.rejudge(*item)
 
     found: list[RejudgedCase] = []
     with ThreadPoolExecutor(settings.jobs) as pool:
@@ -114,57 +101,71 @@ def rejudge_cases(
     return found
 
 
-def _rejudge(
-    task: Task,
-    case: TestCase,
-    record: Mapping[str, object],
-    settings: Settings,
-    digests: FileDigests,
-    output_of: StoredOutput,
-) -> RejudgedCase:
-    before = result_of_record(record)
-    run_key = str(record.get("run_key"))
-    rule_key = comparison_key(run_key, task, digests.of(case.gold_path), settings.rules)
-    same_rules = record.get("comparison_key") == rule_key
-    digest = before.run.get("output_sha256")
-    unproven = ""
-    if not isinstance(digest, str):
-        after, unproven = _judge_run(task, case, before)
-    elif isinstance(output := output_of(record_key(record), digest), bytes):
-        after = _judge(task, case, before, output, settings)
-    else:
-        after, unproven = _unproven(case, before, output)
-    if after is before or (same_rules and _says_the_same(before, after)):
-        return RejudgedCase(before, before, None, same_rules, unproven)
-    new = record_of_result(CaseKeys(run_key, rule_key), after)
-    return RejudgedCase(before, after, new, same_rules, unproven)
+class _Rejudging:
+    """Judges what is on record; safe to use from several threads."""
+
+    def __init__(self, settings: Settings, output_of: StoredOutput) -> None:
+        self._judge = CaseJudge(settings.recalculator, settings.rules)
+        self._rules = settings.rules
+        self._digests = FileDigests()
+        self._output_of = output_of
+
+    def rejudge(self, task: Task, case: TestCase, record: Mapping[str, object]) -> RejudgedCase:
+        """Judges one case on record again."""
+        before = result_of_record(record)
+        run_key = str(record.get("run_key"))
+        rule_key = comparison_key(run_key, task, case, self._rules, self._digests)
+        same_rules = record.get("comparison_key") == rule_key
+        digest = before.run.get("output_sha256")
+        unproven = ""
+        if (typed := typed_answer(before.run)) is not None:
+            after = self._judge_answer(task, case, before, typed)
+        elif not isinstance(digest, str):
+            after, unproven = self._judge_run(task, case, before)
+        elif isinstance(output := self._output_of(record_key(record), digest), bytes):
+            finished = before.run.get("status") == "finished"
+            origin = Origin.FINISHED if finished else Origin.SOLUTION
+            answer = Answer.of_workbook(output, origin)
+            after = self._judge_answer(task, case, before, answer)
+        else:
+            after, unproven = _unproven(before, output)
+        if after is before or (same_rules and _says_the_same(before, after)):
+            return RejudgedCase(before, before, None, same_rules, unproven)
+        new = record_of_result(CaseKeys(run_key, rule_key), after)
+        return RejudgedCase(before, after, new, same_rules, unproven)
+
+    def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
+        """The verdict on a run that left no output, and why it cannot be checked."""
+        fault = known_fault(task)
+        if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
+            fault = problem_of_input(case.question)
+        if fault is not None:
+            return replace(before, verdict=Verdict.BT, cause=visible(fault)), ""
+        if before.verdict is Verdict.JE:
+            return before, NOT_RUN
+        if not before.verdict.is_scored:
+            return _unproven(before, "the files of the suite show no fault")
+        if before.verdict in _OF_OUTPUTS:
+            return _unproven(before, "the record names no output workbook")
+        # The run alone decided; the record says that it holds under these rules as well.
+        return replace(before), ""
+
+    def _judge_answer(
+        self, task: Task, case: TestCase, before: CaseResult, answer: Answer
+    ) -> CaseResult:
+        judgement = self._judge.judge(task, case, answer)
+        outcome = RunOutcome(None, "", before.run)
+        return case_result(before.task_id, before.sample, before.case, outcome, judgement)
 
 
 def _says_the_same(before: CaseResult, after: CaseResult) -> bool:
     return (before.verdict, before.cause) == (after.verdict, after.cause)
 
 
-def _judge_run(task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
-    """The verdict on a run that left no output, and why it cannot be checked."""
-    fault = known_fault(task)
-    if fault is None and before.verdict not in {Verdict.CE, Verdict.JE}:
-        fault = problem_of_input(case)
-    if fault is not None:
-        return replace(before, verdict=Verdict.BT, cause=visible(fault)), ""
-    if before.verdict is Verdict.JE:
-        return before, NOT_RUN
-    if not before.verdict.is_scored:
-        return _unproven(case, before, "the files of the suite show no fault")
-    if before.verdict in _OF_OUTPUTS:
-        return _unproven(case, before, "the record names no output workbook")
-    # The run alone decided; the record says that it holds under these rules as well.
-    return replace(before), ""
-
-
 _OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
 
 
-def _unproven(case: TestCase, before: CaseResult, why: str) -> tuple[CaseResult, str]:
+def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:
     """What becomes of a verdict that nothing proves.
 
     One that costs its author the case stands. One that would win something (an accepted answer, a
@@ -173,25 +174,8 @@ def _unproven(case: TestCase, before: CaseResult, why: str) -> tuple[CaseResult,
     if before.verdict.is_scored and before.verdict is not Verdict.AC:
         return before, why
     said = f"the record says {before.verdict}, which cannot be checked: {why}"
-    facts = RunFacts(Verdict.JE, said, before.run, None)
-    placeholder = Submission(before.task_id, None, "", "", sample=before.sample)
-    return case_result(placeholder, case, facts, None), why
-
-
-def _judge(
-    task: Task, case: TestCase, before: CaseResult, output: bytes, settings: Settings
-) -> CaseResult:
-    finished = before.run.get("status") == "finished"
-    judgement = judge_case(
-        task,
-        case,
-        output,
-        recalculator=settings.recalculator,
-        rules=settings.rules,
-        origin=Origin.FINISHED if finished else Origin.SOLUTION,
-    )
-    placeholder = Submission(before.task_id, None, "", "", sample=before.sample)
-    return case_result(placeholder, case, RunFacts(None, "", before.run, None), judgement)
+    outcome = RunOutcome(Verdict.JE, said, before.run)
+    return case_result(before.task_id, before.sample, before.case, outcome, None), why
 
 
 def apply_rejudged(store: RunDirectory, cases: Sequence[RejudgedCase]) -> int:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from judge.comparison.answer_range import prepare
-from judge.core.task import Task, TestCase
+from judge.checkers.contract import Examination, GoldFaultError
+from judge.checkers.registry import checker_of
+from judge.core.answer import Answer, Origin
+from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
-from judge.errors import JudgeError, PositionError, WorkbookError
-from judge.grading.case import GradingRules, Judgement, judge_output
-from judge.recalc.policy import Origin, Recalculator
-from judge.workbook.reader import open_workbook
+from judge.grading.case import CaseJudge, GradingRules, Judgement
+from judge.recalc.policy import Recalculator
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,87 +49,54 @@ class CaseCheck:
     notes: tuple[str, ...]
 
 
-def verify_case(
-    task: Task, case: TestCase, recalculator: Recalculator, rules: GradingRules
-) -> CaseCheck:
+def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
     """Checks one test case; whatever is wrong with its files is in the result."""
-    gold_data = case.gold_path.read_bytes()
-    cells = uncached = not_calculated = 0
-    notes: tuple[str, ...] = ()
+    examined = Examination(units=0)
     try:
-        gold = open_workbook(gold_data)
-        plan = prepare(
-            task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
-            gold=gold,
-            output=None,
-        )
-        notes = plan.notes
-        cells = sum(each.size for each in plan.gold_ranges)
-        uncached = sum(
-            not cell.has_cached_value
-            for each in plan.gold_ranges
-            for cell in gold.formula_cells(each)
-        )
-        if uncached:
-            filled = recalculator.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
-            not_calculated = len(filled.not_calculated)
-    except (WorkbookError, PositionError) as error:
-        gold_problem = f"{case.gold_path.name}: {error.message}"
+        examined = checker_of(task.checker).examine(task, case, judge.compute)
+    except GoldFaultError as error:
+        gold_problem = f"{case.golds[0].name}: {error.message}"
     else:
-        judgement = _judge(task, case, gold_data, gold_data, recalculator, rules)
-        gold_problem = "" if judgement.verdict is Verdict.AC else _why(judgement)
-    untouched, input_problem = _untouched(task, case, gold_data, recalculator, rules)
+        gold_problem = next(
+            filter(None, (_gold_problem(judge, task, case, each) for each in case.golds)), ""
+        )
+    untouched, input_problem = _untouched(judge, task, case)
     return CaseCheck(
         task_id=task.id,
         case=case.number,
-        cells=cells,
+        cells=examined.units,
         gold_accepted=not gold_problem,
         gold_problem=gold_problem,
         untouched_accepted=None if gold_problem else untouched,
         input_problem=input_problem,
-        uncached_formulas=uncached,
-        not_calculated=not_calculated,
-        notes=notes,
+        uncached_formulas=examined.uncached_formulas,
+        not_calculated=examined.not_calculated,
+        notes=examined.notes,
     )
 
 
-def _untouched(
-    task: Task,
-    case: TestCase,
-    gold_data: bytes,
-    recalculator: Recalculator,
-    rules: GradingRules,
-) -> tuple[bool | None, str]:
-    input_data = case.input_path.read_bytes()
-    judgement = _judge(task, case, gold_data, input_data, recalculator, rules)
+# Inputs and golds are published workbooks: a value that Excel left is trusted.
+
+
+def _gold_problem(judge: CaseJudge, task: Task, case: TestCase, gold: Gold) -> str:
+    """Why a gold is not accepted as its own answer; empty where it is, or where it is no file."""
+    if not task.answer.is_file:
+        return ""
+    own = replace(case, golds=(gold,))
+    judgement = judge.judge(task, own, Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name))
+    return "" if judgement.verdict is Verdict.AC else _why(judgement)
+
+
+def _untouched(judge: CaseJudge, task: Task, case: TestCase) -> tuple[bool | None, str]:
+    """Whether the input as it is would be accepted, and why it cannot be read."""
+    first = case.inputs[0] if case.inputs else None
+    if first is None or first.kind.value != task.answer.value:
+        return None, ""
+    answer = Answer.of_workbook(first.path.read_bytes(), Origin.FINISHED, first.path.name)
+    judgement = judge.judge(task, case, answer)
     if judgement.verdict in {Verdict.IW, Verdict.JE}:
-        return None, f"{case.input_path.name}: {judgement.cause}"
+        return None, f"{first.path.name}: {judgement.cause}"
     return judgement.verdict is Verdict.AC, ""
-
-
-def _judge(
-    task: Task,
-    case: TestCase,
-    gold_data: bytes,
-    output_data: bytes,
-    recalculator: Recalculator,
-    rules: GradingRules,
-) -> Judgement:
-    try:
-        return judge_output(
-            task,
-            gold_data,
-            output_data,
-            recalculator=recalculator,
-            rules=rules,
-            # Inputs and golds are published workbooks: a value that Excel left is trusted.
-            origin=Origin.FINISHED,
-            input_path=case.input_path,
-        )
-    except JudgeError as error:
-        return Judgement(Verdict.JE, error.message)
 
 
 def _why(judgement: Judgement) -> str:
@@ -156,9 +123,11 @@ def verify_suite(
     pairs = [(task, case) for task in tasks for case in task.cases]
     checks: list[CaseCheck] = []
 
+    judge = CaseJudge(recalculator, rules)
+
     def check_pair(pair: tuple[Task, TestCase]) -> CaseCheck:
         task, case = pair
-        return verify_case(task, case, recalculator, rules)
+        return verify_case(task, case, judge)
 
     with ThreadPoolExecutor(jobs) as pool:
         for check in pool.map(check_pair, pairs):

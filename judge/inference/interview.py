@@ -106,7 +106,7 @@ class Interviewer:
                 talk.rounds += [{"case": case.number, **each} for each in part.rounds]
             replied = part.ended == "replied"
             last_reply = part.messages[-1]["content"] if replied else ""
-            answers[digest] = read_answers(last_reply, question.answer_position)
+            answers[digest] = read_answers(last_reply, question.details.get("answer_position", ""))
             talk.truncated = talk.truncated or part.rounds[-1].get("truncated", False)
             talk.ended, talk.finish_reason = part.ended, part.finish_reason
         talk.reply = last_reply
@@ -116,7 +116,7 @@ class Interviewer:
                 answers,
                 input_path=input_path,
                 output_path=output_path,
-                sheet=question.answer_sheet,
+                sheet=question.details.get("answer_sheet"),
             )
 
     def prompt(self, assignment: Assignment, case: CaseInput) -> str:

@@ -132,9 +132,7 @@ def import_log(
         for submission in submissions:
             record = submission_record(submission, suite)
             record |= {"model": submission.model or model, "setting": submission.setting or setting}
-            record.setdefault(
-                "instruction_type", suite.task(submission.task_id).instruction_type.value
-            )
+            record.setdefault("instruction_type", suite.task(submission.task_id).kind)
             texts = told.get(submission.key)
             if texts is not None:
                 task_id, sample = submission.key

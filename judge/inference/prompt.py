@@ -165,8 +165,8 @@ def build_prompt(
             "instruction": question.instruction,
             "spreadsheet_path": told.input_path,
             "spreadsheet_content": content,
-            "instruction_type": question.instruction_type.value,
-            "answer_position": question.answer_position,
+            "instruction_type": question.kind,
+            "answer_position": question.details.get("answer_position", ""),
             "answer_sheet": _sheet_of(question),
             "output_path": told.output_path,
             "rounds": str(told.rounds),
@@ -180,6 +180,7 @@ def build_prompt(
 
 def _sheet_of(question: TaskQuestion) -> str:
     """Where the suite names the sheet beside the position: in words, to stand behind it."""
-    if question.answer_sheet and "!" not in question.answer_position:
-        return f" (sheet {question.answer_sheet!r})"
+    sheet = question.details.get("answer_sheet")
+    if sheet and "!" not in question.details.get("answer_position", ""):
+        return f" (sheet {sheet!r})"
     return ""

@@ -151,7 +151,7 @@ def submission_of_talk(
     return {
         "id": assignment.raw_id,
         "sample": sample,
-        "instruction_type": assignment.question.instruction_type.value,
+        "instruction_type": assignment.question.kind,
         "model": plan.model.name,
         "setting": plan.setting.name,
         "solution": talk.solution,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import functools
 import hashlib
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, Outcome, Question, address
@@ -47,19 +47,6 @@ DEFAULT_TIMEOUT_S = 30.0
 
 UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 """A function name that no engine knows, for what Excel would not know either."""
-
-
-class Origin(enum.Enum):
-    """Where a workbook comes from, which decides what its cached values are worth."""
-
-    GOLD = "gold"
-    """A published workbook: its cached values are trusted where a program that calculates
-    wrote it."""
-    SOLUTION = "solution"
-    """It came out of the sandbox, where nothing calculates: a cached value can only be a
-    placeholder, stale or forged, so every formula is computed."""
-    FINISHED = "finished"
-    """An output that was made elsewhere; trusted like a gold."""
 
 
 def calculates(facts: WorkbookFacts) -> bool:

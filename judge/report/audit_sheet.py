@@ -101,7 +101,7 @@ def audit_rows(
                 "sample": key[1],
                 CASE: key[2],
                 "instruction": task.instruction if task is not None and first else "",
-                "answer position": "" if task is None else task.answer_position,
+                "answer position": "" if task is None else task.details.get("answer_position", ""),
                 VERDICT: verdict,
                 CASE_MARK: "",
                 "instruction verdict": _word(solved=solved[submission.key]) if first else "",

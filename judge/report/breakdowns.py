@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from judge.core.task import InstructionType
 from judge.report.shapes import LEAST_COLUMNS, LEAST_ROWS, LEAST_SHARE, WorkbookShape
 
 
@@ -18,7 +18,7 @@ class TaskFacts:
         shape: of the input of its first case; None where that is not known.
         input_bytes: size of the same workbook.
         answer_cells: cells of the answer range of the first case.
-        category: what kind of manipulation the suite says that it is.
+        groups: name of a division -> its group, as the suite says.
         rounds: rounds of the conversation that gave the solution.
     """
 
@@ -26,7 +26,7 @@ class TaskFacts:
     shape: WorkbookShape | None = None
     input_bytes: int | None = None
     answer_cells: int | None = None
-    category: str | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
     rounds: int | None = None
 
 
@@ -123,7 +123,7 @@ INSTRUCTION_TYPE = Division(
     key="instruction_type",
     label="Instruction type",
     rule="As the suite says.",
-    parts=tuple(Part(kind.value, kind.value) for kind in InstructionType),
+    parts=(),
     place=lambda task: task.instruction_type,
 )
 
@@ -160,23 +160,31 @@ WORKBOOK_BYTES = Division(
 def divisions_for(tasks: Sequence[TaskFacts]) -> tuple[Division, ...]:
     """The ways of parting these tasks, the paper's pairs first.
 
-    Category and rounds are parts only of suites and runs that know them.
+    The suite's own groups and rounds are parts only of suites and runs that know them.
     """
     fixed = (ROWS, COLUMNS, TABLES, LAYOUT, ANSWER_CELLS, WORKBOOK_BYTES)
-    return fixed + tuple(each for each in (_categories(tasks), _rounds(tasks)) if each is not None)
+    rounds = _rounds(tasks)
+    return (*fixed, *_groups(tasks), *(() if rounds is None else (rounds,)))
 
 
-def _categories(tasks: Iterable[TaskFacts]) -> Division | None:
-    names = sorted({task.category for task in tasks if task.category is not None})
-    if not names:
-        return None
-    return Division(
-        key="category",
-        label="Manipulation category",
-        rule="As the suite says.",
-        parts=tuple(Part(name, name) for name in names),
-        place=lambda task: task.category,
-    )
+_GROUP_LABELS = {"category": "Manipulation category"}
+
+
+def _groups(tasks: Sequence[TaskFacts]) -> Iterable[Division]:
+    """The divisions that the suite itself makes."""
+    for key in sorted({name for task in tasks for name in task.groups}):
+        names = sorted({task.groups[key] for task in tasks if key in task.groups})
+        yield Division(
+            key=key,
+            label=_GROUP_LABELS.get(key, key.replace("_", " ").capitalize()),
+            rule="As the suite says.",
+            parts=tuple(Part(name, name) for name in names),
+            place=functools.partial(_group_of, key=key),
+        )
+
+
+def _group_of(task: TaskFacts, *, key: str) -> str | None:
+    return task.groups.get(key)
 
 
 def _rounds(tasks: Iterable[TaskFacts]) -> Division | None:

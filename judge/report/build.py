@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from judge.core.score import SubmissionScore, score_group, score_submission
@@ -61,7 +62,7 @@ def build_report_data(
         task_entry(each, score, run.overrides, files, _places(divisions, facts[each.task_id]))
         for each, score in scored
     )
-    kinds = _with_unknown_types(facts.values())
+    kinds = _instruction_types(facts.values())
     return ReportData(
         schema_version=REPORT_DATA_VERSION,
         name=run.name,
@@ -166,24 +167,16 @@ def _task_facts(
             shape=first.shape,
             input_bytes=first.input_bytes,
             answer_cells=first.answer_cells,
-            category=None if each.task is None else each.task.category,
+            groups={} if each.task is None else each.task.groups,
             rounds=rounds if isinstance(rounds, int) else None,
         )
     return facts
 
 
-def _with_unknown_types(facts: Iterable[TaskFacts]) -> Division:
-    """The instruction types that occur: those of the benchmark first, then what else there is."""
-    present = {each.instruction_type for each in facts}
-    known = tuple(part for part in INSTRUCTION_TYPE.parts if part.key in present)
-    others = sorted(present - {part.key for part in known})
-    return Division(
-        key=INSTRUCTION_TYPE.key,
-        label=INSTRUCTION_TYPE.label,
-        rule=INSTRUCTION_TYPE.rule,
-        parts=(*known, *(Part(name, name) for name in others)),
-        place=INSTRUCTION_TYPE.place,
-    )
+def _instruction_types(facts: Iterable[TaskFacts]) -> Division:
+    """The kinds of tasks that occur."""
+    present = sorted({each.instruction_type for each in facts})
+    return replace(INSTRUCTION_TYPE, parts=tuple(Part(name, name) for name in present))
 
 
 def _places(divisions: Sequence[Division], facts: TaskFacts) -> dict[str, str]:

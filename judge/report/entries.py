@@ -45,7 +45,9 @@ def task_entry(
         sample=submission.sample,
         instruction_type=submission.instruction_type,
         instruction=None if submission.task is None else submission.task.instruction,
-        answer_position=None if submission.task is None else submission.task.answer_position,
+        answer_position=None
+        if submission.task is None
+        else submission.task.details.get("answer_position"),
         soft_restriction=score.soft,
         hard_restriction=score.hard,
         groups=groups,

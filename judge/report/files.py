@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.comparison.answer_range import prepare
+from judge.checkers.contract import GoldFaultError
+from judge.checkers.registry import checker_of
 from judge.core.task import Task, TestCase
-from judge.errors import PositionError, WorkbookError
+from judge.errors import UsageError
 from judge.files.places import cache_folder
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.shapes import ShapeCache, WorkbookShape
-from judge.workbook.reader import open_workbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def _answer_cells(task: Task, case: TestCase) -> int | None:
-    """Cells of the answer range where no comparison has counted them."""
+    """Units of the answer where no comparison has counted them."""
     try:
-        plan = prepare(
-            task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
-            gold=open_workbook(case.gold_path),
-            output=None,
-        )
-    except (WorkbookError, PositionError):
+        return checker_of(task.checker).examine(task, case, None).units
+    except (GoldFaultError, UsageError):
         return None
-    return sum(each.size for each in plan.gold_ranges)

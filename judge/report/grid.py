@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from judge.checkers.registry import checker_of
 from judge.comparison.comparison import DifferenceClass
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
@@ -25,9 +26,8 @@ from judge.report.grid_cells import (
 from judge.report.grid_marks import UNKNOWN, Marks, complete_marks, marks_of_record
 from judge.report.grid_window import Block, GridBounds, choose_lines, plan_blocks, spans
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
-from judge.workbook.position import parse_position
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import SheetIndex, match_sheet, resolve_position
+from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
@@ -114,18 +114,8 @@ def _open(name: str, source: bytes | Path, notes: list[str]) -> Workbook | None:
 
 
 def _blocks_of(task: Task, gold: Workbook, output: Workbook | None) -> list[Block]:
-    resolved = resolve_position(
-        parse_position(task.answer_position, answer_sheet=task.answer_sheet),
-        _index(gold),
-        None if output is None else _index(output),
-    )
-    return plan_blocks(resolved.gold_ranges, () if output is None else resolved.output_ranges)
-
-
-def _index(workbook: Workbook) -> SheetIndex:
-    return SheetIndex(
-        names=workbook.sheet_names, used=lambda name: workbook.sheet(name).used_window()
-    )
+    areas = checker_of(task.checker).areas(task, gold, output)
+    return plan_blocks(areas.gold, areas.output)
 
 
 # -- the three workbooks --------------------------------------------------------------------------

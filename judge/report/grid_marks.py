@@ -102,8 +102,6 @@ def complete_marks(
     try:
         plan = prepare(
             task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
             gold=gold,
             output=output,
         )

@@ -227,7 +227,7 @@ def _on_record(
         record = records.get((task_id, sample), {})
         kind = record.get("instruction_type", "unknown")
         if suite is not None:
-            kind = suite.task(task_id).instruction_type.value
+            kind = suite.task(task_id).kind
         numbers = _numbers(task_id, suite, known, len(known))
         yield task_id, sample, str(kind), {number: known.get(number) for number in numbers}
 

@@ -13,12 +13,14 @@ from dataclasses import asdict
 from typing import Any
 
 from judge.core.score import GroupScore, SubmissionScore, score_group, score_submission
-from judge.core.task import InstructionType, Task
+from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict, count_verdicts
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.usage import usage_of
 
 REPORT_SCHEMA_VERSION = 1
+
+_Scored = tuple[Task, SubmissionScore, list[CaseResult]]
 
 _IDENTITY_FIELDS = (
     "suite",
@@ -61,27 +63,42 @@ def build_report(
     """
     changed = overrides.apply(results)
     by_case = {(each.task_id, each.sample, each.case): each for each in changed}
-    scores: list[tuple[Task, SubmissionScore, list[CaseResult]]] = []
+    scores: list[_Scored] = []
     for task, sample in graded:
         found = [by_case.get((task.id, sample, case.number)) for case in task.cases]
         verdicts = [None if each is None else each.verdict for each in found]
         present = [each for each in found if each is not None]
         scores.append((task, score_submission(task.id, sample, verdicts), present))
-    by_type: dict[InstructionType, list[tuple[Task, SubmissionScore, list[CaseResult]]]]
+    by_type: dict[str, list[_Scored]]
     by_type = defaultdict(list)
     for entry in scores:
-        by_type[entry[0].instruction_type].append(entry)
+        by_type[entry[0].kind].append(entry)
     usage = usage_of(asked)
     return {
         "schema_version": REPORT_SCHEMA_VERSION,
         "run": {name: run[name] for name in _IDENTITY_FIELDS if name in run},
         "overall": _group(scores) | {"tasks_without_submission": without_submission},
-        "by_instruction_type": {
-            kind.value: _group(by_type[kind]) for kind in InstructionType if kind in by_type
-        },
+        "by_instruction_type": {kind: _group(by_type[kind]) for kind in sorted(by_type)},
+        **_by_group(scores),
         **_repeated([score for _, score, _ in scores]),
         **({"usage": usage} if usage else {}),
         "tasks": [_task_entry(task, score, present, overrides) for task, score, present in scores],
+    }
+
+
+def _by_group(scores: Sequence[_Scored]) -> dict[str, object]:
+    """Scores by each division of the tasks; nothing where the suite divides them no further."""
+    members: dict[str, dict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
+    for entry in scores:
+        for division, group in entry[0].groups.items():
+            members[division][group].append(entry)
+    if not members:
+        return {}
+    return {
+        "by_group": {
+            division: {name: _group(groups[name]) for name in sorted(groups)}
+            for division, groups in sorted(members.items())
+        }
     }
 
 
@@ -102,7 +119,7 @@ def _repeated(scores: Sequence[SubmissionScore]) -> dict[str, object]:
 
 
 def _group(
-    entries: Sequence[tuple[Task, SubmissionScore, list[CaseResult]]],
+    entries: Sequence[_Scored],
 ) -> dict[str, object]:
     group = score_group(score for _, score, _ in entries)
     results = [result for _, _, present in entries for result in present]
@@ -127,7 +144,7 @@ def _all_of_it(group: GroupScore) -> dict[str, object]:
 
 
 def _excluded(
-    entries: Sequence[tuple[Task, SubmissionScore, list[CaseResult]]],
+    entries: Sequence[_Scored],
 ) -> dict[str, list[dict[str, object]]]:
     excluded: dict[str, list[dict[str, object]]] = {}
     for task, score, present in entries:
@@ -158,7 +175,7 @@ def _task_entry(
     entry: dict[str, object] = {
         "id": task.raw_id if task.raw_id is not None else task.id,
         "sample": score.sample,
-        "instruction_type": task.instruction_type.value,
+        "instruction_type": task.kind,
         "test_case_results": [None if each is None else each.value for each in score.verdicts],
         "soft_restriction": score.soft,
         "hard_restriction": score.hard,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.comparison.style_check import check_style_names
-from judge.core.task import CheckerSpec, Task
+from judge.core.task import Task
 from judge.errors import PositionError, SuiteError, UsageError
 from judge.files.yaml_documents import read_yaml
 from judge.suites.locate import data_folder
@@ -195,14 +195,10 @@ def _corrected(task: Task, correction: Correction) -> Task | None:
         if task.checker.options.get(option):
             return None
         value = now if isinstance(now, str) else list(now)
-        options = {**task.checker.options, option: value}
-        return replace(task, checker=CheckerSpec(task.checker.name, options))
-    assert isinstance(now, str)
-    if correction.field == "answer_position":
-        if task.answer_position != correction.was:
-            return None
-        return replace(task, answer_position=now)
-    return replace(task, answer_sheet=now) if task.answer_sheet == correction.was else None
+        return replace(task, checker=task.checker.with_options({option: value}))
+    if task.checker.options.get(correction.field) != correction.was:
+        return None
+    return replace(task, checker=task.checker.with_options({correction.field: now}))
 
 
 def corrected_suite(suite: Suite, path: Path | None) -> CorrectedSuite:

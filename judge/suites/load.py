@@ -11,7 +11,7 @@ from judge.errors import SuiteError
 from judge.files.documents import MalformedError, parse_json, read_regular
 from judge.suites.locate import locate_suite
 from judge.suites.spreadsheetbench.pairing import Pairing, pair_workbooks
-from judge.suites.spreadsheetbench.records import TaskRecord, read_record
+from judge.suites.spreadsheetbench.records import TaskRecord, read_record, task_of_record
 from judge.suites.suite import SPREADSHEETBENCH, SPREADSHEETBENCH_VERIFIED, Suite
 
 _HINT = "dataset/schema.md describes what a suite looks like"
@@ -139,23 +139,11 @@ def _read_task(
     findings.notes.extend(f"{record.folder}/{note}" for note in pairing.notes)
     if pairing.faults:
         return None, None
-    task = Task(
-        id=record.id,
-        instruction=record.instruction,
-        instruction_type=record.instruction_type,
-        answer_position=record.answer_position,
-        cases=tuple(
-            TestCase(case.number, folder / case.input_name, folder / case.gold_name)
-            for case in pairing.cases
-        ),
-        answer_sheet=record.answer_sheet,
-        data_position=record.data_position,
-        checker=record.checker,
-        category=record.category,
-        excluded=record.excluded,
-        raw_id=record.raw_id,
+    cases = tuple(
+        TestCase.of_workbooks(case.number, folder / case.input_name, folder / case.gold_name)
+        for case in pairing.cases
     )
-    return task, pairing
+    return task_of_record(record, cases), pairing
 
 
 def _stays_inside(

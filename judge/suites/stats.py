@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
 
+from judge.checkers.registry import checker_of
 from judge.errors import SuiteError
 from judge.suites.suite import Suite
 
@@ -56,29 +57,29 @@ def compute_stats(suite: Suite) -> SuiteStats:
     sizes = []
     for task in suite.tasks:
         for case in task.cases:
-            for path in (case.input_path, case.gold_path):
+            for path in case.paths:
                 try:
                     sizes.append(path.stat().st_size)
                 except OSError as error:
                     raise SuiteError(f"{path} cannot be read: {error.strerror}") from error
     cases_by_type: Counter[str] = Counter()
     for task in suite.tasks:
-        cases_by_type[task.instruction_type.value] += len(task.cases)
+        cases_by_type[task.kind] += len(task.cases)
     return SuiteStats(
         tasks=len(suite.tasks),
         cases=suite.case_count,
-        tasks_by_type=_counts(task.instruction_type.value for task in suite.tasks),
+        tasks_by_type=_counts(task.kind for task in suite.tasks),
         cases_by_type=dict(sorted(cases_by_type.items())),
         tasks_by_case_count=_counts(len(task.cases) for task in suite.tasks),
         tasks_by_checker=_counts(
-            _checker_name(task.checker.name, task.checker.options.get("style"))
-            for task in suite.tasks
+            checker_of(task.checker).describe(task.checker) for task in suite.tasks
         ),
         excluded=sum(task.excluded is not None for task in suite.tasks),
         named_sheet=sum(
-            task.answer_sheet is not None or "!" in task.answer_position for task in suite.tasks
+            "answer_sheet" in task.details or "!" in task.details.get("answer_position", "")
+            for task in suite.tasks
         ),
-        several_ranges=sum("," in task.answer_position for task in suite.tasks),
+        several_ranges=sum("," in task.details.get("answer_position", "") for task in suite.tasks),
         median_instruction_words=median(len(task.instruction.split()) for task in suite.tasks),
         workbook_bytes=sum(sizes),
         largest_workbook_bytes=max(sizes),
@@ -87,7 +88,3 @@ def compute_stats(suite: Suite) -> SuiteStats:
 
 def _counts(values: Iterable[_Key]) -> dict[_Key, int]:
     return dict(sorted(Counter(values).items()))
-
-
-def _checker_name(name: str, style: object) -> str:
-    return f"{name} + {', '.join(map(str, style))}" if isinstance(style, tuple) else name

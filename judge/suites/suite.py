@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from judge.comparison.options import CheckOptions
+from judge.checkers.registry import check_options
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError
 
@@ -106,15 +106,10 @@ class Suite:
         """
         if not options:
             return self
-        CheckOptions.of(options)
+        for name in {task.checker.name for task in self.tasks}:
+            check_options(CheckerSpec(name, options))
         return self.with_tasks(
-            [
-                replace(
-                    task,
-                    checker=CheckerSpec(task.checker.name, {**task.checker.options, **options}),
-                )
-                for task in self.tasks
-            ]
+            [replace(task, checker=task.checker.with_options(options)) for task in self.tasks]
         )
 
     @cached_property
@@ -134,8 +129,8 @@ class Suite:
         for task in self.tasks:
             for case in task.cases:
                 whole.update(f"\0{task.id}\0{case.number}\0".encode())
-                whole.update(_file_digest(case.input_path))
-                whole.update(_file_digest(case.gold_path))
+                for path in case.paths:
+                    whole.update(_file_digest(path))
         return whole.hexdigest()
 
 

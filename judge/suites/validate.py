@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import enum
+import filecmp
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.comparison.answer_range import prepare
-from judge.core.task import Task, TestCase
-from judge.errors import PositionError, UsageError, WorkbookError
+from judge.checkers.contract import GoldFaultError
+from judge.checkers.registry import checker_of
+from judge.core.task import FileKind, Gold, Task, TestCase
+from judge.errors import UsageError, WorkbookError
 from judge.suites.corrections import CorrectedSuite
 from judge.suites.suite import Suite
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import open_workbook
 
 _Find = Callable[["Severity", str | Path, str], None]
 
@@ -118,39 +120,29 @@ def check_task(task: Task, root: Path) -> list[Finding]:
     return findings
 
 
-def _open(path: Path, find: _Find) -> Workbook | None:
-    try:
-        return open_workbook(path)
-    except WorkbookError as error:
-        find(Severity.ERROR, path, error.message)
-        return None
-
-
 def _check_case(task: Task, case: TestCase, find: _Find) -> None:
-    question = _open(case.input_path, find)
-    gold = _open(case.gold_path, find)
-    if gold is None:
-        return
-    if question is not None and question.data == gold.data:
-        find(Severity.WARNING, case.gold_path, "the gold is the untouched input")
+    for each in case.inputs:
+        if each.kind is FileKind.WORKBOOK:
+            try:
+                open_workbook(each.path)
+            except WorkbookError as error:
+                find(Severity.ERROR, each.path, error.message)
+    gold = case.golds[0] if case.golds else Gold()
+    shown = gold.path or "dataset.json"
+    if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):
+        find(Severity.WARNING, shown, "the gold is the untouched input")
     try:
-        plan = prepare(
-            task.checker,
-            answer_position=task.answer_position,
-            answer_sheet=task.answer_sheet,
-            gold=gold,
-            output=None,
-        )
-        empty = not any(
-            cell.value is not None or cell.formula is not None
-            for each in plan.gold_ranges
-            for cell in gold.cells(each).values()
-        )
-    except (PositionError, UsageError, WorkbookError) as error:
-        find(Severity.ERROR, case.gold_path, error.message)
+        examined = checker_of(task.checker).examine(task, case, None)
+    except (GoldFaultError, UsageError) as error:
+        find(Severity.ERROR, shown, error.message)
         return
-    for note in plan.notes:
+    for note in examined.notes:
         find(Severity.NOTE, "dataset.json", note)
-    # Where colour is the answer, blank cells may well be one.
-    if empty and not plan.options.style:
-        find(Severity.WARNING, case.gold_path, f"nothing stands in {task.answer_position}")
+    for doubt in examined.doubts:
+        find(Severity.WARNING, shown, doubt)
+
+
+def _same_content(first: Path, second: Path) -> bool:
+    return first.stat().st_size == second.stat().st_size and filecmp.cmp(
+        first, second, shallow=False
+    )

@@ -12,7 +12,7 @@ import openpyxl
 
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
-from judge.core.task import InstructionType
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory

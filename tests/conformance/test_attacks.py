@@ -9,11 +9,14 @@ import openpyxl
 import pytest
 
 from judge.comparison.profiles import get_profile
+from judge.core.answer import Origin
 from judge.core.submission import Submission
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
-from judge.grading.case import GradingRules, judge_output, run_case
-from judge.recalc.policy import Origin, Recalculator
+from judge.grading.case import GradingRules, judge_output
+from judge.grading.running import run_case
+from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox, SandboxSession
 from tests.conformance.attack_corpus import FOLDER, LIMITS, Attack, load_attack, load_attacks
 

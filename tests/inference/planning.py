@@ -10,7 +10,8 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.core.task import CaseInput, InstructionType, TaskQuestion
+from judge.core.task import CaseInput, TaskQuestion
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.task import InstructionType
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import Suite, load_suite

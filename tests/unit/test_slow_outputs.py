@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 
 from judge.comparison.profiles import get_profile
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.answer import Origin
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import GradingRules, judge_output
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.workbook import package
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellRange

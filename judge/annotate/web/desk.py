@@ -156,8 +156,6 @@ class Desk:
         """
         return prepare(
             self.task.checker,
-            answer_position=self.task.answer_position,
-            answer_sheet=self.task.answer_sheet,
             gold=open_workbook(self._start.gold),
             output=None,
         ).gold_ranges

@@ -51,9 +51,9 @@ def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
         "task": {
             "id": task.id,
             "instruction": task.instruction,
-            "type": task.instruction_type.value,
-            "position": task.answer_position,
-            "answer_sheet": task.answer_sheet,
+            "type": task.kind,
+            "position": task.details.get("answer_position", ""),
+            "answer_sheet": task.details.get("answer_sheet"),
         },
         "cases": desk.case_numbers(),
         "base": desk.base.number,

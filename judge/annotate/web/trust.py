@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import FORMULAS
+from judge.annotate.judging import judge_workbooks
 from judge.comparison.profiles import get_profile
+from judge.core.answer import Origin
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
-from judge.grading.case import GradingRules, judge_output
-from judge.recalc.policy import Origin
+from judge.grading.case import CaseJudge, GradingRules
 
 
 def wrong_references(
@@ -35,18 +36,14 @@ def wrong_references(
     if not references:
         return ()
     proposal = annotator.maker.propose(task, base, (), references=references)
+    judge = CaseJudge(annotator.recalculator, GradingRules(get_profile("standard")))
     wrong = []
     for source in proposal.sources:
         if source.name == FORMULAS or source.data is None:
             continue
-        judgement = judge_output(
-            task,
-            base.gold,
-            source.data,
-            recalculator=annotator.recalculator,
-            rules=GradingRules(get_profile("standard")),
-            origin=Origin.SOLUTION,
-        )
+        judgement = judge_workbooks(judge, task, base.gold, source.data, origin=Origin.SOLUTION)
+        if judgement.error is not None:
+            raise judgement.error
         if judgement.verdict is not Verdict.AC:
             wrong.append(
                 f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"

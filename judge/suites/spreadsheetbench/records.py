@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from types import MappingProxyType
 
-from judge.core.task import CheckerSpec, InstructionType
+from judge.comparison.options import CELL_RANGE, range_spec
+from judge.core.task import CheckerSpec, Task, TestCase
+
+
+class InstructionType(enum.StrEnum):
+    """The benchmark's two kinds of instruction, in its own words."""
+
+    CELL_LEVEL = "Cell-Level Manipulation"
+    SHEET_LEVEL = "Sheet-Level Manipulation"
+
 
 KNOWN_FIELDS = frozenset(
     {
@@ -215,7 +224,7 @@ def _checker(fields: _Fields) -> CheckerSpec:
             options["style"] = tuple(style) if isinstance(style, list) else ()
         else:
             fields.fault("style", f'must be a list such as ["fill"], not {_shown(style)}')
-    return CheckerSpec(name=name, options=MappingProxyType(options))
+    return CheckerSpec(name=name, options=options)
 
 
 def _is_list_of(value: object, accepts: Callable[[object], bool]) -> bool:
@@ -226,3 +235,21 @@ def _shown(value: object) -> str:
     """A JSON value for a message, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def task_of_record(record: TaskRecord, cases: tuple[TestCase, ...]) -> Task:
+    """The task that a record describes, with its test cases."""
+    checker = record.checker
+    if checker.name == CELL_RANGE:
+        checker = range_spec(record.answer_position, record.answer_sheet, checker.options)
+    return Task(
+        id=record.id,
+        instruction=record.instruction,
+        kind=record.instruction_type.value,
+        cases=cases,
+        checker=checker,
+        groups={} if record.category is None else {"category": record.category},
+        context={} if record.data_position is None else {"data_position": record.data_position},
+        excluded=record.excluded,
+        raw_id=record.raw_id,
+    )

@@ -11,7 +11,8 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
 from judge.core.submission import Submission
-from judge.core.task import CheckerSpec, InstructionType, Task, TestCase
+from judge.core.task import CheckerSpec, Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox

@@ -12,10 +12,11 @@ import pytest
 from judge import api
 from judge.api.checks import check_complete
 from judge.comparison.profiles import get_profile
+from judge.core.answer import Origin
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.grading.case import GradingRules, Judgement, judge_output
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.suites import load_suite
 from tests.unit.comparison.packages import Book, cell, sheet_data, simple
 

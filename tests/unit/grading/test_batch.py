@@ -13,7 +13,8 @@ import pytest
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
 from judge.errors import SandboxError
 from judge.grading.batch import ATTEMPTS, Event, FinishedOutput, Settings, grade, grade_outputs

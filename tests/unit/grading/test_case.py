@@ -14,20 +14,15 @@ from openpyxl.styles.differential import DifferentialStyle
 from judge.comparison.comparison import Comparison, DifferenceClass
 from judge.comparison.profiles import get_profile
 from judge.console.visible import visible
+from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
-from judge.grading.case import (
-    GradingRules,
-    case_result,
-    judge_output,
-    last_error_line,
-    run_case,
-    verdict_of_comparison,
-    verdict_of_run,
-)
-from judge.recalc.policy import Origin, Recalculator
+from judge.grading.case import GradingRules, case_result, judge_output, verdict_of_comparison
+from judge.grading.running import last_error_line, run_case, verdict_of_run
+from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.workbook.styles import conditional

@@ -9,7 +9,8 @@ import pytest
 
 from judge.core.limits import Limits
 from judge.core.submission import Submission
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import SubmissionError
 from judge.grading.reference import (
     ReferenceTime,

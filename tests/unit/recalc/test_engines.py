@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.contract import Dialect, EngineUnavailableError
 from judge.recalc.engines import (
@@ -25,7 +26,7 @@ from judge.recalc.engines import (
     LIBREOFFICE,
     ServiceEngine,
 )
-from judge.recalc.policy import Origin, Recalculator
+from judge.recalc.policy import Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text

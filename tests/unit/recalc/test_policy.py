@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc import policy
 from judge.recalc.cache import ResultCache
-from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Origin, Recalculator, as_read, calculates
+from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Recalculator, as_read, calculates
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
 from judge.workbook.cell import (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from judge.core.answer import Origin
 from judge.errors import RecalcError, SandboxError, UsageError
-from judge.recalc.policy import Origin
 from judge.recalc.select import (
     available_engines,
     engine_report,

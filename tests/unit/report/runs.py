@@ -14,7 +14,8 @@ from typing import Any
 import openpyxl
 
 from judge.core.verdict import CaseResult, Verdict
-from judge.grading.records import CaseKeys, record_of_result
+from judge.grading.keys import CaseKeys
+from judge.grading.records import record_of_result
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.summary import build_report
 from judge.suites import Suite, load_suite

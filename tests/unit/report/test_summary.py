@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Task, TestCase
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.summary import build_report
 

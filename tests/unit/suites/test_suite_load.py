@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.task import InstructionType
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite

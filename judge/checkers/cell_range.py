@@ -1,0 +1,227 @@
+"""The checker of SpreadsheetBench: the cells of an answer position, by the rules of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.checkers.contract import (
+    AnswerAreas,
+    AnswerFaultError,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.comparison.answer_range import Plan, needs_input, prepare
+from judge.comparison.comparison import Comparison
+from judge.comparison.computing import Compute, Computed, compute_and_check
+from judge.comparison.options import CELL_RANGE, POSITION_OPTIONS, CheckOptions, position_of
+from judge.comparison.remarks import tell_erased
+from judge.comparison.render import comparison_to_json, computed_to_json, first_difference
+from judge.core.answer import Answer, Origin
+from judge.core.finding import Finding, nearest
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import PositionError, UsageError, WorkbookError
+from judge.workbook.reader import Workbook, open_workbook
+
+_COMPUTED_KEPT = 2000
+"""Computed values kept of each workbook, for people who look at the verdict."""
+
+
+class CellRangeChecker:
+    """Compares the cells of the answer position."""
+
+    name = CELL_RANGE
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.comparison.options.CheckOptions`."""
+        CheckOptions.of(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the styles that are compared."""
+        style = spec.options.get("style")
+        return (
+            f"{self.name} + {', '.join(map(str, style))}" if isinstance(style, tuple) else self.name
+        )
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The position, and the options."""
+        options = {
+            name: value
+            for name, value in task.checker.options.items()
+            if name not in POSITION_OPTIONS
+        }
+        return {
+            "position": list(position_of(task.checker)),
+            "checker": [task.checker.name, options],
+        }
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The input, where cells outside the range or groups of cells count."""
+        options = CheckOptions.of(task.checker.options)
+        return Needs(inputs=needs_input(options, rules.profile), engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Compares the cells of the answer position with those of each gold."""
+        input_path = case.input_path if case.inputs else None
+        needs = self.needs(task, case, rules)
+        opened: dict[str, Workbook] = {}
+        findings = []
+        for gold in golds:
+            spec = task.checker.with_options(gold.options)
+            side = _open_gold(spec, gold, input_path if needs.inputs else None)
+            finding = _compare(spec, side, answer, opened, compute, rules, input_path)
+            findings.append((gold.name, finding))
+            if finding.agrees:
+                break
+        return nearest(findings)
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
+        """Counts the cells of the range in the first gold."""
+        gold_file = case.golds[0]
+        spec = task.checker.with_options(gold_file.options)
+        try:
+            gold = open_workbook(gold_file.read())
+            plan = prepare(spec, gold=gold, output=None)
+            formulas = [cell for each in plan.gold_ranges for cell in gold.formula_cells(each)]
+            uncached = sum(not cell.has_cached_value for cell in formulas)
+            not_calculated = 0
+            if uncached and compute is not None:
+                filled = compute.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
+                not_calculated = len(filled.not_calculated)
+            doubts = (
+                ()
+                if plan.options.style or not _is_blank(gold, plan)
+                else (f"nothing stands in {plan.answer_position}",)
+            )
+        except (WorkbookError, PositionError, UsageError) as error:
+            raise GoldFaultError(error.message) from error
+        return Examination(
+            units=sum(each.size for each in plan.gold_ranges),
+            uncached_formulas=uncached,
+            not_calculated=not_calculated,
+            notes=plan.notes,
+            doubts=doubts,
+        )
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
+        """The rectangles of the answer position."""
+        plan = prepare(task.checker, gold=gold, output=output)
+        return AnswerAreas(plan.gold_ranges, plan.output_ranges)
+
+
+CHECKER = CellRangeChecker()
+
+
+def _is_blank(gold: Workbook, plan: Plan) -> bool:
+    return not any(
+        cell.value is not None or cell.formula is not None
+        for each in plan.gold_ranges
+        for cell in gold.cells(each).values()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _GoldSide:
+    """A gold that was opened.
+
+    Attributes:
+        gold: which one.
+        data: its bytes.
+        workbook: the workbook.
+        before: the input workbook, where the rules look at it.
+    """
+
+    gold: Gold
+    data: bytes
+    workbook: Workbook
+    before: Workbook | None
+
+
+def _open_gold(spec: CheckerSpec, gold: Gold, input_path: Path | None) -> _GoldSide:
+    data = gold.read()
+    try:
+        workbook = open_workbook(data)
+        prepare(spec, gold=workbook, output=None)
+        before = None if input_path is None else open_workbook(input_path)
+    except (WorkbookError, PositionError) as error:
+        # The error of a file that is opened by its path names it already.
+        named = "" if error.message.startswith(str(input_path)) else f"{gold.name}: "
+        raise GoldFaultError(f"{named}{error.message}") from error
+    return _GoldSide(gold, data, workbook, before)
+
+
+def _compare(
+    spec: CheckerSpec,
+    side: _GoldSide,
+    answer: Answer,
+    opened: dict[str, Workbook],
+    compute: Compute,
+    rules: Rules,
+    input_path: Path | None,
+) -> Finding:
+    try:
+        # A file that is compared with itself, as when a suite is verified, is read once.
+        if answer.data == side.data:
+            output = side.workbook
+        elif (known := opened.get("output")) is not None:
+            output = known
+        else:
+            output = opened["output"] = open_workbook(answer.data)
+        with output.package.budget.working():
+            plan = prepare(spec, gold=side.workbook, output=output)
+            computed = compute_and_check(
+                plan,
+                side.workbook,
+                output,
+                compute=compute,
+                origin=answer.origin,
+                profile=rules.profile,
+                style=rules.style,
+                before=side.before,
+                max_differences=rules.max_differences,
+            )
+            comparison = computed.comparison
+            if side.before is None and input_path is not None:
+                comparison = tell_erased(comparison, input_path)
+    except WorkbookError as error:
+        # Much is read only while comparing, where the files are read side by side.
+        if error.culprit is side.workbook.package:
+            raise GoldFaultError(f"{side.gold.name}: {error.message}") from error
+        if side.before is not None and error.culprit is side.before.package:
+            raise GoldFaultError(f"{input_path}: {error.message}") from error
+        raise AnswerFaultError(error.message) from error
+    return _finding(comparison, computed)
+
+
+def _finding(comparison: Comparison, computed: Computed) -> Finding:
+    """What is said of a comparison, and what of it goes on record."""
+    record = comparison_to_json(comparison)
+    asked = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
+    record["engines"] = sorted({engine for each in asked for engine in each.engines})
+    record["computed_cells"] = {
+        "gold": len(computed.gold.values),
+        "output": len(computed.output.values),
+    }
+    record["computed_values"] = {
+        "gold": computed_to_json(computed.gold, _COMPUTED_KEPT),
+        "output": computed_to_json(computed.output, _COMPUTED_KEPT),
+    }
+    kinds = {kind.value for kind, count in comparison.difference_counts.items() if count}
+    return Finding(
+        agrees=comparison.equal,
+        cause=first_difference(comparison),
+        record=record,
+        # With a single wrong value, the answer is wrong whatever the rest would have been.
+        undecided=kinds == {"not_calculated"},
+    )

@@ -1,0 +1,164 @@
+"""The contract of a checker, and of what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from judge.comparison.computing import Compute
+from judge.comparison.profiles import Profile
+from judge.core.answer import Answer
+from judge.core.finding import Finding
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import JudgeError
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook
+
+
+class GoldFaultError(JudgeError):
+    """The suite is at fault, its gold or its input; the case is a bad test (BT)."""
+
+
+class AnswerFaultError(JudgeError):
+    """The answer cannot be read as what it should be (IW)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How answers are compared with golds.
+
+    Attributes:
+        profile: what "equal" means.
+        style: style attributes to compare beside the values (``fill``, ``font_color`` …).
+        max_differences: how many differences of a case are kept (all are counted).
+    """
+
+    profile: Profile
+    style: tuple[str, ...] = ()
+    max_differences: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a checker looks at besides the answer; what it does not need is not read.
+
+    Attributes:
+        golds: whether it reads the files of the golds.
+        inputs: whether it reads the input files.
+        engines: whether it may ask for formulas to be computed.
+    """
+
+    golds: bool = True
+    inputs: bool = False
+    engines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What can be said of a case without any answer.
+
+    Attributes:
+        units: how many units (cells, keys, rules …) are compared.
+        uncached_formulas: formulas among them that have no stored value.
+        not_calculated: those of them that nothing could compute.
+        notes: liberties taken with what the suite says.
+        doubts: why the case may tell little, one line each.
+    """
+
+    units: int
+    uncached_formulas: int = 0
+    not_calculated: int = 0
+    notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAreas:
+    """The cells that an answer stands in, for what shows them or makes cases of them.
+
+    Attributes:
+        gold: rectangles of the gold.
+        output: the same rectangles of the output, in the same order; None where the output lacks
+            the sheet. Empty where no output was given.
+    """
+
+    gold: tuple[CellRange, ...] = ()
+    output: tuple[CellRange | None, ...] = ()
+
+
+class Checker(Protocol):
+    """Compares answers with golds."""
+
+    @property
+    def name(self) -> str:
+        """The name by which suites ask for it."""
+        ...
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks options of this checker, as a suite or a command gives them.
+
+        Raises:
+            UsageError: an option is unknown, or its value does not fit.
+        """
+        ...
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """What statistics of a suite call it: its name, with the options that set tasks apart."""
+        ...
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """Everything about a task that could change what the checker says, as JSON."""
+        ...
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
+        """What the checker looks at for a case."""
+        ...
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Compares an answer with the golds of its case.
+
+        Args:
+            task: what was asked.
+            case: the test case; its inputs count where :meth:`needs` says so.
+            golds: the golds; an answer that agrees with one of them is right.
+            answer: what a submission left; it may be hostile.
+            compute: computes formulas.
+            rules: profile and options.
+
+        Raises:
+            GoldFaultError: a gold or an input cannot be read, or does not fit the task.
+            AnswerFaultError: the answer cannot be read.
+            JudgeError: the judge itself failed.
+        """
+        ...
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
+        """Looks at the golds of a case without any answer.
+
+        Args:
+            task: what is asked.
+            case: the test case.
+            compute: computes formulas; None to look at the files alone.
+
+        Raises:
+            GoldFaultError: a gold cannot be read, or does not fit the task.
+        """
+        ...
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
+        """The cells that an answer stands in; none where the checker looks at something else.
+
+        Raises:
+            PositionError: the task names a place that the gold does not have.
+            WorkbookError: a workbook cannot be read.
+        """
+        ...

@@ -1,0 +1,78 @@
+"""The checkers that there are, by name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from judge.checkers.contract import Checker
+from judge.core.task import CheckerSpec
+from judge.errors import UsageError
+
+_HOMES = {
+    "cell_range": "judge.checkers.cell_range",
+}
+"""Name of a checker -> the module whose ``CHECKER`` it is."""
+
+_REGISTERED: dict[str, Checker] = {}
+
+
+def register(checker: Checker) -> None:
+    """Adds a checker of one's own, under its name.
+
+    Raises:
+        UsageError: another checker has that name.
+    """
+    if checker.name in _HOMES or _REGISTERED.get(checker.name, checker) is not checker:
+        raise UsageError(f"there is a checker {checker.name!r} already")
+    _REGISTERED[checker.name] = checker
+
+
+def unregister(name: str) -> None:
+    """Takes a checker that was registered away again."""
+    _REGISTERED.pop(name, None)
+
+
+def checker_names() -> list[str]:
+    """Names of all checkers, in order."""
+    return sorted({*_HOMES, *_REGISTERED})
+
+
+def checker_of(spec: CheckerSpec) -> Checker:
+    """The checker that a task asks for.
+
+    Raises:
+        UsageError: there is no such checker.
+    """
+    if spec.name in _REGISTERED:
+        return _REGISTERED[spec.name]
+    if spec.name not in _HOMES:
+        raise UsageError(
+            f"there is no checker {spec.name!r}",
+            hint=f"Checkers: {', '.join(checker_names())}.",
+        )
+    return _load(spec.name)
+
+
+LEFT_OUT_OPTION = "left_out"
+"""Option of every checker: why a task cannot be judged. It counts as a bad test then."""
+
+
+def check_options(spec: CheckerSpec) -> None:
+    """Checks the options that a task or a command gives.
+
+    Raises:
+        UsageError: there is no such checker or option, or a value does not fit.
+    """
+    checker = checker_of(spec)
+    reason = spec.options.get(LEFT_OUT_OPTION, "")
+    if LEFT_OUT_OPTION in spec.options and not (isinstance(reason, str) and reason.strip()):
+        raise UsageError(f"option {LEFT_OUT_OPTION}: expected the reason, found {reason!r}")
+    options = {name: value for name, value in spec.options.items() if name != LEFT_OUT_OPTION}
+    checker.check_options(options)
+
+
+@functools.cache
+def _load(name: str) -> Checker:
+    checker: Checker = importlib.import_module(_HOMES[name]).CHECKER
+    return checker

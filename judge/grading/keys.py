@@ -1,0 +1,110 @@
+"""Reuse keys: what a run, and what is said of it, depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from judge.checkers.registry import checker_of
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import CaseInput, Task, TestCase
+from judge.grading.case import GradingRules
+
+GRADER_VERSION = "1"
+"""Part of every reuse key: raised whenever the same files could get another verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseKeys:
+    """The two reuse keys of a case, as hexadecimal SHA-256."""
+
+    run: str
+    comparison: str
+
+
+def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: str) -> str:
+    """Hash of everything that could change the outcome of a run.
+
+    Args:
+        submission: the program, or the typed answer.
+        inputs_sha256: digest of the case's input files.
+        limits: bounds of the run.
+        image: what the program runs in.
+    """
+    parts: dict[str, object] = {
+        "version": GRADER_VERSION,
+        "code": submission.code,
+        "input": inputs_sha256,
+        "paths": [submission.input_path, submission.output_path],
+        "limits": asdict(limits),
+        "image": image,
+    }
+    if submission.answer is not None:
+        parts["answer"] = submission.answer
+    return _hash(parts)
+
+
+def comparison_key(
+    run: str, task: Task, case: TestCase, rules: GradingRules, digests: FileDigests
+) -> str:
+    """Hash of everything that could change the verdict on the outcome of a run.
+
+    Args:
+        run: the key of the run, or the digest of a finished answer.
+        task: whose checker counts.
+        case: whose golds count.
+        rules: profile and options.
+        digests: digests of files, each read once.
+    """
+    return _hash(
+        {
+            "version": GRADER_VERSION,
+            "run": run,
+            "gold": _golds_key(case, digests),
+            **checker_of(task.checker).key(task),
+            "profile": rules.profile.identity,
+            "style": list(rules.style),
+            "recalc": [rules.recalc_mode, list(rules.engines)],
+        }
+    )
+
+
+def _golds_key(case: TestCase, digests: FileDigests) -> object:
+    """A single gold that is a file is known by its digest; anything else by all that it says."""
+    files = [None if gold.path is None else digests.of(gold.path) for gold in case.golds]
+    if len(case.golds) == 1 and files[0] is not None and not case.golds[0].options:
+        return files[0]
+    return [
+        [digest, gold.value, dict(gold.options)]
+        for digest, gold in zip(files, case.golds, strict=True)
+    ]
+
+
+class FileDigests:
+    """SHA-256 of files, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """The digest as hexadecimal digits."""
+        digest = self._known.get(path)
+        if digest is None:
+            digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digest
+
+    def of_inputs(self, case: CaseInput) -> str:
+        """The digest of the input files of a case; that of the file itself where it is one."""
+        digests = [self.of(each.path) for each in case.files]
+        if len(digests) == 1:
+            return digests[0]
+        named = [[each.path.name, digest] for each, digest in zip(case.files, digests, strict=True)]
+        return _hash({"files": named})
+
+
+def _hash(parts: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
