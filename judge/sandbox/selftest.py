@@ -147,6 +147,7 @@ SELF_TESTS = (
             os.write(1, b"x" * 65536)
         """,
         _OUT_OF_TIME,
+        wall_s=2,
     ),
     SelfTest(
         "network",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from judge.errors import SandboxError
+import docker
+from docker.utils import kwargs_from_env
+
 from judge.sandbox.cgroups import find_groups
 from judge.sandbox.daemon import Daemon
 from judge.sandbox.owner import Owner
@@ -31,13 +34,20 @@ def descendants(root: int) -> set[int]:
 
 
 def containers_of(pid: int) -> list[str]:
-    """Containers whose label names that judge."""
-    try:
-        labelled = Daemon().labelled()
-    except SandboxError:
-        return []
-    owners = {identity: Owner.from_label(label) for identity, label in labelled.items()}
+    """Containers whose label names that judge.
+
+    Raises:
+        SandboxError: the daemon does not answer; that says nothing of containers.
+    """
+    owners = {identity: Owner.from_label(label) for identity, label in Daemon().labelled().items()}
     return [name for name, owner in owners.items() if owner is not None and owner.pid == pid]
+
+
+def started_containers_of(pid: int) -> list[str]:
+    """Those of them that run: one that a killed judge made and never started stays as it is."""
+    with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
+        running = {str(each["Id"]) for each in client.containers()}
+    return [identity for identity in containers_of(pid) if identity in running]
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -60,7 +70,7 @@ def groups_of(pid: int) -> list[Path]:
     return [folder for home in homes for folder in home.glob(f"judge-{pid}-*")]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -59,7 +59,8 @@ class PrivateDaemon:
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
-                self.client().ping()
+                with contextlib.closing(self.client()) as client:
+                    client.ping()
             except docker.errors.DockerException:
                 time.sleep(0.1)
             else:
@@ -69,6 +70,11 @@ class PrivateDaemon:
     def client(self) -> docker.DockerClient:
         """A client of it."""
         return docker.DockerClient(self.address, timeout=60)
+
+    def containers(self) -> list[str]:
+        """All that it lists, in one answer: one of them may be gone before it is asked about."""
+        with contextlib.closing(self.client()) as client:
+            return [str(each["Id"]) for each in client.api.containers(all=True)]
 
     def bring_image(self) -> None:
         """Brings the image for solutions over from the daemon that has it."""
