@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import docker
@@ -14,23 +15,36 @@ from judge.sandbox.cgroups import find_groups
 from judge.sandbox.daemon import Daemon
 from judge.sandbox.owner import Owner
 
+_PARENT, _STARTED = 1, 19
 
-def descendants(root: int) -> set[int]:
+
+@dataclass(frozen=True)
+class Process:
+    """A process; its number alone is given to another one soon, where many are started."""
+
+    pid: int
+    started: str
+
+
+def _fields(pid: int) -> list[str] | None:
+    """What the kernel says of a process from its state on; None where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def descendants(root: int) -> set[Process]:
     """All processes below one."""
-    parents = {}
+    found, parents = {}, {}
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(folder.name)] = int(fields[1])
-    found = {root}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {root}
-        found |= more
+        if folder.name.isdigit() and (fields := _fields(int(folder.name))) is not None:
+            process = Process(int(folder.name), fields[_STARTED])
+            found[process.pid], parents[process.pid] = process, int(fields[_PARENT])
+    below = {root}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {found[pid] for pid in below - {root}}
 
 
 def containers_of(pid: int) -> list[str]:
@@ -50,17 +64,15 @@ def started_containers_of(pid: int) -> list[str]:
     return [identity for identity in containers_of(pid) if identity in running]
 
 
-def alive(pids: set[int]) -> set[int]:
+def alive(processes: set[Process]) -> set[Process]:
     """Those of the processes that are more than zombies."""
-    found = set()
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found.add(pid)
-    return found
+    return {
+        process
+        for process in processes
+        if (fields := _fields(process.pid)) is not None
+        and fields[_STARTED] == process.started
+        and fields[0] not in "ZX"
+    }
 
 
 def groups_of(pid: int) -> list[Path]:

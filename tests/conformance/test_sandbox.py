@@ -389,7 +389,6 @@ def test_console_floods_are_bounded_and_counted(session: SandboxSession) -> None
         (f"open({OUTPUT!r}, 'wb').truncate(10 * 2**30)", OutputStatus.TOO_LARGE),
     ],
 )
-@run_in(APART)
 def test_only_a_plain_file_is_collected(
     session: SandboxSession, program: str, status: OutputStatus
 ) -> None:
