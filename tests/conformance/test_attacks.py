@@ -99,7 +99,7 @@ def test_the_corpus_is_large() -> None:
     assert len(ATTACKS) >= 40
 
 
-@pytest.mark.parametrize("way", ways.USUAL)
+@pytest.mark.parametrize("way", ["docker", "bubblewrap"])
 def test_no_attack_is_left_out_of_either_backend(way: str) -> None:
     assert {attack.name for each, attack in runs() if each == way} == {
         path.stem for path in FOLDER.glob("*.py")

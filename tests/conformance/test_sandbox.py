@@ -615,6 +615,7 @@ def test_a_very_deep_tree_is_no_burden(session: SandboxSession) -> None:
     assert run(session, "import os; print(os.listdir('/tmp'))").stdout == b"[]\n"
 
 
+@run_in(APART)
 def test_paths_and_limits_may_change_from_run_to_run(session: SandboxSession) -> None:
     for number, limits in enumerate((LIMITS, replace(LIMITS, memory_bytes=300 * MIB), LIMITS)):
         source, target = f"/workspace/{number}/in.xlsx", f"/data/{number}/out.xlsx"

@@ -17,8 +17,8 @@ USUAL = ("docker", "bubblewrap")
 SINGLE_USE = "docker-single-use"
 """A container for each submission. All its cases share one file system, which is cleared between
 them, and one space of processes; a user of its own is what keeps a case apart. The warden is root
-with three capabilities, and the profile of system calls is Docker's. Memory and time are read from
-the container's control group, as in the usual way."""
+with three capabilities, and Docker's profile of system calls is there as well as ours. Memory and
+time are read from the container's control group, as in the usual way."""
 
 SAMPLED = "bubblewrap-sampled"
 """Without control groups: memory, time and processes are what the warden finds in ``/proc`` every
@@ -62,6 +62,9 @@ FURTHER = {
             poison_interpreter poison_modules
         """,
         "another user stands between the solution and the warden": _WARDEN_ATTACKED,
+        "another user is measured, by the usual counters: a few of each suffice": """
+            memory_child oom_score unwaited_children
+        """,
         "no namespaces, other capabilities, another profile": _RIGHTS,
         "the warden reads and clears away files of another user": _FILES_OF_THE_SOLUTION,
     },
