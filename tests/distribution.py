@@ -19,7 +19,8 @@ MOST_WORKERS = 12
 ONE_BY_ONE = (
     "tests/conformance/",
     "tests/e2e/",
-    "tests/parity/",
+    "tests/parity/test_golds",
+    "tests/parity/test_reader",
     "tests/inference/test_resume",
     "tests/inference/test_settings",
 )
@@ -30,6 +31,8 @@ WAITING = ("tests/conformance/",)
 
 LONGEST = (
     "tests/e2e/test_dev100",
+    "tests/parity/test_official_verdicts",
+    "tests/inference/test_smollm2",
     "tests/browser/test_large",
     "tests/conformance/test_interruptions",
     "tests/conformance/test_doctor",

@@ -6,7 +6,7 @@ from tests import distribution
 from tests.conftest import REPOSITORY
 
 ATTACKS = [f"tests/conformance/test_attacks.py::test_attack[{name}]" for name in "ab"]
-SCORE = "tests/e2e/test_dev100.py::test_ctrl_c_leaves_a_run_that_continues"
+SCORE = "tests/e2e/test_dev100.py::test_the_expected_score"
 PAGES = "tests/browser/test_view.py"
 VALUES = "tests/unit/compare/test_value.py"
 
