@@ -495,8 +495,9 @@ def case_result(
     verdict, cause = facts.verdict, facts.cause
     comparison: Mapping[str, object] = {}
     timings_s: dict[str, float] = {}
-    if "wall_s" in facts.record:
-        timings_s["run"] = float(str(facts.record["wall_s"]))
+    wall_s = facts.record.get("wall_s")
+    if isinstance(wall_s, int | float):  # a record of somebody else's may say null
+        timings_s["run"] = float(wall_s)
     if judgement is not None:
         verdict, cause, comparison = judgement.verdict, judgement.cause, judgement.comparison
         timings_s.update(judgement.timings_s)
