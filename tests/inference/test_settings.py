@@ -67,7 +67,7 @@ class Expected:
 MULTI = ("--mode", "multi")
 SETTINGS = {
     "single": Expected(
-        ("--mode", "single"), 1, "replied", stands_alone=None, asked=TASKS, scored=TASKS
+        ("--mode", "single"), 1, "replied", stands_alone=None, asked=TASKS, scored=10
     ),
     "markdown": Expected(("--content", "markdown"), 1, "replied", r"\n\| 1 \| ", None),
     "csv": Expected(("--content", "csv"), 1, "replied", r"Sheet Name: .*\n[^ ].*,", None),
