@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from judge.compare.address import Window, cell_key
+from judge.compare.address import Window
 from judge.compare.cell import CellRange
 from judge.compare.conditional import CONDITIONAL_ATTRIBUTES
+from judge.compare.links import linked_keys
 from judge.compare.reader import Workbook
 from judge.compare.rule_comparison import RuleComparison
 from judge.compare.style import STYLE_ATTRIBUTES, attribute_agrees
@@ -147,13 +148,6 @@ def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
 
 def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:
     found: dict[int, str] = {}
-    for linked, target in workbook.hyperlinks(sheet):
-        rows = range(max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1)
-        columns = range(
-            max(linked.min_column, window.min_column),
-            min(linked.max_column, window.max_column) + 1,
-        )
-        found |= dict.fromkeys(
-            (cell_key(row, column) for row in rows for column in columns), target
-        )
+    for _, keys, target in linked_keys(workbook, sheet, window):
+        found |= dict.fromkeys(keys, target)
     return found

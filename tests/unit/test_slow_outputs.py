@@ -118,6 +118,32 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
         Verdict.IW,
         "xl/styles.xml",
     ),
+    "hyperlinks over everything, often": (
+        lambda: part(
+            worksheet(
+                sheet_data(cell("A1", 1))
+                + "<hyperlinks>"
+                + '<hyperlink ref="A1:XFD1048576" location="x"/>' * 200_000
+                + "</hyperlinks>"
+            )
+        ),
+        Verdict.IW,
+        "overlap",
+    ),
+    "each hyperlink against each merged range": (
+        lambda: part(
+            worksheet(
+                sheet_data(cell("A1", 1))
+                + "<mergeCells>"
+                + "".join(f'<mergeCell ref="D{row}:E{row}"/>' for row in range(1, 30_000))
+                + "</mergeCells><hyperlinks>"
+                + "".join(f'<hyperlink ref="A{row}" location="x"/>' for row in range(1, 30_000))
+                + "</hyperlinks>"
+            )
+        ),
+        Verdict.IW,
+        "overlap",
+    ),
     "rows that do not end": (
         lambda: part(worksheet("<sheetData>" + "<row x" * 200_000)),
         Verdict.IW,
