@@ -38,16 +38,16 @@ class Disagreement:
 
 def disagreements(pairs: Iterable[Pair]) -> list[Disagreement]:
     """The pairs on which the profiles disagree, in their order."""
-    found = []
-    for pair in pairs:
-        standard = compare_pair(pair, "standard")
-        if standard.official_equal == standard.equal:
-            continue
-        official = compare_pair(pair, "official")
-        found.append(
-            Disagreement(pair, standard.equal, official.equal, _reason(pair, standard, official))
-        )
-    return found
+    return [found for found in map(disagreement, pairs) if found is not None]
+
+
+def disagreement(pair: Pair) -> Disagreement | None:
+    """What the profiles say where they disagree on a pair; None where they agree."""
+    standard = compare_pair(pair, "standard")
+    if standard.official_equal == standard.equal:
+        return None
+    official = compare_pair(pair, "official")
+    return Disagreement(pair, standard.equal, official.equal, _reason(pair, standard, official))
 
 
 def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import traceback
@@ -40,6 +41,7 @@ def in_bounds(work: Callable[[], object], *, cpu_s: int, memory_bytes: int) -> i
     if child == 0:
         code = 1
         try:
+            gc.freeze()  # to look through what the parent holds would copy its memory
             bound_process(cpu_s=cpu_s, memory_bytes=memory_bytes)
             work()
             code = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Generator
@@ -49,6 +50,12 @@ def pytest_configure() -> None:
 def figures(record_property: Callable[[str, object], None]) -> Figures:
     """Takes a line of figures, to be shown at the end whichever worker measured them."""
     return lambda line: record_property("figures", line)
+
+
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector what stays to the end: modules, and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

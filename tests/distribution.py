@@ -19,7 +19,8 @@ MOST_WORKERS = 12
 ONE_BY_ONE = (
     "tests/conformance/",
     "tests/e2e/",
-    "tests/parity/",
+    "tests/parity/test_golds",
+    "tests/parity/test_reader",
     "tests/inference/test_resume",
     "tests/inference/test_settings",
 )
@@ -29,8 +30,11 @@ WAITING = ("tests/conformance/",)
 """What mostly waits; everything else mostly computes."""
 
 LONGEST = (
-    "tests/e2e/test_dev100",
+    "tests/e2e/test_dev100.py::test_the_expected_score",
+    "tests/e2e/test_dev100.py::test_every_published_gold",
+    "tests/inference/test_smollm2",
     "tests/browser/test_large",
+    "tests/parity/test_official_verdicts",
     "tests/conformance/test_interruptions",
     "tests/conformance/test_doctor",
     "tests/conformance/test_leaks",
@@ -41,7 +45,11 @@ LONGEST = (
     "tests/browser/",
     "tests/parity/",
 )
-"""What comes first, so that nobody waits for it at the end."""
+"""What comes first, so that nobody waits for it at the end.
+
+The run of the hundred solutions is begun at once, and what reads it comes well behind it
+(``tests/e2e/``), so that no worker waits for the one that makes it.
+"""
 
 
 def workers() -> int:

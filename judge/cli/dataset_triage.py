@@ -15,6 +15,7 @@ from judge.cli.dataset_authoring import by_option, who
 from judge.cli.listing import print_table, table
 from judge.errors import UsageError
 from judge.files.documents import read_text
+from judge.files.whole_files import naming_what_is_written
 
 if TYPE_CHECKING:
     from judge.authoring.triage import TriagedPost, TriageState
@@ -120,13 +121,15 @@ def _write(triaged: Sequence[TriagedPost], options: dict[str, Any], lines: list[
 
     if options["sheet"]:
         # With the mark by which spreadsheet programs know UTF-8.
-        options["sheet"].write_text(write_sheet(triaged), encoding="utf-8-sig", newline="")
+        with naming_what_is_written(options["sheet"]):
+            options["sheet"].write_text(write_sheet(triaged), encoding="utf-8-sig", newline="")
         click.echo(f"{options['sheet']}: {len(triaged)} rows; fill the column decision")
     if options["kept"]:
         whole = [line for line in lines if line.strip()]
         pairs = zip(whole, triaged, strict=True)
         chosen = [line for line, each in pairs if each.decision == "keep"]
-        options["kept"].write_text("".join(f"{line}\n" for line in chosen), encoding="utf-8")
+        with naming_what_is_written(options["kept"]):
+            options["kept"].write_text("".join(f"{line}\n" for line in chosen), encoding="utf-8")
         click.echo(f"{options['kept']}: {len(chosen)} posts")
 
 

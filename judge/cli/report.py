@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.files.whole_files import naming_what_is_written
+
 if TYPE_CHECKING:
     from judge.report.model import Method
 
@@ -92,5 +94,6 @@ def _write(text: str, out: Path | None) -> None:
     if out is None or str(out) == "-":
         click.echo(text, nl=False)
         return
-    out.write_bytes(text.encode("utf-8", "replace"))
+    with naming_what_is_written(out):
+        out.write_bytes(text.encode("utf-8", "replace"))
     click.echo(str(out), err=True)

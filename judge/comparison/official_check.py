@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from judge.comparison.comparison import Comparison, Difference, DifferenceClass
 from judge.comparison.differences import Differences
@@ -13,6 +13,7 @@ from judge.comparison.remarks import remark_on
 from judge.comparison.value import classify
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues
+from judge.workbook.links import linked_keys
 from judge.workbook.reader import Workbook
 
 PROFILE_NAME = "official"
@@ -152,38 +153,32 @@ def _compare(gold: RangeSide, output: RangeSide, found: Differences) -> None:
 def _values(side: RangeSide) -> Mapping[int, CellValue]:
     """The values as openpyxl gives them, which puts link targets into blank cells."""
     values = side.values()
-    links = side.workbook.hyperlinks(side.cell_range.sheet)
-    if not links:
-        return values
-    filled = dict(values)
-    window = side.window
-    for linked, target in links:
-        for key in _linked_keys(linked, side):
+    filled: dict[int, CellValue] | None = None
+    window, merges = side.window, side.sheet.tail.merges
+    links = linked_keys(side.workbook, side.cell_range.sheet, window, merges=len(merges))
+    for linked, keys, target in links:
+        filled = dict(values) if filled is None else filled
+        for key in _filled_keys(linked, keys, merges):
             if window.holds(key >> COLUMN_BITS, key & COLUMN_MASK) and filled.get(key) is None:
                 filled[key] = target or None
-    return filled
+    return values if filled is None else filled
 
 
-def _linked_keys(linked: CellRange, side: RangeSide) -> list[int]:
-    """Cells of a side's rectangle that get a link's target, were they blank."""
-    merges = side.sheet.tail.merges
-    window = side.window
-    if (linked.min_row, linked.min_column) == (linked.max_row, linked.max_column):
+def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) -> Sequence[int]:
+    """Cells that get a link's target, were they blank."""
+    if not merges:
+        return keys
+    if _first_key(linked) == cell_key(linked.max_row, linked.max_column):
         row, column = linked.min_row, linked.min_column
-        covering = next((each for each in merges if each.holds(row, column)), None)
+        covering = next((each for each in merges if each.holds(row, column)), linked)
         # A link on a covered cell moves to the first cell of the merged range.
-        return [cell_key(row, column) if covering is None else _first_key(covering)]
+        return [_first_key(covering)]
     return [
-        cell_key(row, column)
-        for row in range(
-            max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1
-        )
-        for column in range(
-            max(linked.min_column, window.min_column),
-            min(linked.max_column, window.max_column) + 1,
-        )
+        key
+        for key in keys
         if not any(
-            each.holds(row, column) and _first_key(each) != cell_key(row, column) for each in merges
+            each.holds(key >> COLUMN_BITS, key & COLUMN_MASK) and _first_key(each) != key
+            for each in merges
         )
     ]
 

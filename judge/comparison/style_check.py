@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from judge.comparison.rule_comparison import RuleComparison
 from judge.errors import UsageError
-from judge.workbook.address import Window, cell_key
+from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
+from judge.workbook.links import linked_keys
 from judge.workbook.reader import Workbook
 from judge.workbook.styles.conditional import CONDITIONAL_ATTRIBUTES
 from judge.workbook.styles.style import STYLE_ATTRIBUTES, attribute_agrees
@@ -147,13 +148,6 @@ def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
 
 def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:
     found: dict[int, str] = {}
-    for linked, target in workbook.hyperlinks(sheet):
-        rows = range(max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1)
-        columns = range(
-            max(linked.min_column, window.min_column),
-            min(linked.max_column, window.max_column) + 1,
-        )
-        found |= dict.fromkeys(
-            (cell_key(row, column) for row in rows for column in columns), target
-        )
+    for _, keys, target in linked_keys(workbook, sheet, window):
+        found |= dict.fromkeys(keys, target)
     return found

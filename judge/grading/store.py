@@ -15,7 +15,6 @@ the file is read and cut off before the next append.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -35,6 +34,7 @@ from judge.files.documents import (
     read_regular,
 )
 from judge.files.forms import RUN, Form, check_form
+from judge.files.whole_files import naming_what_is_written
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -251,19 +251,9 @@ class RunDirectory:
         # Unbuffered: a record is with the kernel, in one write, before the next case begins.
         return path.open("ab", buffering=0)
 
-    @contextlib.contextmanager
-    def _writing(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            reason = "the disk is full" if full else (error.strerror or str(error))
-            raise StoreError(
-                f"{self.path / name}: cannot be written: {reason}",
-                hint="Make room and run the same command again: what was judged is kept."
-                if full
-                else None,
-            ) from error
+    def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
+        kept = ": what was judged is kept"
+        return naming_what_is_written(self.path / name, StoreError, kept=kept)
 
 
 def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:

@@ -22,7 +22,7 @@ from judge.sandbox.contract import (
 )
 
 _INPUT, _OUTPUT = "/mnt/data/input/1_1_input.xlsx", "/mnt/data/output/1_1_output.xlsx"
-_LIMITS = Limits(cpu_s=2, wall_s=20, memory_bytes=256 * MIB, processes=32, output_bytes=4 * MIB)
+_LIMITS = Limits(cpu_s=1, wall_s=20, memory_bytes=256 * MIB, processes=32, output_bytes=4 * MIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,7 @@ SELF_TESTS = (
             os.write(1, b"x" * 65536)
         """,
         _OUT_OF_TIME,
+        wall_s=2,
     ),
     SelfTest(
         "network",

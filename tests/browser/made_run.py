@@ -12,7 +12,6 @@ import openpyxl
 
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
@@ -21,6 +20,7 @@ from judge.report.summary import build_report
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.suites.submissions import load_submissions
 
 Cells = Mapping[str, object]

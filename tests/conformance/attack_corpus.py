@@ -4,9 +4,9 @@ The head of each file says what it attacks and what must come of it::
 
     # property: one line
     # verdict: AC
-    # limits: cpu_s=1 wall_s=4 memory_mib=256 processes=32 output_mib=8     (optional)
+    # limits: cpu_s=0.5 wall_s=4 memory_mib=256                             (optional)
     # survivors: 4              processes that must be counted              (optional)
-    # within_s: 12              seconds by the clock that it may take       (optional)
+    # cause: processor time     what the cause of the verdict must say      (optional)
     # next: other.py            program of the next case of the submission  (optional)
     # other: other.py           program of another submission afterwards    (optional)
 
@@ -22,7 +22,10 @@ from judge.core.limits import MIB, Limits
 from judge.core.verdict import Verdict
 
 FOLDER = Path(__file__).resolve().parent.parent / "submissions" / "attacks"
-LIMITS = Limits(cpu_s=20, wall_s=120, memory_bytes=512 * MIB, output_bytes=32 * MIB)
+LIMITS = Limits(cpu_s=20, wall_s=120, memory_bytes=320 * MIB, output_bytes=16 * MIB)
+"""As small as they can be: what fills memory or the disk fills it sooner, and the disk (twice the
+output and 128 MiB) is full before memory is. Programs that agree on memory, processes and output
+share their containers, so few say anything else than this."""
 _UNITS = {"memory_mib": "memory_bytes", "output_mib": "output_bytes"}
 
 
@@ -36,7 +39,7 @@ class Attack:
     program: str
     limits: Limits
     survivors: int | None
-    within_s: float | None
+    cause: str | None
     next: str | None
     other: str | None
 
@@ -55,7 +58,7 @@ def load_attack(path: Path) -> Attack:
         "verdict",
         "limits",
         "survivors",
-        "within_s",
+        "cause",
         "next",
         "other",
     }
@@ -63,7 +66,7 @@ def load_attack(path: Path) -> Attack:
     limits: dict[str, float] = {}
     for part in head.get("limits", "").split():
         name, _, value = part.partition("=")
-        limits[_UNITS.get(name, name)] = int(value) * (MIB if name in _UNITS else 1)
+        limits[_UNITS.get(name, name)] = int(value) * MIB if name in _UNITS else float(value)
     return Attack(
         name=path.stem,
         attacked=head["property"],
@@ -71,7 +74,7 @@ def load_attack(path: Path) -> Attack:
         program=program,
         limits=replace(LIMITS, **limits),  # type: ignore[arg-type]
         survivors=int(head["survivors"]) if "survivors" in head else None,
-        within_s=float(head["within_s"]) if "within_s" in head else None,
+        cause=head.get("cause"),
         next=head.get("next"),
         other=head.get("other"),
     )

@@ -1,4 +1,4 @@
-"""The backends that must conform. A new one is a line here."""
+"""The backends that must conform. A new one is a line here, and one in ``ways``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from judge.sandbox.backends import images
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
 from judge.sandbox.backends.docker import DockerSandbox
 from judge.sandbox.contract import Sandbox, SandboxSession
+from tests.conformance import ways
 
-JOBS = 2
+JOBS = 1
+"""Places kept ready; a test that wants two at one time waits for the second."""
 
 
 _ORDINARY = "65534"
@@ -71,16 +73,13 @@ class _OrdinaryUser(BubblewrapSandbox):
 
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "docker": lambda: open_sandbox("docker", jobs=JOBS),
-    "docker-single-use": lambda: DockerSandbox(
+    ways.SINGLE_USE: lambda: DockerSandbox(
         images.python_tag(), images.office_tag(), jobs=JOBS, nested=False
     ),
     "bubblewrap": lambda: open_sandbox("bubblewrap", jobs=JOBS),
-    "bubblewrap-sampled": lambda: BubblewrapSandbox(jobs=JOBS, reuse=True, control_groups=False),
-    "bubblewrap-ordinary-user": _OrdinaryUser,
+    ways.SAMPLED: lambda: BubblewrapSandbox(jobs=JOBS, reuse=True, control_groups=False),
+    ways.ORDINARY_USER: _OrdinaryUser,
 }
-
-
-_MARKS = {"docker": pytest.mark.docker, "bubblewrap": pytest.mark.bubblewrap}
 
 
 def open_or_skip(name: str) -> Sandbox:
@@ -91,28 +90,36 @@ def open_or_skip(name: str) -> Sandbox:
         pytest.skip(f"{name}: {error.message} ({error.hint})")
 
 
-@pytest.fixture(
-    scope="session",
-    params=[pytest.param(name, marks=_MARKS.get(name.partition("-")[0], ())) for name in BACKENDS],
-)
-def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    opened = open_or_skip(request.param)
-    yield opened
-    opened.close()
+class _Opened:
+    """Backends that stay open for all tests of a worker."""
+
+    def __init__(self) -> None:
+        self._sandboxes: dict[str, Sandbox] = {}
+
+    def get(self, name: str) -> Sandbox:
+        if name not in self._sandboxes:
+            self._sandboxes[name] = open_or_skip(name)
+        return self._sandboxes[name]
+
+    def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            sandbox.close()
 
 
-@pytest.fixture(
-    scope="session",
-    params=[pytest.param(name, marks=_MARKS[name]) for name in ("docker", "bubblewrap")],
-)
-def usual_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """Docker and bubblewrap as they are opened by default."""
-    opened = open_or_skip(request.param)
-    yield opened
-    opened.close()
+@pytest.fixture(scope="session")
+def opened() -> Iterator[_Opened]:
+    made = _Opened()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=[pytest.param(way, marks=ways.marks(way)) for way in ways.USUAL])
+def sandbox(request: pytest.FixtureRequest, opened: _Opened) -> Sandbox:
+    """Docker and bubblewrap as they are opened by default; ``ways.run_in`` names others."""
+    return opened.get(request.param)
 
 
 @pytest.fixture
 def session(sandbox: Sandbox) -> Iterator[SandboxSession]:
-    with sandbox.session() as opened:
-        yield opened
+    with sandbox.session() as opened_session:
+        yield opened_session

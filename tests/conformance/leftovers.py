@@ -2,55 +2,77 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from judge.errors import SandboxError
+import docker
+from docker.utils import kwargs_from_env
+
 from judge.sandbox.backends.cgroups import find_groups
 from judge.sandbox.backends.daemon import Daemon
 from judge.sandbox.owner import Owner
 
+_PARENT, _STARTED = 1, 19
 
-def descendants(root: int) -> set[int]:
+
+@dataclass(frozen=True)
+class Process:
+    """A process; its number alone is given to another one soon, where many are started."""
+
+    pid: int
+    started: str
+
+
+def _fields(pid: int) -> list[str] | None:
+    """What the kernel says of a process from its state on; None where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def descendants(root: int) -> set[Process]:
     """All processes below one."""
-    parents = {}
+    found, parents = {}, {}
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(folder.name)] = int(fields[1])
-    found = {root}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {root}
-        found |= more
+        if folder.name.isdigit() and (fields := _fields(int(folder.name))) is not None:
+            process = Process(int(folder.name), fields[_STARTED])
+            found[process.pid], parents[process.pid] = process, int(fields[_PARENT])
+    below = {root}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {found[pid] for pid in below - {root}}
 
 
 def containers_of(pid: int) -> list[str]:
-    """Containers whose label names that judge."""
-    try:
-        labelled = Daemon().labelled()
-    except SandboxError:
-        return []
-    owners = {identity: Owner.from_label(label) for identity, label in labelled.items()}
+    """Containers whose label names that judge.
+
+    Raises:
+        SandboxError: the daemon does not answer; that says nothing of containers.
+    """
+    owners = {identity: Owner.from_label(label) for identity, label in Daemon().labelled().items()}
     return [name for name, owner in owners.items() if owner is not None and owner.pid == pid]
 
 
-def alive(pids: set[int]) -> set[int]:
+def started_containers_of(pid: int) -> list[str]:
+    """Those of them that run: one that a killed judge made and never started stays as it is."""
+    with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
+        running = {str(each["Id"]) for each in client.containers()}
+    return [identity for identity in containers_of(pid) if identity in running]
+
+
+def alive(processes: set[Process]) -> set[Process]:
     """Those of the processes that are more than zombies."""
-    found = set()
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found.add(pid)
-    return found
+    return {
+        process
+        for process in processes
+        if (fields := _fields(process.pid)) is not None
+        and fields[_STARTED] == process.started
+        and fields[0] not in "ZX"
+    }
 
 
 def groups_of(pid: int) -> list[Path]:
@@ -60,7 +82,7 @@ def groups_of(pid: int) -> list[Path]:
     return [folder for home in homes for folder in home.glob(f"judge-{pid}-*")]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

@@ -15,7 +15,7 @@ import docker
 import pytest
 
 from judge.sandbox.backends import images
-from tests.conformance.leftovers import descendants
+from tests.conformance.leftovers import descendants, wait_until
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _START_S = 120.0
@@ -59,7 +59,8 @@ class PrivateDaemon:
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
-                self.client().ping()
+                with contextlib.closing(self.client()) as client:
+                    client.ping()
             except docker.errors.DockerException:
                 time.sleep(0.1)
             else:
@@ -70,10 +71,15 @@ class PrivateDaemon:
         """A client of it."""
         return docker.DockerClient(self.address, timeout=60)
 
+    def containers(self) -> list[str]:
+        """All that it lists, in one answer: one of them may be gone before it is asked about."""
+        with contextlib.closing(self.client()) as client:
+            return [str(each["Id"]) for each in client.api.containers(all=True)]
+
     def bring_image(self) -> None:
         """Brings the image for solutions over from the daemon that has it."""
-        there = docker.from_env(timeout=120)
-        client = docker.DockerClient(self.address, timeout=120)
+        there = docker.from_env(timeout=600)
+        client = docker.DockerClient(self.address, timeout=600)
         with tempfile.TemporaryFile() as file:
             for chunk in there.images.get(images.python_tag()).save(named=True):
                 file.write(chunk)
@@ -90,15 +96,21 @@ class PrivateDaemon:
         """Ends it, all that it runs, and what a killed one left."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
-            self._process.wait(60)
+            self._process.wait(300)
         for pid in self.running():
-            for each in (*descendants(pid), pid):
+            for each in (*(below.pid for below in descendants(pid)), pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(each, signal.SIGKILL)
+        assert wait_until(lambda: not self.running()), "keepers of its containers stay"
+        assert wait_until(self._unmount), "its folder is in use"
+
+    def _unmount(self) -> bool:
+        """Takes its mounts away; whether all are gone, which those just killed may delay."""
         mounts = [line.split(" ")[1] for line in Path("/proc/mounts").read_text().splitlines()]
-        for mount in reversed(mounts):
-            if mount.startswith(f"{self._folder}/"):
-                subprocess.run(["umount", mount], check=False)
+        own = [mount for mount in mounts if mount.startswith(f"{self._folder}/")]
+        for mount in reversed(own):
+            subprocess.run(["umount", mount], check=False)
+        return not own
 
     def running(self) -> set[int]:
         """Processes of its containers' keepers, whichever daemon started them."""

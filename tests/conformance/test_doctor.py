@@ -19,7 +19,7 @@ def test_this_machine_holds() -> None:
         open_or_skip(kind).close()
     program = "from judge.cli.main import main; main(['doctor', '--attack', '--json'])"
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     document = json.loads(done.stdout)
     failed = [
         (each["backend"], outcome["name"], outcome["detail"])

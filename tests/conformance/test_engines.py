@@ -17,13 +17,16 @@ from judge.recalc.engines import FORMUALIZER, IRONCALC, ServiceEngine
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
+from tests.conformance.ways import SERVICES, run_in
 from tests.unit.recalc.fakes import ALL, package, ref
 
-SERVICE_BYTES = 384 * MIB
+SERVICE_BYTES = 256 * MIB
 """Half of it is the temporary folder's."""
 
-BOMB_BYTES = 40 * MIB
-BOMBS = 6
+BOMB_BYTES = 45 * MIB
+BOMBS = 3
+"""One more than have room there at one time."""
+assert (BOMBS - 1) * BOMB_BYTES < SERVICE_BYTES // 2 < BOMBS * BOMB_BYTES
 
 GOOD = package({"A1": "=SUM(B1:B2)", "B1": 1, "B2": 2})
 
@@ -47,7 +50,7 @@ tempfile.tempdir = "/tmp/nowhere"
 
 
 def crashing() -> bytes:
-    """A small file that brings IronCalc down, of forty megabytes unpacked."""
+    """A small file that brings IronCalc down, of 45 megabytes unpacked."""
     book = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
     source, target = zipfile.ZipFile(io.BytesIO(book)), io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
@@ -68,6 +71,7 @@ while (head := sys.stdin.buffer.read(4)):
 """
 
 
+@run_in(SERVICES)
 def test_a_service_has_bounded_room_wherever_it_can_write(sandbox: Sandbox) -> None:
     channel = sandbox.service(ROOM, memory_bytes=SERVICE_BYTES)
     with contextlib.closing(channel):
@@ -104,6 +108,7 @@ def value(pool: ServicePool, name: str) -> object:
 
 
 @pytest.mark.timeout(180)  # a hang guard
+@run_in(SERVICES)
 def test_workbooks_that_crash_an_engine_leave_the_next_one_its_room(sandbox: Sandbox) -> None:
     bomb = crashing()
     opener = Opener(sandbox)
@@ -123,6 +128,7 @@ def test_workbooks_that_crash_an_engine_leave_the_next_one_its_room(sandbox: San
 
 
 @pytest.mark.parametrize("fault", [FULL, MISSING], ids=["full", "missing"])
+@run_in(SERVICES)
 def test_a_temporary_folder_that_cannot_be_used_is_our_fault(sandbox: Sandbox, fault: str) -> None:
     opener = Opener(sandbox, fault)
     with serving(opener) as pool:

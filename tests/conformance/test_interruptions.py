@@ -19,13 +19,16 @@ from tests.conformance.leftovers import (
     containers_of,
     descendants,
     groups_of,
+    started_containers_of,
     wait_until,
 )
 from tests.conformance.private_daemon import PrivateDaemon
 from tests.conftest import REPOSITORY
 
 SAMPLES = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
-TASKS = ("1001", "1002", "1003", "1004", "1005")
+TASKS = ("1001", "1002", "1003")
+MOMENT_S = 1.5
+"""Long against the time between two looks at the records, on a busy machine too."""
 CASES = 3 * len(TASKS)
 INCOMPLETE = 11
 Record = dict[str, object]
@@ -39,7 +42,8 @@ def solutions(tmp_path: Path) -> Path:
         record = json.loads(line)
         task_id = str(record["id"])
         if task_id in TASKS and task_id not in kept and record["expected"] == ["AC"]:
-            code = "import time\ntime.sleep(0.5)\n" + (extract(record["solution"]).code or "")
+            code = extract(record["solution"]).code or ""
+            code = f"import time\ntime.sleep({MOMENT_S})\n{code}"
             kept[task_id] = json.dumps(record | {"solution": code, "sample": 0})
     assert len(kept) == len(TASKS)
     path = tmp_path / "solutions.jsonl"
@@ -78,7 +82,7 @@ class Score:
 
     def is_in_the_middle(self) -> bool:
         """Whether some cases are judged and others not."""
-        return len(self.records()) >= 3
+        return len(self.records()) >= 2
 
 
 def judged(records: list[Record]) -> list[Record]:
@@ -109,21 +113,24 @@ def test_the_judge_is_killed(backend: str, solutions: Path) -> None:
     open_or_skip(backend).close()
     score = Score(solutions, backend)
     judge = score.start()
-    assert wait_until(score.is_in_the_middle, 120)
+    assert wait_until(score.is_in_the_middle)
     below = descendants(judge.pid)
     judge.kill()
     judge.communicate()
     before = score.records()
-    assert 3 <= len(judged(before)) < CASES
-    assert wait_until(lambda: not containers_of(judge.pid)), containers_of(judge.pid)
+    assert 2 <= len(judged(before)) < CASES
+    if backend == "docker":
+        assert wait_until(lambda: not started_containers_of(judge.pid))
     assert wait_until(lambda: not alive(below)), alive(below)
 
     again = score.start()
     _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
     must_be_complete(score, before)
-    assert not groups_of(judge.pid)
-    assert wait_until(lambda: not containers_of(again.pid)), containers_of(again.pid)
+    assert wait_until(lambda: not groups_of(judge.pid)), groups_of(judge.pid)
+    if backend == "docker":
+        assert wait_until(lambda: not containers_of(judge.pid)), containers_of(judge.pid)
+        assert wait_until(lambda: not containers_of(again.pid)), containers_of(again.pid)
 
 
 @pytest.fixture
@@ -144,20 +151,20 @@ def daemon() -> Iterator[PrivateDaemon]:
 def test_the_daemon_is_killed(daemon: PrivateDaemon, solutions: Path) -> None:
     score = Score(solutions, "docker", DOCKER_HOST=daemon.address)
     judge = score.start()
-    assert wait_until(score.is_in_the_middle, 120)
+    assert wait_until(score.is_in_the_middle)
     daemon.kill()
     _, said = judge.communicate(timeout=300)
     assert judge.returncode == INCOMPLETE, said
     assert "continues where this one ended" in said
     before = score.records()
-    assert 3 <= len(judged(before)) < CASES
+    assert 2 <= len(judged(before)) < CASES
     assert {record["verdict"] for record in before} <= {"AC", "JE"}
 
     daemon.start()
-    assert wait_until(lambda: not daemon.running(), 60), "containers of the killed daemon stay"
+    assert wait_until(lambda: not daemon.running()), "containers of the killed daemon stay"
     again = score.start()
     _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
     must_be_complete(score, before)
     assert wait_until(lambda: not daemon.running())
-    assert daemon.client().containers.list(all=True) == []
+    assert wait_until(lambda: not daemon.containers()), daemon.containers()

@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from judge.replies.extract import extract
 from tests.conftest import REPOSITORY
-from tests.e2e.conftest import Cli, read_report, verdicts_of
+from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
+
+pytestmark = pytest.mark.bubblewrap
+
+BACKEND = "bubblewrap"
+"""What a backend measures is a matter of tests/conformance; what follows from it is the same."""
 
 SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
 SLOW = """
@@ -38,12 +45,13 @@ def write(path: Path, *, delays: list[float]) -> Path:
     return path
 
 
-def test_limits_follow_the_reference(cli: Cli, backend: str, tmp_path: Path) -> None:
+def test_limits_follow_the_reference(cli: Cli, tmp_path: Path) -> None:
+    require_backend(BACKEND)
     solutions = write(tmp_path / "solutions.jsonl", delays=[2.5, 2.5, 0])
     reference = write(tmp_path / "reference.jsonl", delays=[0, 1, 0])
     run = tmp_path / "run"
     options = (
-        "--sandbox", backend, "--cpu", "1.5", "--wall", "60",
+        "--sandbox", BACKEND, "--cpu", "1.5", "--wall", "60",
         "--reference", reference, "--time-factor", "4",
     )  # fmt: skip
     done = cli("score", solutions, "--dataset", "sample", "--out", run, *options)
@@ -64,14 +72,15 @@ def test_limits_follow_the_reference(cli: Cli, backend: str, tmp_path: Path) -> 
     assert (run / "cases.jsonl").read_bytes() == before, "a moving limit judged cases again"
 
 
-def test_a_reference_that_fails_is_named(cli: Cli, backend: str, tmp_path: Path) -> None:
+def test_a_reference_that_fails_is_named(cli: Cli, tmp_path: Path) -> None:
+    require_backend(BACKEND)
     solutions = write(tmp_path / "solutions.jsonl", delays=[0, 0, 0])
     reference = tmp_path / "reference.jsonl"
     record = records()[0] | {"solution": "raise SystemExit(3)", "sample": 0}
     reference.write_text(json.dumps(record) + "\n")
     done = cli(
         "score", solutions, "--dataset", "sample", "--out", tmp_path / "run",
-        "--sandbox", backend, "--reference", reference,
+        "--sandbox", BACKEND, "--reference", reference,
     )  # fmt: skip
     assert done.returncode == 4, done.stdout + done.stderr
     assert f"task {record['id']} fails on case 1: exit code 3" in done.stderr

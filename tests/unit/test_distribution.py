@@ -6,7 +6,7 @@ from tests import distribution
 from tests.conftest import REPOSITORY
 
 ATTACKS = [f"tests/conformance/test_attacks.py::test_attack[{name}]" for name in "ab"]
-SCORE = "tests/e2e/test_dev100.py::test_ctrl_c_leaves_a_run_that_continues"
+SCORE = "tests/e2e/test_dev100.py::test_the_expected_score"
 PAGES = "tests/browser/test_view.py"
 VALUES = "tests/unit/compare/test_value.py"
 
@@ -15,7 +15,10 @@ VALUES = "tests/unit/compare/test_value.py"
     "start", [*distribution.ONE_BY_ONE, *distribution.WAITING, *distribution.LONGEST]
 )
 def test_what_is_named_is_there(start: str) -> None:
-    assert list(REPOSITORY.glob(f"{start}*"))
+    path, _, name = start.partition("::")
+    files = list(REPOSITORY.glob(f"{path}*"))
+    assert files
+    assert not name or all(f"def {name}" in file.read_text(encoding="utf-8") for file in files)
 
 
 def test_a_file_goes_to_one_worker_but_what_is_long_test_by_test() -> None:

@@ -17,11 +17,11 @@ import pytest
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Recalculator
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook import package
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellRange
@@ -119,6 +119,32 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
         lambda: book(cell("A1", 1, style=1), styles="<cellXfs>" * 100_000),
         Verdict.IW,
         "xl/styles.xml",
+    ),
+    "hyperlinks over everything, often": (
+        lambda: part(
+            worksheet(
+                sheet_data(cell("A1", 1))
+                + "<hyperlinks>"
+                + '<hyperlink ref="A1:XFD1048576" location="x"/>' * 200_000
+                + "</hyperlinks>"
+            )
+        ),
+        Verdict.IW,
+        "overlap",
+    ),
+    "each hyperlink against each merged range": (
+        lambda: part(
+            worksheet(
+                sheet_data(cell("A1", 1))
+                + "<mergeCells>"
+                + "".join(f'<mergeCell ref="D{row}:E{row}"/>' for row in range(1, 30_000))
+                + "</mergeCells><hyperlinks>"
+                + "".join(f'<hyperlink ref="A{row}" location="x"/>' for row in range(1, 30_000))
+                + "</hyperlinks>"
+            )
+        ),
+        Verdict.IW,
+        "overlap",
     ),
     "rows that do not end": (
         lambda: part(worksheet("<sheetData>" + "<row x" * 200_000)),

@@ -40,8 +40,13 @@ def asset(name: str) -> str:
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
+@cache
 def environment() -> Environment:
-    """The environment of all pages: every text is escaped, every unknown name is an error."""
+    """The environment of all pages: every text is escaped, every unknown name is an error.
+
+    There is one, which keeps the templates that it has compiled: to compile them takes longer than
+    to fill them.
+    """
     made = Environment(
         loader=_Templates(),
         autoescape=True,

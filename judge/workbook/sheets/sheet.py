@@ -81,6 +81,8 @@ class Sheet:
         )
         if read.strings:
             known = self._strings.load(read.strings.values())
+            # Every cell is compared, however often its string is shared.
+            self._package.budget.take_chars(sum(len(known[each]) for each in read.strings.values()))
             read.values.update(
                 zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
             )

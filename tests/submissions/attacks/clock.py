@@ -1,6 +1,7 @@
 # property: the warden's clock is its own
 # verdict: TLE
-# limits: cpu_s=1 wall_s=5
+# limits: cpu_s=0.5 wall_s=60
+# cause: processor time limit
 import time
 time.time = time.monotonic = time.perf_counter = time.process_time = lambda: 0.0
 try:

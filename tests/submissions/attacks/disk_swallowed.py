@@ -1,6 +1,5 @@
 # property: a full disk is seen even where the error is swallowed
 # verdict: OLE
-# limits: memory_mib=1024
 try:
     with open("/tmp/kept", "wb") as file:
         while True:

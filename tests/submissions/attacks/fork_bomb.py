@@ -1,6 +1,6 @@
 # property: processes are bounded, and all of them end with the run
 # verdict: TLE
-# limits: cpu_s=1 wall_s=4 processes=32
+# limits: cpu_s=0.5 wall_s=4
 import os
 while True:
     try:

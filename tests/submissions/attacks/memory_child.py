@@ -1,6 +1,5 @@
 # property: a child killed for memory under a parent that exits 0 is seen
 # verdict: MLE
-# limits: memory_mib=256
 import os
 child = os.fork()
 if child == 0:

@@ -1,6 +1,5 @@
 # property: memory in anonymous files is refused
 # verdict: RE
-# limits: memory_mib=256
 import os
 kept = os.memfd_create("kept")
 while True:

@@ -1,6 +1,5 @@
 # property: shared anonymous memory is counted
 # verdict: MLE
-# limits: memory_mib=256
 import mmap
 kept = []
 while True:

@@ -1,6 +1,5 @@
 # property: memory in files is bounded
 # verdict: OLE
-# limits: memory_mib=1024
 number = 0
 while True:
     number += 1

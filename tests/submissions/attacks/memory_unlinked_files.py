@@ -1,6 +1,5 @@
 # property: files without a name count as well
 # verdict: OLE
-# limits: memory_mib=1024
 import os, time
 kept = []
 while True:

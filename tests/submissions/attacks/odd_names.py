@@ -1,6 +1,8 @@
 # property: a process cannot hide its time behind a name that reads like numbers
 # verdict: TLE
-# limits: cpu_s=1 wall_s=8
+# limits: cpu_s=0.5 wall_s=60
+# cause: processor time limit
+# survivors: 4
 import ctypes, os, signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 libc = ctypes.CDLL(None)
@@ -8,7 +10,6 @@ names = (b") S 1 1 1 0 0", b"x\n) Z 0 0", b"\xff\xfe) R", b"(((")
 for name in names:
     if os.fork() == 0:
         libc.prctl(15, name, 0, 0, 0)
-        open(f"/proc/self/comm", "wb").write(name)
         while True:
             pass
 while True:

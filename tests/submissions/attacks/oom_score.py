@@ -1,6 +1,5 @@
 # property: a program cannot offer the warden to the kernel in its place
 # verdict: MLE
-# limits: memory_mib=256
 import os, subprocess, sys
 def calm():
     try:

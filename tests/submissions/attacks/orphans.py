@@ -2,15 +2,19 @@
 # verdict: AC
 # survivors: 20
 import os, time
+made, tell = os.pipe()
 def spawn(depth):
     if os.fork() == 0:
         os.setsid()
         if depth:
             spawn(depth - 1)
+        os.write(tell, b"x")
         time.sleep(1000)
 for _ in range(4):
     spawn(4)
-time.sleep(2)
+seen = 0
+while seen < 20:
+    seen += len(os.read(made, 20))
 
 import openpyxl
 book = openpyxl.Workbook()

@@ -1,6 +1,6 @@
 # property: standard output without end costs bounded memory
 # verdict: TLE
-# limits: cpu_s=1 wall_s=6
+# limits: cpu_s=1 wall_s=2
 import os
 while True:
     os.write(1, b"x" * 65536)

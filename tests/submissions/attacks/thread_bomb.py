@@ -1,6 +1,5 @@
 # property: threads count as processes do
 # verdict: RE
-# limits: processes=32
 import threading, time
 while True:
     threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()

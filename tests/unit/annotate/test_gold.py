@@ -12,10 +12,10 @@ from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
 from judge.core.submission import Submission
 from judge.core.task import CheckerSpec, Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook.cell import CellRef, CellValue
 from tests.unit.annotate.books import formulas, table, values
 from tests.unit.annotate.conftest import doubling_case

@@ -14,10 +14,10 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import State
 from judge.cli.main import judge
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.suites.validate import validate_suite
 
 Run = Callable[..., Result]

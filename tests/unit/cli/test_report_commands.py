@@ -147,3 +147,9 @@ def test_help_needs_no_run(command: str) -> None:
     result = call(command, "--help")
     assert result.exit_code == 0
     assert "RUN" in result.stdout or "FIRST" in result.stdout
+
+
+def test_a_full_disk_is_named_with_the_file(run: Path) -> None:
+    error = refused("report", run, "--out", "/dev/full")
+    assert error.message == "/dev/full: cannot be written: the disk is full"
+    assert error.hint == "Make room and run the same command again."

@@ -374,6 +374,10 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
         sheet_data(cell("A1", 1))
         + '<hyperlinks><hyperlink ref="A1:XFD1048576" location="x"/></hyperlinks>'
     ),
+    "one text of a megabyte in 200,000 cells": lambda: Book(
+        {"Sheet1": _rows(200_000, '<row r="{r}"><c r="A{r}" t="s"><v>0</v></c></row>')},
+        shared=["y" * 1_000_000],
+    ).to_bytes(),
     "number formats without end": lambda: _sheet(
         sheet_data(cell("A1", 1, style=1)),
         styles=STYLES.replace("<cellXfs>", "<cellXfs>" + '<xf numFmtId="164"/>' * 700_000),

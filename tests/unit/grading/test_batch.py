@@ -14,7 +14,6 @@ from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
 from judge.errors import SandboxError
 from judge.grading.batch import ATTEMPTS, Event, FinishedOutput, Settings, grade, grade_outputs
@@ -30,6 +29,7 @@ from judge.sandbox.contract import (
     SandboxInfo,
     ServiceChannel,
 )
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook.cell import CellRange, CellRef
 from tests.unit.recalc.fakes import ScriptedEngine
 

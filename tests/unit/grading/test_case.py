@@ -18,13 +18,13 @@ from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import Verdict
 from judge.grading.case import GradingRules, case_result, judge_output, verdict_of_comparison
 from judge.grading.running import last_error_line, run_case, verdict_of_run
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook.styles import conditional
 
 TRACEBACK = b"""a warning before it all

@@ -10,7 +10,6 @@ import pytest
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import SubmissionError
 from judge.grading.reference import (
     ReferenceTime,
@@ -22,6 +21,7 @@ from judge.grading.reference import (
 )
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.suites.spreadsheetbench.records import InstructionType
 
 FLOOR = Limits(cpu_s=2, wall_s=5)
 GOOD = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x", exit_code=0)

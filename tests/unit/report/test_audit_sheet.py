@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,7 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
 from judge.api.auditing import Audit, make_audit, read_audit
-from judge.errors import StoreError, UsageError
+from judge.errors import JudgeError, StoreError, UsageError
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
 from tests.bounds import in_bounds
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
@@ -237,3 +238,13 @@ def test_a_sample_that_was_edited(
     path.write_text(json.dumps(record) + "\n")
     with pytest.raises(StoreError, match=r"the record of audit \w+ is broken"):
         read_audit(run, audit.sheet)
+
+
+def test_a_sheet_that_cannot_be_written_is_named_and_leaves_nothing(run: Path) -> None:
+    def write() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        with pytest.raises(JudgeError, match=r"audit\.csv: cannot be written: "):
+            make_audit(run, out=run / "audit.csv")
+
+    assert bounded(write) == 0
+    assert not (run / "audit.csv").exists()

@@ -13,12 +13,12 @@ from judge.comparison.profiles import get_profile
 from judge.comparison.render import computed_to_json
 from judge.core.answer import Origin
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook.cell import CellRef, CellValue, ComputedValues
 from tests.browser.made_run import Cells, workbook
 

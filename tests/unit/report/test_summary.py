@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.summary import build_report
+from judge.suites.spreadsheetbench.records import InstructionType
 
 
 def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:

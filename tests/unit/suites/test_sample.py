@@ -17,8 +17,8 @@ from openpyxl import load_workbook
 
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.suites import Suite, load_suite
+from judge.suites.spreadsheetbench.records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from judge.suites.spreadsheetbench.records import InstructionType
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite
+from judge.suites.spreadsheetbench.records import InstructionType
 from tests.unit.suites.conftest import WriteSuite, task_record
 
 
