@@ -14,6 +14,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.edits import address
 from judge.comparison.answer_range import Plan, check, prepare, wanted_conditions
 from judge.comparison.comparison import Comparison
+from judge.comparison.options import position_of
 from judge.comparison.profiles import get_profile
 from judge.comparison.range_check import RangeSide
 from judge.comparison.value import comparator
@@ -152,7 +153,8 @@ def _against_others(
             task.id,
             this.number,
             rule,
-            f"no cell of the answer {task.details.get('answer_position')} differs from case {opened[0].number}",
+            f"no cell of the answer {position_of(task.checker)[0]} differs from case "
+            f"{opened[0].number}",
         )
     elif index == 2 and changed < min(LEAST_SECOND, _answers(opened[0], this)):
         yield Finding(
