@@ -26,7 +26,7 @@ def common_length(first: str, second: str) -> int:
 
 def has_values(difference: Mapping[str, Any]) -> bool:
     """Whether a difference, in JSON form, is one of two values that can stand side by side."""
-    return DifferenceClass(difference["kind"]) not in {
+    return difference["kind"] not in {
         DifferenceClass.MISSING_SHEET,
         DifferenceClass.STYLE,
         DifferenceClass.TOUCHED,
@@ -56,9 +56,18 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
     start = 0
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
-    place = f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
+    place = place_of(difference)
     found = "formula without a value" if is_uncomputed(difference) else shown(actual, start)
     return place, shown(expected, start), found
+
+
+def place_of(difference: Mapping[str, Any]) -> str:
+    """Where a difference, in JSON form, is: a cell, or what else its checker looks at."""
+    place = difference.get("place")
+    if isinstance(place, dict):
+        parts = (place.get("kind"), difference["sheet"], place.get("name"))
+        return " ".join(str(part) for part in parts if part)
+    return f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
 
 
 def is_uncomputed(difference: Mapping[str, Any]) -> bool:
@@ -93,12 +102,12 @@ def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -
 
 
 def _remark(difference: Mapping[str, Any]) -> str:
-    kind = DifferenceClass(difference["kind"])
+    kind = str(difference["kind"])
     # A detail of a cell that was not calculated says why.
     said = kind in _SAID_ALREADY or (
-        kind is DifferenceClass.NOT_CALCULATED and "detail" in difference
+        kind == DifferenceClass.NOT_CALCULATED and "detail" in difference
     )
-    parts = [] if said else [kind.value.replace("_", " ")]
+    parts = [] if said else [kind.replace("_", " ")]
     if detail := difference.get("detail"):
         parts.append(str(detail))
     if (erased := difference.get("erased")) is not None:

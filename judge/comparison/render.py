@@ -13,6 +13,7 @@ from judge.comparison.difference_table import (
     difference_table,
     has_values,
     is_uncomputed,
+    place_of,
     shown,
 )
 from judge.comparison.value import text_as_number
@@ -34,6 +35,12 @@ _WORDS = {
     DifferenceClass.STYLE: "style differs",
     DifferenceClass.TOUCHED: "changed",
 }
+
+
+def kind_words(kind: str) -> str:
+    """What people are told of a class of difference, whichever checker has it."""
+    known = {each.value: words for each, words in _WORDS.items()}
+    return known.get(kind, kind.replace("_", " "))
 
 
 def value_to_json(value: CellValue) -> object:
@@ -281,19 +288,19 @@ def _ranges(ranges: Sequence[CellRange], limit: int = 4) -> str:
 
 
 def _line(difference: Mapping[str, Any]) -> str:
-    kind = DifferenceClass(difference["kind"])
-    words = _WORDS[kind]
+    kind = str(difference["kind"])
+    words = kind_words(kind)
     detail = difference.get("detail")
-    if kind is DifferenceClass.MISSING_SHEET:
+    if kind == DifferenceClass.MISSING_SHEET:
         return str(detail or f"sheet {difference['sheet']!r} is missing")
-    place = f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
-    if kind is DifferenceClass.STYLE:
+    place = place_of(difference)
+    if kind == DifferenceClass.STYLE:
         return f"{place}: {words}: {detail}"
-    if kind is DifferenceClass.TOUCHED:
+    if kind == DifferenceClass.TOUCHED:
         # A sheet that is gone has no cell to speak of.
         return f"{place}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
     erased = difference.get("erased")
-    if kind is DifferenceClass.MISSING and erased is not None:
+    if kind == DifferenceClass.MISSING and erased is not None:
         words, told = "erased", f"the input holds {shown(erased, width=None)}"
         detail = f"{told}; {detail}" if detail else told
     expected, found = (_with_formula(difference, side) for side in ("expected", "actual"))

@@ -88,11 +88,14 @@ def build_grid(
     """
     bounds = bounds or GridBounds()
     notes: list[str] = []
-    gold = _open("gold", case.gold_path, notes)
+    gold_path = case.golds[0].path if case.golds else None
+    if gold_path is None:
+        return {"blocks": [], "notes": ["the gold is no workbook that could be shown"]}
+    gold = _open("gold", gold_path, notes)
     if gold is None:
         return {"blocks": [], "notes": notes}
     output_book = None if output is None else _open("output", output, notes)
-    before = _open("input", case.input_path, notes)
+    before = _open("input", case.input_path, notes) if case.inputs else None
     try:
         blocks = _blocks_of(task, gold, output_book)
         sides = _Sides(gold, output_book, before, rules)

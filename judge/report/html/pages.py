@@ -190,5 +190,20 @@ class TaskPages:
 def _outside(result: CaseResult) -> list[str]:
     """Lines on the differences that no grid shows."""
     comparison: Mapping[str, Any] = result.comparison
-    listed = [each for each in comparison.get("differences", ()) if each.get("kind") in _OUTSIDE]
+    listed = [each for each in comparison.get("differences", ()) if _is_outside(each)]
     return difference_lines({"differences": listed, "differing_cells": len(listed)}, 100)
+
+
+def _is_outside(difference: Mapping[str, Any]) -> bool:
+    """Whether a difference is in no cell of an answer range."""
+    return difference.get("kind") in _OUTSIDE or not difference.get("cell")
+
+
+def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Letters and names of all classes of differences, those of other checkers included.
+
+    Args:
+        document: the JSON form of a report.
+    """
+    others = {each["kind"] for each in document["differences"]} - KINDS.keys()
+    return {**KINDS, **{kind: ("•", kind.replace("_", " ")) for kind in sorted(others)}}

@@ -18,7 +18,7 @@ from judge.report.files import inspect_files
 from judge.report.html.figures import Figures
 from judge.report.html.packing import PAGES_BYTES, OnPage, pack_all
 from judge.report.html.page import inline_json, render_page
-from judge.report.html.pages import KINDS, TaskPages
+from judge.report.html.pages import TaskPages, kinds_of
 from judge.report.identity import identity_lines
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import Method, ReportData
@@ -113,6 +113,7 @@ def _render(
     data: ReportData, document: Mapping[str, Any], packed: Sequence[str], served: Served | None
 ) -> str:
     figures = Figures(document)
+    kinds = kinds_of(document)
     context: dict[str, Any] = {
         "doc": document,
         "n": figures.number,
@@ -123,7 +124,7 @@ def _render(
         "share_bar": share_bar,
         "verdicts": _verdicts(document["phases"]),
         "plots": _plots(document),
-        "kinds": KINDS,
+        "kinds": kinds,
         "verdict_words": _VERDICT_WORDS,
         "codes": [code for code in _VERDICT_WORDS if code in document["overall"]["verdicts"]],
         "identity": [
@@ -135,7 +136,7 @@ def _render(
         "task_url": _task_url,
         "packed": map(Markup, packed),
         "kinds_json": inline_json(
-            {kind: {"letter": letter, "words": words} for kind, (letter, words) in KINDS.items()}
+            {kind: {"letter": letter, "words": words} for kind, (letter, words) in kinds.items()}
         ),
         "verdicts_json": inline_json(_VERDICT_WORDS),
         "home_url": None if served is None else served.home_url,
