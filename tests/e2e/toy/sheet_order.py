@@ -1,0 +1,94 @@
+"""A checker in one file: the names of the output's sheets, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.checkers.contract import (
+    AnswerAreas,
+    AnswerFaultError,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.comparison.computing import Compute
+from judge.core.answer import Answer
+from judge.core.finding import (
+    DifferencePlace,
+    Finding,
+    FoundDifference,
+    PlaceKind,
+    finding_of,
+    nearest,
+)
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import UsageError, WorkbookError
+from judge.workbook.reader import Workbook, open_workbook
+
+
+class SheetOrder:
+    """Compares the names of the sheets, in order."""
+
+    name = "sheet_order"
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """It has none."""
+        if options:
+            raise UsageError(f"the checker {self.name} has no options")
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """Its name."""
+        return spec.name
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """Its name: nothing else could change what it says."""
+        return {"checker": [task.checker.name]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
+        """The golds alone."""
+        return Needs()
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Compares with each gold."""
+        try:
+            names = open_workbook(answer.data).sheet_names
+        except WorkbookError as error:
+            raise AnswerFaultError(error.message) from error
+        return nearest([(gold.name, _compare(_names(gold), names, rules)) for gold in golds])
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
+        """Counts the sheets."""
+        return Examination(units=len(_names(case.golds[0])))
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
+        """It looks at no cells."""
+        return AnswerAreas()
+
+
+def _names(gold: Gold) -> Sequence[str]:
+    try:
+        return open_workbook(gold.read()).sheet_names
+    except WorkbookError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+
+
+def _compare(expected: Sequence[str], actual: Sequence[str], rules: Rules) -> Finding:
+    differences = [
+        FoundDifference("sheet_order", DifferencePlace(PlaceKind.SHEET, str(at + 1)), want, have)
+        for at in range(max(len(expected), len(actual)))
+        if (want := expected[at] if at < len(expected) else None)
+        != (have := actual[at] if at < len(actual) else None)
+    ]
+    return finding_of(differences, units=len(expected), most_kept=rules.max_differences)
+
+
+CHECKER = SheetOrder()
