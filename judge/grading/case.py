@@ -109,6 +109,11 @@ class CaseJudge:
             raise
         except JudgeError as error:
             return Judgement(Verdict.JE, error.message, error=error)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is one case's
+            # A fault in our own code, met by one file: the other cases go on.
+            failure = JudgeError(f"the judge failed: {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            return Judgement(Verdict.JE, failure.message, error=failure)
         total_s = time.perf_counter() - started
         return Judgement(
             verdict_of_finding(found),
