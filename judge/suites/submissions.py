@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from judge.core.submission import Submission
 from judge.core.task import Task
@@ -196,7 +195,7 @@ def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Sub
         setting=_text(record, "setting"),
         expected=_expected(record, task_id, suite),
         label=_text(record, "label"),
-        provenance=MappingProxyType(provenance),
+        provenance=provenance,
     )
 
 

@@ -1,0 +1,71 @@
+"""A job says everything: another process does it from bytes alone, and gives back the same."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from judge.core.limits import Limits
+from judge.core.verdict import Verdict
+from judge.grading.executors import ThreadExecutor
+from judge.grading.jobs import CaseJob, Job, JudgedCase
+from judge.grading.keys import CaseKeys
+from judge.grading.recipe import WorkerRecipe
+from judge.suites import load_suite
+from judge.suites.submissions import load_submissions
+from tests.conftest import REPOSITORY
+from tests.e2e.conftest import require_backend
+
+RECIPE = WorkerRecipe(sandbox="bubblewrap", limits=Limits(cpu_s=5, wall_s=20))
+
+
+def _do(given: bytes) -> bytes:
+    """What a worker somewhere else would do with a recipe and a job."""
+    recipe, job = pickle.loads(given)
+    judged: list[JudgedCase] = []
+    with contextlib.ExitStack() as stack:
+        recipe.open_worker(stack).run(job, judged.append)
+    return pickle.dumps(judged)
+
+
+def _without_times(judged: JudgedCase) -> JudgedCase:
+    """A case without what is measured, and without the workbook, which names its time of writing."""
+    result = judged.result
+    changing = {"cpu_s", "wall_s", "peak_memory_bytes", "output_bytes", "output_sha256"}
+    run = {name: value for name, value in result.run.items() if name not in changing}
+    return replace(judged, output=None, result=replace(result, run=run, timings_s={}))
+
+
+@pytest.mark.bubblewrap
+def test_a_job_is_done_in_another_process_as_here() -> None:
+    require_backend("bubblewrap")
+    suite = load_suite("sample")
+    solutions = load_submissions(REPOSITORY / "dataset/sample/submissions.jsonl", suite)
+    chosen = [each for each in solutions if each.label in {"values", "formulas"}][:2]
+    jobs = [
+        Job(
+            task := suite.task(each.task_id),
+            each,
+            tuple(CaseJob(case, CaseKeys("run", f"{case.number}")) for case in task.cases),
+            RECIPE.limits,
+        )
+        for each in chosen
+    ]
+    with contextlib.ExitStack() as stack:
+        executor = ThreadExecutor(RECIPE.open_worker(stack), 1)
+        here = list(executor.judge(jobs))
+    assert {each.result.verdict for each in here} == {Verdict.AC}
+    with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
+        answers = [
+            pickle.loads(elsewhere.apply(_do, (pickle.dumps((RECIPE, job)),))) for job in jobs
+        ]
+    there = [each for judged in answers for each in judged]
+    assert list(map(_without_times, there)) == list(map(_without_times, here))
+    for each in there:
+        assert each.output is not None
+        assert hashlib.sha256(each.output).hexdigest() == each.result.run["output_sha256"]
