@@ -6,17 +6,17 @@ What a function here has returned from is on the disk, not only with the kernel.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
-import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.errors import StoreError
-from judge.files.documents import read_json_lines
-from judge.grading.store import dump_json
+from judge.files.documents import dump_json
+from judge.files.json_lines import LineAppender, read_json_lines
+from judge.files.locks import take_lock
+from judge.files.writing import write_whole
+
+_MODE = 0o644
 
 
 def append_record(path: Path, record: Mapping[str, Any]) -> None:
@@ -25,25 +25,10 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    line = dump_json(record).encode() + b"\n"
-    with _told(path):
+    with _named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            end = os.lseek(descriptor, 0, os.SEEK_END)
-            if end and os.pread(descriptor, 1, end - 1) != b"\n":
-                end = path.read_bytes().rfind(b"\n") + 1
-                os.ftruncate(descriptor, end)
-            os.lseek(descriptor, end, os.SEEK_SET)
-            rest = memoryview(line)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if new:
-            sync_folder(path.parent)
+        with contextlib.closing(LineAppender(path, mode=_MODE, durable=True)) as appender:
+            appender.append(dump_json(record).encode())
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
@@ -61,30 +46,9 @@ def write_file(path: Path, data: bytes) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    with _told(path):
+    with _named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The leading dot keeps the half-written file out of the suite.
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as handle:
-                handle.write(data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames and new files in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        write_whole(path, data, mode=_MODE, durable=True)
 
 
 @contextlib.contextmanager
@@ -96,22 +60,16 @@ def locked(path: Path) -> Iterator[None]:
     Raises:
         StoreError: the lock file cannot be written.
     """
-    with _told(path):
+    with _named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A FIFO is opened without waiting for its other end.
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    try:
-        with _told(path):
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise StoreError(f"{path}: not a regular file", hint="Take it away.")
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        lock = take_lock(path, wait=True)
+    with lock:
         yield
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _named(path: Path) -> Iterator[None]:
+    """Says which file a fault is about."""
     try:
         yield
     except OSError as error:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from judge.authoring.review import Standing, State, check_review, standing_of
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.documents import read_json
+from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
 from judge.suites.spreadsheetbench.records import read_record, task_of_record
@@ -253,9 +253,7 @@ class SuiteDraft:
         self, record: dict[str, Any], cases: Sequence[tuple[Path, Path]], folder: Path
     ) -> tuple[Finding, ...]:
         """Copies the workbooks into a folder of their own, checks them, and puts it in place."""
-        folder.parent.mkdir(exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".adding-", dir=folder.parent))
-        try:
+        with folder_beside(folder, ".adding-") as scratch:
             placed = []
             for number, (question, gold) in enumerate(cases, start=1):
                 name = f"{number}_{record['id']}"
@@ -269,8 +267,6 @@ class SuiteDraft:
             findings = _check(_task_of(record, tuple(placed)), scratch)
             scratch.chmod(0o755)
             scratch.replace(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
         return findings
 
     @contextmanager

@@ -7,13 +7,13 @@ import io
 import json
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from judge.authoring.draft import DraftTask
 from judge.authoring.review import State
 from judge.errors import UsageError
+from judge.files.writing import folder_beside
 from judge.suites.spreadsheetbench.records import KNOWN_FIELDS
 
 ANNOTATIONS_FILE = "annotations.jsonl"
@@ -59,9 +59,7 @@ def export_suite(tasks: Sequence[DraftTask], target: Path) -> int:
         raise UsageError(f"{target} is there already", hint="Name another one, or move it away.")
     is_archive = target.name.endswith(ARCHIVE_SUFFIX)
     name = target.name.removesuffix(ARCHIVE_SUFFIX)
-    target.absolute().parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".exporting-", dir=target.absolute().parent))
-    try:
+    with folder_beside(target.absolute(), ".exporting-") as scratch:
         folder = scratch / name
         folder.mkdir()
         cases = _write_folder(tasks, folder)
@@ -71,8 +69,6 @@ def export_suite(tasks: Sequence[DraftTask], target: Path) -> int:
             packed.replace(target)
         else:
             folder.replace(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return cases
 
 

@@ -46,20 +46,18 @@ class Post:
         return "\n".join(part for part in (self.title, " ".join(self.tags), self.body) if part)
 
 
-def read_posts(lines: Iterable[str], name: str) -> tuple[Post, ...]:
+def read_posts(lines: Iterable[tuple[int, bytes]], name: str) -> tuple[Post, ...]:
     """The posts of a ``.jsonl``.
 
     Args:
-        lines: its lines; blank ones are left aside.
+        lines: its lines that are not blank, with their numbers.
         name: the file's name, for messages.
 
     Raises:
         UsageError: a line is no post, or an id stands twice; the line is named.
     """
     posts: dict[str, Post] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         try:
             record = parse_json(line)
         except MalformedError as error:

@@ -15,7 +15,7 @@ from judge.cli.dataset_authoring import by_option, who
 from judge.cli.listing import print_table, table
 from judge.errors import UsageError
 from judge.files.documents import read_text
-from judge.files.whole_files import naming_what_is_written
+from judge.files.writing import naming_what_is_written
 
 if TYPE_CHECKING:
     from judge.authoring.triage import TriagedPost, TriageState
@@ -50,8 +50,9 @@ def triage(posts: Path, **options: Any) -> None:
     """
     from judge.authoring.posts import read_posts  # noqa: PLC0415  loaded when posts are read
     from judge.authoring.triage import TriageState, read_sheet  # noqa: PLC0415  likewise
+    from judge.files.json_lines import read_lines  # noqa: PLC0415  likewise
 
-    lines = _read(posts).split("\n")  # JSON texts may hold other line ends
+    lines = list(read_lines(posts, UsageError))
     read = read_posts(lines, posts.name)
     decide: Path | None = options["decide"]
     decisions = read_sheet(_read(decide), decide.name) if decide else {}
@@ -116,7 +117,9 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
     click.echo(f"{spec.name}: {wanted - len(failures)} of {wanted} open posts answered")
 
 
-def _write(triaged: Sequence[TriagedPost], options: dict[str, Any], lines: list[str]) -> None:
+def _write(
+    triaged: Sequence[TriagedPost], options: dict[str, Any], lines: Sequence[tuple[int, bytes]]
+) -> None:
     from judge.authoring.triage import write_sheet  # noqa: PLC0415  loaded when it is used
 
     if options["sheet"]:
@@ -125,11 +128,10 @@ def _write(triaged: Sequence[TriagedPost], options: dict[str, Any], lines: list[
             options["sheet"].write_text(write_sheet(triaged), encoding="utf-8-sig", newline="")
         click.echo(f"{options['sheet']}: {len(triaged)} rows; fill the column decision")
     if options["kept"]:
-        whole = [line for line in lines if line.strip()]
-        pairs = zip(whole, triaged, strict=True)
-        chosen = [line for line, each in pairs if each.decision == "keep"]
+        pairs = zip(lines, triaged, strict=True)
+        chosen = [line for (_, line), each in pairs if each.decision == "keep"]
         with naming_what_is_written(options["kept"]):
-            options["kept"].write_text("".join(f"{line}\n" for line in chosen), encoding="utf-8")
+            options["kept"].write_bytes(b"".join(line + b"\n" for line in chosen))
         click.echo(f"{options['kept']}: {len(chosen)} posts")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.files.whole_files import naming_what_is_written
+from judge.files.writing import naming_what_is_written
 
 if TYPE_CHECKING:
     from judge.report.model import Method

@@ -1,8 +1,9 @@
 """Reads JSON and text that somebody else may have written: results, solutions, conversations.
 
-Only regular files are read, so that nothing waits for a FIFO or drinks from a device. Files, lines
-and nesting are bounded, the text is UTF-8, and what comes out can be written as JSON again: NaN and
-infinities are not in it. Whoever reads names the class of error that is raised.
+Only regular files are read, so that nothing waits for a FIFO or drinks from a device. Files and
+nesting are bounded, the text is UTF-8, and what comes out can be written as JSON again: NaN and
+infinities are not in it. Whoever reads names the class of error that is raised. Files of one JSON
+object on each line are read by :mod:`judge.files.json_lines`, which rests on this.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,13 +25,14 @@ MIB = 1024 * 1024
 MOST_FILE_BYTES = 1024 * MIB
 """A file of results with all conversations of 100 samples of 912 tasks stays far below it."""
 
-MOST_LINE_BYTES = 64 * MIB
-"""One record; also one document."""
+MOST_DOCUMENT_BYTES = 64 * MIB
+"""A document where its reader names no other bound."""
 
 MOST_DEPTH = 100
 """Objects and arrays within each other. Python's own readers and writers give up near 900."""
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""What some programs put before UTF-8 to say that it is."""
 
 
 class MalformedError(Exception):
@@ -52,7 +54,7 @@ def read_regular(
         JudgeError: of the class ``error``: it is something else than a regular file, too long, or
             cannot be read.
     """
-    with _opened(path, error, most_bytes) as file:
+    with opened_regular(path, error, most_bytes) as file:
         if file is None:
             return None
         file.seek(start)
@@ -67,7 +69,7 @@ def read_regular(
                 length += len(piece)
             data = b"".join(pieces)
     if len(data) > most_bytes:
-        raise _too_long(path, error, most_bytes)
+        raise too_long(path, error, most_bytes)
     return data
 
 
@@ -82,13 +84,13 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FIL
     if data is None:
         raise error(f"{path}: cannot be read: no such file")
     try:
-        return _decoded(data.removeprefix(_BOM))
+        return _decoded(data.removeprefix(BOM))
     except MalformedError as problem:
         raise error(f"{path}: {problem}", hint="Save the file as UTF-8.") from problem
 
 
 def read_json(
-    path: Path, error: type[JudgeError], *, most_bytes: int = MOST_LINE_BYTES
+    path: Path, error: type[JudgeError], *, most_bytes: int = MOST_DOCUMENT_BYTES
 ) -> Any | None:
     """The JSON document of a regular file, or None where there is nothing of that name.
 
@@ -99,64 +101,11 @@ def read_json(
     if data is None:
         return None
     try:
-        return parse_json(data.removeprefix(_BOM))
+        return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
         raise error(
             f"{path}: {problem}", hint=f"Move {path} away and run the command again."
         ) from problem
-
-
-def read_lines(
-    path: Path, error: type[JudgeError], *, whole: bool = False
-) -> Iterator[tuple[int, bytes]]:
-    """The lines of a regular file that are not blank, numbered from 1; none where there is no file.
-
-    Args:
-        path: the file.
-        error: what to raise.
-        whole: whether a last line without its end, which a crash left torn, is left out.
-
-    Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and where a line is too long.
-    """
-    with _opened(path, error, MOST_FILE_BYTES) as file:
-        if file is None:
-            return
-        number, left = 0, MOST_FILE_BYTES
-        while line := file.readline(MOST_LINE_BYTES + 2):
-            number, left = number + 1, left - len(line)
-            if left < 0:  # a file that grows while it is read, or that has no size of its own
-                raise _too_long(path, error, MOST_FILE_BYTES)
-            if len(line) > MOST_LINE_BYTES + 1:
-                raise error(
-                    f"{path}, line {number}: longer than {MOST_LINE_BYTES // MIB} MiB",
-                    hint="No record is that long. Take the line out.",
-                )
-            if whole and not line.endswith(b"\n"):
-                return
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if line.strip():
-                yield number, line.removesuffix(b"\n")
-
-
-def read_json_lines(
-    path: Path, error: type[JudgeError], *, whole: bool = False
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a .jsonl file with their line numbers; none where there is no file.
-
-    Args, and what is raised, as :func:`read_lines`; a line that is no JSON object is named.
-    """
-    for number, line in read_lines(path, error, whole=whole):
-        try:
-            record = as_object(parse_json(line))
-        except MalformedError as problem:
-            raise error(
-                f"{path}, line {number}: {problem}",
-                hint="Something else than the judge wrote it. Take the line out and run the "
-                "command again: what is missing is made again.",
-            ) from problem
-        yield number, record
 
 
 def parse_json(text: bytes | str) -> Any:
@@ -190,6 +139,22 @@ def as_object(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise MalformedError(f"expected a JSON object, found {json_type(document)}")
     return document
+
+
+def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:
+    """JSON text that can be written as UTF-8, whatever a chat model made of its text.
+
+    Args:
+        document: plain data.
+        indent: spaces for each level; None for one line without any.
+    """
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; escaped, it is kept
+        return json.dumps(document, indent=indent, separators=separators)
+    return text
 
 
 def json_type(value: object) -> str:
@@ -231,8 +196,19 @@ def _decoded(data: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, error: type[JudgeError], most_bytes: int) -> Iterator[IO[bytes] | None]:
-    """A regular file to read from; None where there is nothing of that name."""
+def opened_regular(
+    path: Path, error: type[JudgeError], most_bytes: int
+) -> Iterator[IO[bytes] | None]:
+    """A regular file to read from; None where there is nothing of that name.
+
+    Args:
+        path: the file; a link to a regular file is one.
+        error: what to raise, for faults of reading it as well.
+        most_bytes: a longer file is refused.
+
+    Raises:
+        JudgeError: of the class ``error``, as :func:`read_regular`.
+    """
     try:
         file = _open(path, error, most_bytes)
     except FileNotFoundError:
@@ -270,16 +246,18 @@ def _check_regular(
 ) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise error(
-            f"{path}: {_kind(status.st_mode)}, not a regular file",
+            f"{path}: {kind_of(status.st_mode)}, not a regular file",
             hint="Only regular files are read. Take it away, or put a file in its place.",
         )
     if status.st_size > most_bytes:
-        raise _too_long(path, error, most_bytes)
+        raise too_long(path, error, most_bytes)
 
 
-def _kind(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What something is that is not a regular file, as messages say it."""
     for is_kind, name in (
         (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a link"),
         (stat.S_ISFIFO, "a FIFO"),
         (stat.S_ISSOCK, "a socket"),
     ):
@@ -288,7 +266,8 @@ def _kind(mode: int) -> str:
     return "a device"
 
 
-def _too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
+def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
+    """What to raise of a file that is longer than it may be."""
     return error(
         f"{path}: longer than {most_bytes // MIB:,} MiB",
         hint="No such file of the judge is that long.",

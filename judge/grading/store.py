@@ -15,26 +15,24 @@ the file is read and cut off before the next append.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from judge.errors import StoreError
 from judge.files.documents import (
     MIB,
     MalformedError,
     as_object,
+    dump_json,
     parse_json,
-    read_json_lines,
     read_regular,
 )
 from judge.files.forms import RUN, Form, check_form
-from judge.files.whole_files import naming_what_is_written
+from judge.files.json_lines import LineAppender, read_json_lines
+from judge.files.locks import FileLock, HeldError, take_lock
+from judge.files.writing import naming_what_is_written, write_whole
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -42,12 +40,15 @@ SUBMISSIONS_FILE = "submissions.jsonl"
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 WORKBOOKS_FOLDER = "workbooks"
+LOCK_FILE = ".lock"
 
 MOST_DOCUMENT_BYTES = 256 * MIB
 """A report.json of 100 samples of 912 tasks stays below it."""
 
 MOST_WORKBOOK_BYTES = 256 * MIB
 """Four times what a program may leave."""
+
+_FILE_MODE = 0o644
 
 
 class RunDirectory:
@@ -64,8 +65,8 @@ class RunDirectory:
         if path.exists() and not path.is_dir():
             raise StoreError(f"{path} is a file, not a results directory")
         self.path = path
-        self._appenders: dict[str, IO[bytes]] = {}
-        self._lock: IO[bytes] | None = None
+        self._appenders: dict[str, LineAppender] = {}
+        self._lock: FileLock | None = None
         self._check_schema()
 
     @staticmethod
@@ -125,7 +126,7 @@ class RunDirectory:
         """Replaces a text file of the directory atomically."""
         with self._writing(name):
             self.path.mkdir(parents=True, exist_ok=True)
-            _replace(self.path / name, text.encode("utf-8"))
+            write_whole(self.path / name, text.encode("utf-8"), mode=_FILE_MODE)
 
     # -- append-only records ------------------------------------------------------------------
 
@@ -140,18 +141,14 @@ class RunDirectory:
 
     def append(self, name: str, record: Mapping[str, object]) -> None:
         """Appends one record; it is in the file, in whole, when this returns."""
-        line = dump_json(record) + "\n"
+        line = dump_json(record).encode("utf-8")
         with self._writing(name):
             appender = self._appenders.get(name)
             if appender is None:
-                appender = self._appenders[name] = self._open_appender(name)
-            position = appender.tell()
-            try:
-                _write_all(appender, line.encode("utf-8"))
-            except OSError:
-                with contextlib.suppress(OSError):
-                    appender.truncate(position)
-                raise
+                self.path.mkdir(parents=True, exist_ok=True)
+                appender = self._appenders[name] = LineAppender(self.path / name)
+            # Unbuffered: a record is with the kernel, in one write, before the next case begins.
+            appender.append(line)
 
     def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
         """Replaces a whole .jsonl file atomically."""
@@ -173,7 +170,7 @@ class RunDirectory:
         if not path.exists():
             with self._writing(f"{WORKBOOKS_FOLDER}/{path.name}"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _replace(path, data)
+                write_whole(path, data, mode=_FILE_MODE)
         return digest
 
     def get_workbook(self, digest: str) -> bytes | None:
@@ -203,18 +200,15 @@ class RunDirectory:
         """
         if self._lock is not None:
             return
-        with self._writing(".lock"):
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle = (self.path / ".lock").open("ab")
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            handle.close()
+            with self._writing(LOCK_FILE):
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._lock = take_lock(self.path / LOCK_FILE)
+        except HeldError as error:
             raise StoreError(
                 f"{self.path}: another judge is writing to this results directory",
                 hint="Wait for it to end, or give another --out.",
             ) from error
-        self._lock = handle
 
     def close(self) -> None:
         """Closes what is open and gives the directory free; safe to call twice."""
@@ -243,51 +237,6 @@ class RunDirectory:
                 hint="Grade into another folder (--out), or use the judge that wrote this one.",
             )
 
-    def _open_appender(self, name: str) -> IO[bytes]:
-        self.path.mkdir(parents=True, exist_ok=True)
-        path = self.path / name
-        if path.exists():
-            _cut_torn_line(path)
-        # Unbuffered: a record is with the kernel, in one write, before the next case begins.
-        return path.open("ab", buffering=0)
-
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         kept = ": what was judged is kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)
-
-
-def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:
-    """JSON text that can be written as UTF-8, whatever a chat model made of its text."""
-    separators = (",", ":") if indent is None else None
-    text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8; escaped, it is kept
-        return json.dumps(document, indent=indent, separators=separators)
-    return text
-
-
-def _write_all(handle: IO[bytes], data: bytes) -> None:
-    # A raw write to a full disk may take a part of the data without an error.
-    rest = memoryview(data)
-    while rest:
-        rest = rest[handle.write(rest) :]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _cut_torn_line(path: Path) -> None:
-    data = read_regular(path, StoreError) or b""
-    if data and not data.endswith(b"\n"):
-        with path.open("r+b") as handle:
-            handle.truncate(data.rfind(b"\n") + 1)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judge.files.documents import dump_json
+from judge.files.writing import write_whole
 from judge.grading.store import RunDirectory
 from judge.inference.chat import (
     CallError,
@@ -64,10 +64,7 @@ class ReplyCache:
         path = self._path(digest)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(reply.to_json(), file, ensure_ascii=False)
-            Path(temporary).replace(path)
+            write_whole(path, dump_json(reply.to_json()).encode("utf-8"))
         except OSError:
             return
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import StoreError
+from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.records import InferenceRecords, read_jsonl
+from judge.inference.records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
 
@@ -162,7 +163,7 @@ def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
     # What is no submission was refused before; what is none of those that are wanted may be odd.
     return {
         (str(record.get("id")), record.get("sample") or 0): record["conversation"]
-        for record in read_jsonl(log)
+        for _, record in read_json_lines(log, StoreError)
         if isinstance(record.get("conversation"), list)
         and isinstance(record.get("sample") or 0, int)
     }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from judge.errors import StoreError
-from judge.files.documents import read_json_lines
+from judge.files.locks import FileLock, HeldError, take_lock
+from judge.files.writing import open_to_write
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
@@ -37,7 +36,7 @@ class InferenceRecords:
 
     def __init__(self, store: RunDirectory) -> None:
         self.store = store
-        self._lock: IO[bytes] | None = None
+        self._lock: FileLock | None = None
 
     def lock(self) -> None:
         """Takes the directory for this process's inference until :meth:`close`.
@@ -48,18 +47,14 @@ class InferenceRecords:
         path = self.store.path / _LOCK_FILE
         try:
             (self.store.path / CONVERSATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
-            handle = open(path, "ab", opener=_open_no_link)  # noqa: SIM115  kept open
+            self._lock = take_lock(path)
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            handle.close()
+        except HeldError as error:
             raise StoreError(
                 f"{self.store.path}: another `judge infer` is at work on this run",
                 hint="Wait for it to end, or give another --out.",
             ) from error
-        self._lock = handle
 
     def close(self) -> None:
         """Gives the directory free; safe to call twice."""
@@ -100,7 +95,9 @@ class InferenceRecords:
         text = "{\n" + ",\n".join(lines) + "\n}\n"
         path = self.store.path / self.conversation_path(task_id, sample)
         try:
-            with open(path, "wb", opener=_open_no_link) as file:
+            # A link in the folder may lead to somebody else's file, and is not followed.
+            descriptor = open_to_write(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW)
+            with os.fdopen(descriptor, "wb") as file:
                 # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
                 file.write(text.encode("utf-8", "replace"))
         except OSError as error:
@@ -120,11 +117,6 @@ class InferenceRecords:
     def append_failure(self, record: Mapping[str, Any]) -> None:
         """Appends a failure: its task is asked again when the run is continued."""
         self.store.append(FAILURES_FILE, record)
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    """Opens a file of the directory itself: a link, or a FIFO, would be somebody else's file."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def submission_of_talk(
@@ -172,12 +164,3 @@ def submission_of_talk(
         "calls": list(calls),
         "conversation": conversation,
     }
-
-
-def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """The objects of a .jsonl file that others wrote.
-
-    Raises:
-        StoreError: it cannot be read; names the line.
-    """
-    return [record for _, record in read_json_lines(path, StoreError)]

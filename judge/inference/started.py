@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from judge.errors import StoreError
 from judge.files.documents import read_json
 from judge.files.places import state_folder
+from judge.files.writing import write_whole
 
 
 class StartedRuns:
@@ -66,10 +66,7 @@ class StartedRuns:
         try:
             path = self._path(run)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent)  # for this user alone: 0600
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file)
-            Path(temporary).replace(path)
+            write_whole(path, json.dumps(document).encode())  # for this user alone: 0600
         except (OSError, RuntimeError):
             return
 

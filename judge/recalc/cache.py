@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from judge.files.whole_files import PART, write_whole
+from judge.files.writing import PART, write_whole
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
@@ -97,7 +97,9 @@ class ResultCache:
         if self._folder is None or not lasting:
             return
         with contextlib.suppress(OSError):
-            write_whole(self._path(key), json.dumps(_to_json(values)))
+            path = self._path(key)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(path, json.dumps(_to_json(values)).encode())
         with self._lock:
             self._written += 1
             is_due = self._written % LOOKED_AFTER_EVERY == 1

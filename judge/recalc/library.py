@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
+from judge.files.writing import write_whole
 from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
@@ -92,13 +91,6 @@ def write_copy(workbook: Workbook, computed: ComputedValues, output: Path) -> No
     """
     data = with_values(workbook.data, computed.values, date_1904=workbook.facts.date_1904)
     try:
-        handle, name = tempfile.mkstemp(dir=output.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(name).replace(output)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(output, data)
     except OSError as error:
         raise WorkbookError(f"{output}: {error.strerror or error}") from error

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from judge.files.whole_files import write_whole
+from judge.files.writing import write_whole
 
 
 class VersionBook:
@@ -42,7 +42,9 @@ class VersionBook:
     def put(self, root: str, versions: Mapping[str, str]) -> None:
         """Notes what the engines of a root said."""
         with contextlib.suppress(OSError):
-            write_whole(self._path(root), json.dumps(dict(versions)))
+            path = self._path(root)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(path, json.dumps(dict(versions)).encode())
 
     def _path(self, root: str) -> Path:
         return self._folder / f"{hashlib.sha256(root.encode()).hexdigest()[:32]}.json"

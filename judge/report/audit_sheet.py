@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from judge.comparison.render import difference_lines
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.files.whole_files import naming_what_is_written
+from judge.files.writing import naming_what_is_written, write_new
 from judge.grading.records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditSample, SubmissionKey
 from judge.report.load import LoadedRun
@@ -157,19 +157,9 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
             raise UsageError(f"{path}: an audit is written as .xlsx or .csv, not as {other!r}")
     try:
         with naming_what_is_written(path):
-            _write_new(path, data)
+            write_new(path, data)  # follows no link, spoils no marks
     except FileExistsError as error:
         raise already_there(path) from error
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    file = path.open("xb")  # makes a file of its own: follows no link, spoils no marks
-    try:
-        with file:
-            file.write(data)
-    except OSError:
-        path.unlink()  # half a sheet would stand in the way of the next one
-        raise
 
 
 def _xlsx(rows: Sequence[Mapping[str, object]]) -> bytes:

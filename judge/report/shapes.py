@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from judge.errors import WorkbookError
+from judge.files.writing import write_whole
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -212,7 +211,4 @@ class ShapeCache:
         # A disk that is full costs the entry, not the report.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(asdict(shape), file)
-            Path(name).replace(path)
+            write_whole(path, json.dumps(asdict(shape)).encode())

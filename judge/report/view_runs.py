@@ -12,9 +12,18 @@ from typing import Any, Generic, TypeVar
 
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, StoreError
-from judge.files.documents import MalformedError, parse_json, read_regular
+from judge.files.documents import MalformedError, parse_json
+from judge.files.json_lines import GrowingLines
+from judge.files.locks import is_held
 from judge.grading.overrides import OVERRIDES_FILE
-from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import (
+    CASES_FILE,
+    LOCK_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    SUBMISSIONS_FILE,
+    RunDirectory,
+)
 from judge.report.build import build_report_data
 from judge.report.files import inspect_files
 from judge.report.html.pages import TaskPages
@@ -161,7 +170,7 @@ class RunShelf:
         """
         path = self.path(name)
         with self._lock:
-            tail = self._tails.setdefault(name, _Tail(path / CASES_FILE))
+            tail = self._tails.setdefault(name, _Tail(GrowingLines(path / CASES_FILE)))
             tail.read()
             verdicts = Counter(tail.verdicts.values())
             return Progress(
@@ -198,24 +207,9 @@ class RunShelf:
 
 
 def is_going(path: Path) -> bool:
-    """Whether a process is judging into a results directory.
-
-    The lock is only looked at, never taken: a judge that starts at that moment must get it.
-    """
-    try:
-        inode = (path / ".lock").stat().st_ino
-    except OSError:
-        return False
-    try:
-        locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return _moved_lately(path / CASES_FILE)
-    # "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
-    fields = (line.split() for line in locks)
-    return any(
-        len(each) > 5 and each[1] == "FLOCK" and each[5].rpartition(":")[2] == str(inode)
-        for each in fields
-    )
+    """Whether a process is judging into a results directory; its lock is not taken."""
+    held = is_held(path / LOCK_FILE)
+    return _moved_lately(path / CASES_FILE) if held is None else held
 
 
 def _moved_lately(path: Path) -> bool:
@@ -243,23 +237,18 @@ def _signature(path: Path) -> tuple[tuple[int, int] | None, ...]:
 class _Tail:
     """The verdicts of a cases.jsonl that grows, each line read once."""
 
-    path: Path
-    offset: int = 0
+    lines: GrowingLines
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def read(self) -> None:
         """Takes in what was appended; begins anew where the file was replaced by a shorter one."""
         try:
-            if self.path.stat().st_size < self.offset:
-                self.offset = 0
-                self.verdicts.clear()
-            data = read_regular(self.path, StoreError, start=self.offset) or b""
-        except (OSError, StoreError):
+            fresh, replaced = self.lines.read(StoreError)
+        except StoreError:
             return
-        # A line without its end is still being written.
-        whole = data[: data.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        for line in whole.split(b"\n"):
+        if replaced:
+            self.verdicts.clear()
+        for line in fresh:
             try:
                 record = parse_json(line)
                 key = (str(record["task"]), str(record["sample"]), str(record["case"]))

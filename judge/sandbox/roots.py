@@ -8,6 +8,7 @@ in it, its own paths included.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -16,12 +17,13 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 from judge.errors import SandboxError
 from judge.files.places import cache_folder
+from judge.files.writing import folder_beside
 from judge.sandbox import elf, layout
 
 _FORMAT = "3"
@@ -112,39 +114,32 @@ def build_python_root(report: Report) -> Path:
     return root
 
 
-class fresh_folder:  # noqa: N801 - a context manager, named like those of contextlib
-    """A folder beside ``target`` that takes its place at the end; gone if anything fails."""
+@contextlib.contextmanager
+def fresh_folder(target: Path) -> Iterator[Path]:
+    """A folder beside ``target`` that takes its place at the end; gone if anything fails.
 
-    def __init__(self, target: Path) -> None:
-        self._target = target
-        self._work = Path()
-
-    def __enter__(self) -> Path:
+    Raises:
+        SandboxError: it cannot be made, filled or put in place.
+    """
+    with contextlib.ExitStack() as stack:
         try:
-            self._target.parent.mkdir(parents=True, exist_ok=True)
-            self._work = Path(
-                tempfile.mkdtemp(prefix=f".{self._target.name}-", dir=self._target.parent)
-            )
+            work = stack.enter_context(folder_beside(target, f".{target.name}-"))
         except OSError as error:
             raise SandboxError(
-                f"{self._target.parent} cannot be written: {error.strerror}",
+                f"{target.parent} cannot be written: {error.strerror}",
                 hint="set JUDGE_CACHE to a folder of your own",
             ) from error
-        self._work.chmod(0o755)
-        return self._work
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        work.chmod(0o755)
         try:
-            if error is None:
-                shutil.rmtree(self._target, ignore_errors=True)
-                self._work.rename(self._target)
+            yield work
+        except OSError as error:
+            raise SandboxError(f"{target.name} could not be made: {error}") from error
+        try:
+            shutil.rmtree(target, ignore_errors=True)
+            work.rename(target)
         except OSError as failure:
-            if not is_complete(self._target):  # another judge may have made it meanwhile
-                raise SandboxError(f"{self._target} cannot be put in place: {failure}") from failure
-        finally:
-            shutil.rmtree(self._work, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise SandboxError(f"{self._target.name} could not be made: {error}") from error
+            if not is_complete(target):  # another judge may have made it meanwhile
+                raise SandboxError(f"{target} cannot be put in place: {failure}") from failure
 
 
 def _copy_interpreter(work: Path) -> Path:

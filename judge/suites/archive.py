@@ -6,15 +6,14 @@ import gzip
 import hashlib
 import os
 import re
-import shutil
 import tarfile
-import tempfile
 import zlib
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from judge.errors import SuiteError
+from judge.files.writing import folder_beside
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 """Endings of the archives that are read."""
@@ -119,14 +118,18 @@ def unpack(archive: Path, target: Path) -> None:
     Raises:
         SuiteError: no archive, a torn one, one with members that leave their folder, or no room.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=target.parent))
-    except OSError as error:
-        raise SuiteError(
-            f"{target.parent} cannot be written: {error.strerror}",
-            hint="name another cache folder with JUDGE_CACHE",
-        ) from error
+    with ExitStack() as stack:
+        try:
+            scratch = stack.enter_context(folder_beside(target, ".unpacking-"))
+        except OSError as error:
+            raise SuiteError(
+                f"{target.parent} cannot be written: {error.strerror}",
+                hint="name another cache folder with JUDGE_CACHE",
+            ) from error
+        _unpack_into(archive, scratch, target)
+
+
+def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
     try:
         _extract(archive, scratch)
         _move(scratch, target)
@@ -148,8 +151,6 @@ def unpack(archive: Path, target: Path) -> None:
             faults=(f"{archive.name}: {error}",),
             hint="is it a whole .tar.gz, and is there room? JUDGE_CACHE names another place",
         ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _extract(archive: Path, scratch: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import shutil
@@ -10,8 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException, HTTPMessage, HTTPResponse
@@ -21,8 +19,9 @@ from typing import IO
 from judge import __version__
 from judge.console.visible import visible
 from judge.errors import SuiteError, UsageError
+from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.places import cache_folder
-from judge.files.whole_files import write_whole
+from judge.files.writing import write_whole
 from judge.suites.archive import unpack
 from judge.suites.locate import fetched_folder
 from judge.suites.sources import Source
@@ -161,18 +160,15 @@ def _fetch(
     return Fetched(target, sha256, checked=checked, fresh=True)
 
 
-@contextmanager
-def _only_one(lock: Path, source: Source) -> Iterator[None]:
+def _only_one(lock: Path, source: Source) -> FileLock:
     """Keeps two fetches of one suite from writing into the same file."""
-    with lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SuiteError(
-                f"the suite {source.name} is being fetched by another process",
-                hint="wait for it, or end it",
-            ) from error
-        yield
+    try:
+        return take_lock(lock)
+    except HeldError as error:
+        raise SuiteError(
+            f"the suite {source.name} is being fetched by another process",
+            hint="wait for it, or end it",
+        ) from error
 
 
 def _download(
@@ -342,7 +338,8 @@ def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
     known = source.sha256 or recorded.get(source.name)
     if known is None and source.size_bytes in {None, size}:
         recorded[source.name] = sha256
-        write_whole(record, json.dumps(recorded, indent=2, sort_keys=True) + "\n")
+        text = json.dumps(recorded, indent=2, sort_keys=True)
+        write_whole(record, f"{text}\n".encode())
         return False
     if known == sha256:
         return True

@@ -9,7 +9,8 @@ from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError
-from judge.files.documents import MalformedError, parse_json, read_lines, read_text
+from judge.files.documents import MalformedError, parse_json, read_text
+from judge.files.json_lines import read_lines
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
 from judge.suites.suite import Suite

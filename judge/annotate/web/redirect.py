@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import html
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from judge.files.writing import write_new
 
 _PAGE = """<!doctype html>
 <meta charset="utf-8">
@@ -35,9 +36,7 @@ class Redirect:
     def __init__(self, folder: Path, address: str) -> None:
         self._folder = folder
         self.path = folder / "annotate.html"
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_PAGE.format(address=html.escape(address)))
+        write_new(self.path, _PAGE.format(address=html.escape(address)).encode(), mode=0o600)
 
     @property
     def uri(self) -> str:

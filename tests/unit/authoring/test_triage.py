@@ -18,6 +18,7 @@ from judge.authoring.triage import TriageState, read_sheet, write_sheet
 from judge.authoring.triage_model import ModelChoice, ask_about, read_answer
 from judge.cli.main import judge
 from judge.errors import InferenceError, UsageError
+from judge.files.json_lines import read_lines
 from judge.inference.chat import CallError
 from judge.inference.prompt import load_template
 from judge.inference.scripted import Line, ScriptedModel
@@ -35,12 +36,13 @@ HINTED = GOOD | {"id": 2, "body": GOOD["body"] + " I get the data by e-mail."}
 
 
 def post(**changes: Any) -> Post:
-    (read,) = read_posts([json.dumps(GOOD | changes)], "posts.jsonl")
+    (read,) = posts(GOOD | changes)
     return read
 
 
 def posts(*records: dict[str, Any]) -> tuple[Post, ...]:
-    return read_posts([json.dumps(record) for record in records], "posts.jsonl")
+    lines = [json.dumps(record).encode() for record in records]
+    return read_posts(enumerate(lines, start=1), "posts.jsonl")
 
 
 @pytest.fixture
@@ -101,9 +103,11 @@ def test_one_no_drops_and_all_yes_keep() -> None:
         ('{"id": 1, "body": "x"}\n{"id": "1", "body": "y"}', "line 2: the id 1 stands in it twice"),
     ],
 )
-def test_what_is_no_post_is_named(line: str, said: str) -> None:
+def test_what_is_no_post_is_named(line: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "posts.jsonl"
+    path.write_text(line)
     with pytest.raises(UsageError, match=said):
-        read_posts(line.split("\n"), "posts.jsonl")
+        read_posts(read_lines(path, UsageError), path.name)
 
 
 def test_decisions_are_kept_and_belong_to_what_was_read(state: TriageState) -> None:

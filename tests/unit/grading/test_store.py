@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,32 +87,33 @@ def test_two_writers_do_not_share_a_directory(tmp_path: Path) -> None:
 
 
 class _FullDisk:
-    """A file on a disk that takes ``room`` more bytes."""
+    """``os.write`` on a disk that takes ``room`` more bytes."""
 
-    def __init__(self, real: Any, room: int) -> None:
-        self._real, self._room = real, room
+    def __init__(self, room: int) -> None:
+        self._write, self._room = os.write, room
 
-    def write(self, data: memoryview) -> int:
+    def __call__(self, descriptor: int, data: memoryview) -> int:
         if not self._room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         taken = bytes(data[: self._room])
         self._room -= len(taken)
-        written: int = self._real.write(taken)
-        return written
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        return self._write(descriptor, taken)
 
 
-def test_a_full_disk_is_said_and_leaves_whole_records_only(tmp_path: Path) -> None:
+def test_a_full_disk_is_said_and_leaves_whole_records_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with RunDirectory(tmp_path) as store:
         store.append(CASES_FILE, {"n": 1})
-        store._appenders[CASES_FILE] = _FullDisk(store._appenders[CASES_FILE], room=5)  # type: ignore[assignment]
-        with pytest.raises(StoreError, match="the disk is full") as caught:
-            store.append(CASES_FILE, {"n": 2})
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", _FullDisk(room=5))
+            with pytest.raises(StoreError, match="the disk is full") as caught:
+                store.append(CASES_FILE, {"n": 2})
         assert caught.value.hint is not None
         assert "same command" in caught.value.hint
-    assert (tmp_path / CASES_FILE).read_bytes() == b'{"n":1}\n'
+        assert (tmp_path / CASES_FILE).read_bytes() == b'{"n":1}\n'
+        store.append(CASES_FILE, {"n": 2})
+    assert (tmp_path / CASES_FILE).read_bytes() == b'{"n":1}\n{"n":2}\n'
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

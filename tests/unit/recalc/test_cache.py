@@ -7,7 +7,7 @@ import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from judge.files.whole_files import PART
+from judge.files.writing import PART
 from judge.recalc.cache import (
     CELL_BYTES,
     KEPT_BYTES,

@@ -23,9 +23,9 @@ from judge.files.documents import (
     MOST_DEPTH,
     MalformedError,
     parse_json,
-    read_json_lines,
     read_regular,
 )
+from judge.files.json_lines import read_json_lines
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.html import render_run
 from judge.report.report import Report
@@ -245,7 +245,7 @@ def test_what_comes_out_is_json_again() -> None:
 
 
 def test_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.files.documents.MOST_LINE_BYTES", 20)
+    monkeypatch.setattr("judge.files.json_lines.MOST_LINE_BYTES", 20)
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"a": 1}\n\n{"b": "' + b"x" * 11 + b'"}\n{"torn')
     assert list(read_json_lines(path, StoreError, whole=True)) == [
