@@ -14,7 +14,6 @@ crash leaves the suite as it was before or as it is after.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,7 @@ from judge.authoring.fields import (
 from judge.authoring.review import Standing, State, check_review, standing_of
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, SuiteError, UsageError
-from judge.files.documents import read_json
+from judge.files.documents import dump_json, read_json
 from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
@@ -347,4 +346,4 @@ def _event(kind: str, by: str, **more: Any) -> dict[str, Any]:
 
 
 def _json_text(records: Sequence[dict[str, Any]]) -> str:
-    return json.dumps(records, ensure_ascii=False, indent=2) + "\n"
+    return dump_json(records, indent=2) + "\n"

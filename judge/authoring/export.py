@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import shutil
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from judge.authoring.draft import DraftTask
 from judge.authoring.review import State
 from judge.errors import UsageError
+from judge.files.documents import dump_json
 from judge.files.writing import folder_beside
 from judge.suites.spreadsheetbench.records import KNOWN_FIELDS
 
@@ -95,9 +95,9 @@ def _write_folder(tasks: Sequence[DraftTask], folder: Path) -> int:
                 "reviewers": list(each.standing.reviewers),
             }
         )
-    text = json.dumps(records, ensure_ascii=False, indent=2)
+    text = dump_json(records, indent=2)
     (folder / "dataset.json").write_text(f"{text}\n", encoding="utf-8")
-    lines = (json.dumps(line, ensure_ascii=False) for line in annotations)
+    lines = (dump_json(line, spaced=True) for line in annotations)
     (folder / ANNOTATIONS_FILE).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
     return cases
 

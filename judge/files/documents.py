@@ -13,7 +13,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -141,14 +141,15 @@ def as_object(document: Any) -> dict[str, Any]:
     return document
 
 
-def dump_json(document: Mapping[str, object], *, indent: int | None = None) -> str:
+def dump_json(document: object, *, indent: int | None = None, spaced: bool = False) -> str:
     """JSON text that can be written as UTF-8, whatever a chat model made of its text.
 
     Args:
         document: plain data.
-        indent: spaces for each level; None for one line without any.
+        indent: spaces for each level; None for one line.
+        spaced: whether one line has spaces after commas and colons, as Python writes it.
     """
-    separators = (",", ":") if indent is None else None
+    separators = (",", ":") if indent is None and not spaced else None
     text = json.dumps(document, ensure_ascii=False, indent=indent, separators=separators)
     try:
         text.encode("utf-8")

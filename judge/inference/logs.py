@@ -6,7 +6,6 @@ reply …) and ``solution``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import StoreError
+from judge.files.documents import dump_json
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.records import InferenceRecords
@@ -39,7 +39,7 @@ def export_log(store: RunDirectory, target: Path) -> int:
         StoreError: the directory holds no submissions, or the file cannot be written.
     """
     records = InferenceRecords(store)
-    lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _log_lines(records)]
+    lines = [dump_json(line, spaced=True) + "\n" for line in _log_lines(records)]
     if not lines:
         raise StoreError(f"{store.path}: holds no submissions to export")
     try:

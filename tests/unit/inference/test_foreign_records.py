@@ -183,16 +183,22 @@ def test_half_a_surrogate_pair_ends_no_run(make_plan: MakePlan, tmp_path: Path) 
     plan = make_plan()
     first = plan.assignments[0]
     odd = Assignment(replace(first.question, instruction="sum \ud83d up"), first.raw_id)
+    repeatable = replace(plan, assignments=(odd,), params={"temperature": 0})
     model = ScriptedModel(["```python\nx = '\ud83d'\n```"])
+    resources = Resources(model, cache=ReplyCache(tmp_path / "cache"))
 
     async def go() -> InferenceSummary:
         with RunDirectory(tmp_path) as store:
-            return await run_inference(replace(plan, assignments=(odd,)), store, Resources(model))
+            return await run_inference(repeatable, store, resources)
 
     summary = asyncio.run(go())
     assert (summary.finished, summary.failed) == (1, 0)
     assert "sum \N{REPLACEMENT CHARACTER} up" in model.requests[0].messages[0]["content"]
     assert json.loads((tmp_path / "conversations" / "1.0.json").read_bytes())["state"] == "finished"
+    assert len(list((tmp_path / "cache").rglob("*.json"))) == 1
+    with RunDirectory(tmp_path) as store:
+        assert export_log(store, tmp_path / "log.jsonl") == 1
+    assert json.loads((tmp_path / "log.jsonl").read_bytes())["solution"] == "x = '\ud83d'\n"
 
 
 class OddChannel:
