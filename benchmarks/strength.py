@@ -26,9 +26,9 @@ from typing import Any
 from judge.annotate.annotator import Annotator
 from judge.annotate.answers import formulas_problem
 from judge.annotate.casebook import CaseData
+from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import describe
 from judge.annotate.gold import GoldMaker
-from judge.annotate.journal import append_record, read_records
 from judge.annotate.mutants import NAMES
 from judge.annotate.strength import (
     TaskStrength,

@@ -14,7 +14,7 @@ from typing import Any, Self
 from judge.annotate.casebook import Casebook, CaseData, Draft, SavedCase
 from judge.annotate.edits import Edit, SetCell, address, content_to_json, edit_to_json
 from judge.annotate.gold import BY_HAND, FORMULAS, LEAST_AGREEING, GoldMaker, Proposal
-from judge.annotate.rules import Finding, changed_cells, check_cases
+from judge.annotate.rules import BrokenRule, changed_cells, check_cases
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import UsageError
@@ -37,7 +37,7 @@ class Preview:
     """
 
     proposal: Proposal
-    findings: tuple[Finding, ...]
+    findings: tuple[BrokenRule, ...]
     problem: str
     doubts: tuple[str, ...]
 
@@ -126,7 +126,7 @@ class Annotator:
         numbers |= {int(record["case"]) for record in self.book.records(task_id)}
         return [self.book.case(task_id, number) for number in sorted(numbers)]
 
-    def check(self, task_id: str) -> list[Finding]:
+    def check(self, task_id: str) -> list[BrokenRule]:
         """What the rules say of a task's cases."""
         return check_cases(
             self.book.task(task_id),

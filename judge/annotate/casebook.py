@@ -23,8 +23,8 @@ from typing import Any
 
 from judge.annotate.claims import check_record, within
 from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, now, step_of
+from judge.annotate.durable_files import append_record, locked, read_records, write_file
 from judge.annotate.edits import Edit
-from judge.annotate.journal import append_record, locked, read_records, write_file
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
 from judge.files.documents import read_regular

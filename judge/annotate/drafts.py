@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from judge.annotate.claims import DRAFT_ID, check_draft
+from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
-from judge.annotate.journal import append_record, read_records
 from judge.errors import StoreError, UsageError
 
 

@@ -1,7 +1,7 @@
 """The gold that follows from a changed input: by formulas, by reference solutions, or by hand.
 
 A *source* says what the answer is. The formulas of the base case's gold are one, every reference
-solution is one. The gold is what the first source says; how many others agree is told, and each
+solution is one. The gold is what the first source says; how many others agree is said, and each
 cell in which one does not.
 """
 
@@ -44,9 +44,9 @@ __all__ = [
     "FORMULAS",
     "LEAST_AGREEING",
     "GoldMaker",
+    "GoldSource",
     "Moved",
     "Proposal",
-    "Source",
     "reference_name",
 ]
 
@@ -62,7 +62,7 @@ def _nothing() -> Mapping[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GoldSource:
     """What one source says of the answer.
 
     Attributes:
@@ -94,7 +94,7 @@ class Proposal:
 
     input: bytes
     gold: bytes | None
-    sources: tuple[Source, ...]
+    sources: tuple[GoldSource, ...]
     moved: tuple[Moved, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -104,7 +104,7 @@ class Proposal:
         return tuple(each.name for each in self.sources if each.agrees)
 
     @property
-    def disagreeing(self) -> tuple[Source, ...]:
+    def disagreeing(self) -> tuple[GoldSource, ...]:
         """The sources that say something else than the gold."""
         return tuple(each for each in self.sources if each.agrees is False)
 
@@ -178,7 +178,7 @@ class GoldMaker:
             if gold is not None:
                 sources.insert(0, sources.pop(position))
                 break
-            sources[position] = Source(source.name, problem)
+            sources[position] = GoldSource(source.name, problem)
         if answers:
             gold = apply_edits(
                 carried if gold is None else gold, answers, recalculator=self._recalculator
@@ -219,33 +219,33 @@ class GoldMaker:
 
     def _by_formulas(
         self, task: Task, base: CaseData, edits: Sequence[Edit], carried: bytes
-    ) -> Source:
+    ) -> GoldSource:
         try:
             problem = formulas_problem(task, base, edits)
             if problem:
-                return Source(FORMULAS, problem)
+                return GoldSource(FORMULAS, problem)
             workbook = open_workbook(carried)
             ranges = gold_ranges(task, workbook)
             # What rests on the edits was computed with them; the rest has the published values.
             computed = self._recalculator.fill(workbook, ranges, origin=Origin.GOLD)
         except (WorkbookError, PositionError) as error:
-            return Source(FORMULAS, error.message)
+            return GoldSource(FORMULAS, error.message)
         if computed.not_calculated:
             ref, why = min(computed.not_calculated.items())
-            return Source(FORMULAS, f"{address(ref)} cannot be computed: {why}")
+            return GoldSource(FORMULAS, f"{address(ref)} cannot be computed: {why}")
         data = with_values(carried, computed.values, date_1904=workbook.facts.date_1904)
-        return Source(FORMULAS, data=data)
+        return GoldSource(FORMULAS, data=data)
 
-    def _by_reference(self, reference: Submission, input_data: bytes) -> Source:
+    def _by_reference(self, reference: Submission, input_data: bytes) -> GoldSource:
         name = reference_name(reference)
         assert self._sandbox is not None, "references were given without a sandbox"
         with self._sandbox.session() as session:
             outcome = run_on_workbook(session, reference, input_data, self._limits)
         if outcome.answer is None:
-            return Source(name, f"{outcome.verdict}: {outcome.cause}")
-        return Source(name, data=outcome.answer.data)
+            return GoldSource(name, f"{outcome.verdict}: {outcome.cause}")
+        return GoldSource(name, data=outcome.answer.data)
 
-    def _gold_of(self, task: Task, carried: bytes, source: Source) -> tuple[bytes | None, str]:
+    def _gold_of(self, task: Task, carried: bytes, source: GoldSource) -> tuple[bytes | None, str]:
         """The gold workbook that a source asks for, or why there is none."""
         assert source.data is not None
         if source.name == FORMULAS:
@@ -285,18 +285,18 @@ class GoldMaker:
         computed = self._recalculator.fill(output, wanted, origin=Origin.SOLUTION)
         return with_values(output.data, computed.values, date_1904=output.facts.date_1904)
 
-    def _judged(self, task: Task, gold: bytes, source: Source) -> Source:
+    def _judged(self, task: Task, gold: bytes, source: GoldSource) -> GoldSource:
         if source.data is None:
             return source
         if source.data == gold:
-            return Source(source.name, "", source.data, agrees=True)
+            return GoldSource(source.name, "", source.data, agrees=True)
         origin = Origin.FINISHED if source.name == FORMULAS else Origin.SOLUTION
         judgement = judge_workbooks(self._judge, task, gold, source.data, origin=origin)
         if judgement.error is not None:
             raise judgement.error
         if judgement.verdict is Verdict.AC:
-            return Source(source.name, "", source.data, agrees=True)
-        return Source(
+            return GoldSource(source.name, "", source.data, agrees=True)
+        return GoldSource(
             source.name,
             judgement.cause,
             source.data,

@@ -62,7 +62,7 @@ _COLOURS = ("fill", "font_color")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BrokenRule:
     """A rule that a case breaks.
 
     Attributes:
@@ -84,7 +84,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _OpenCase:
     number: int
     input: Workbook
     gold: Workbook
@@ -97,8 +97,8 @@ def check_cases(
     *,
     recalculator: Recalculator,
     records: Sequence[Mapping[str, Any]] = (),
-) -> list[Finding]:
-    """Holds the cases of a task against the rules.
+) -> list[BrokenRule]:
+    """Checks the cases of a task against the rules of the manual.
 
     Args:
         task: the task.
@@ -109,13 +109,13 @@ def check_cases(
     Returns:
         What is broken, in the order of the cases; nothing where all is well.
     """
-    found: list[Finding] = []
-    opened: list[_Opened] = []
+    found: list[BrokenRule] = []
+    opened: list[_OpenCase] = []
     for case in cases:
         try:
             opened.append(_open(task, case))
         except (WorkbookError, PositionError) as error:
-            found.append(Finding(task.id, case.number, "readable", error.message))
+            found.append(BrokenRule(task.id, case.number, "readable", error.message))
     for index, case_opened in enumerate(opened):
         try:
             if index:
@@ -123,33 +123,33 @@ def check_cases(
                 found += _structure(task, opened[0], case_opened)
             found += _formatting(task, case_opened, recalculator)
         except (WorkbookError, PositionError) as error:
-            found.append(Finding(task.id, case_opened.number, "readable", error.message))
+            found.append(BrokenRule(task.id, case_opened.number, "readable", error.message))
     found += _recorded(task, cases, records)
     return sorted(found, key=lambda each: each.case)
 
 
-def _open(task: Task, case: CaseData) -> _Opened:
+def _open(task: Task, case: CaseData) -> _OpenCase:
     gold, before = open_workbook(case.gold), open_workbook(case.input)
     plan = prepare(
         task.checker,
         gold=gold,
         output=before,
     )
-    return _Opened(case.number, before, gold, plan)
+    return _OpenCase(case.number, before, gold, plan)
 
 
 # -- answers --------------------------------------------------------------------------------------
 
 
 def _against_others(
-    task: Task, opened: Sequence[_Opened], index: int, recalculator: Recalculator
-) -> Iterator[Finding]:
+    task: Task, opened: Sequence[_OpenCase], index: int, recalculator: Recalculator
+) -> Iterator[BrokenRule]:
     this = opened[index]
     first = answers_apart(task, opened[0].gold, this.gold, recalculator)
     changed = first.differing_cells
     if changed == 0:
         rule = "second-change" if index == 2 else "first-change"
-        yield Finding(
+        yield BrokenRule(
             task.id,
             this.number,
             rule,
@@ -157,7 +157,7 @@ def _against_others(
             f"{opened[0].number}",
         )
     elif index == 2 and changed < min(LEAST_SECOND, _answers(opened[0], this)):
-        yield Finding(
+        yield BrokenRule(
             task.id,
             this.number,
             "second-change",
@@ -170,7 +170,7 @@ def _against_others(
         else:
             same = answers_apart(task, other.gold, this.gold, recalculator).equal
         if same:
-            yield Finding(
+            yield BrokenRule(
                 task.id, this.number, "answers-differ", f"the answer is that of case {other.number}"
             )
 
@@ -243,7 +243,7 @@ def _alike_where_unknown(
     )
 
 
-def _answers(*cases: _Opened) -> int:
+def _answers(*cases: _OpenCase) -> int:
     """How many cells of the answer hold something, in the case that has most."""
     return max(
         sum(
@@ -259,13 +259,13 @@ def _answers(*cases: _Opened) -> int:
 # -- structure ------------------------------------------------------------------------------------
 
 
-def _structure(task: Task, first: _Opened, this: _Opened) -> Iterator[Finding]:
+def _structure(task: Task, first: _OpenCase, this: _OpenCase) -> Iterator[BrokenRule]:
     for role, before, after in (
         ("input", first.input, this.input),
         ("gold", first.gold, this.gold),
     ):
         if before.sheet_names != after.sheet_names:
-            yield Finding(
+            yield BrokenRule(
                 task.id,
                 this.number,
                 "sheets",
@@ -291,7 +291,7 @@ def _structure(task: Task, first: _Opened, this: _Opened) -> Iterator[Finding]:
         # A single text may be data; several beside each other are headings.
         if len(texts) > 1 and changed:
             where = ", ".join(address(CellRef(sheet, *place)) for place in changed[:3])
-            yield Finding(
+            yield BrokenRule(
                 task.id, this.number, "structure", f"headings of the first case changed: {where}"
             )
 
@@ -299,12 +299,12 @@ def _structure(task: Task, first: _Opened, this: _Opened) -> Iterator[Finding]:
 # -- data formatting ------------------------------------------------------------------------------
 
 
-def _formatting(task: Task, case: _Opened, recalculator: Recalculator) -> Iterator[Finding]:
+def _formatting(task: Task, case: _OpenCase, recalculator: Recalculator) -> Iterator[BrokenRule]:
     for sheet in case.input.sheet_names:
         used = case.input.used_range(sheet)
         if used and (used.min_row > FAR_ROWS or used.min_column > FAR_COLUMNS):
             where = cell_name(used.min_row, used.min_column)
-            yield Finding(
+            yield BrokenRule(
                 task.id, case.number, "near-a1", f"the data of {sheet!r} begins at {where}"
             )
     answer = answer_of(task, case.gold, recalculator)
@@ -315,11 +315,11 @@ def _formatting(task: Task, case: _Opened, recalculator: Recalculator) -> Iterat
 
 def _leftovers(
     task: Task,
-    case: _Opened,
+    case: _OpenCase,
     gold_range: CellRange,
     input_range: CellRange,
     answer: Answer,
-) -> Iterator[Finding]:
+) -> Iterator[BrokenRule]:
     """Columns that are to be filled, and that the input has filled in many rows already.
 
     A column in which nothing blank is filled is changed in place; what stands there is no answer.
@@ -341,7 +341,7 @@ def _leftovers(
         columns[column] = (same, blank)
     for column, (rows, blank) in columns.items():
         if blank and len(rows) > EXAMPLES:
-            yield Finding(
+            yield BrokenRule(
                 task.id,
                 case.number,
                 "leftover",
@@ -355,7 +355,7 @@ def _leftovers(
 
 def _recorded(
     task: Task, cases: Sequence[CaseData], records: Sequence[Mapping[str, Any]]
-) -> Iterator[Finding]:
+) -> Iterator[BrokenRule]:
     """Where a case was saved here, its record must name what differs from the case it is from."""
     by_number = {case.number: case for case in cases}
     last = {record["case"]: record for record in records if record.get("task") == task.id}
@@ -365,7 +365,7 @@ def _recorded(
             continue
         digests = case.revision.split("-")
         if digests != [record["input"], record["gold"]]:
-            yield Finding(
+            yield BrokenRule(
                 task.id, number, "recorded", "the workbooks are not those of its last record"
             )
         if base is None or base is case or record.get("structural"):
@@ -373,7 +373,7 @@ def _recorded(
         told = set(record.get("changed", ()))
         unnamed = sorted(set(map(address, changed_cells(base.input, case.input))) - told)
         if unnamed and not record.get("replaces"):
-            yield Finding(
+            yield BrokenRule(
                 task.id,
                 number,
                 "recorded",

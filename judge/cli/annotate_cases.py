@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judge.annotate.annotator import Annotator, Preview
     from judge.annotate.casebook import Draft, SavedCase
     from judge.annotate.edits import Edit
-    from judge.annotate.gold import Source
+    from judge.annotate.gold import GoldSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 SHOWN = 20
@@ -247,7 +247,7 @@ def _show(
     )
 
 
-def _show_source(source: Source) -> None:
+def _show_source(source: GoldSource) -> None:
     from judge.comparison.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     if source.agrees:

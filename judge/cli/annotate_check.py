@@ -14,7 +14,7 @@ from judge.cli.options import sandbox_option
 from judge.errors import SuiteError
 
 if TYPE_CHECKING:
-    from judge.annotate.rules import Finding
+    from judge.annotate.rules import BrokenRule
 
 
 @click.command()
@@ -46,7 +46,7 @@ def check(suite: Path, task: str | None, as_json: bool, summary: bool, sandbox: 
         raise SuiteError(f"{tasks} of {len(ids)} tasks break a rule of the manual")
 
 
-def _as_json(finding: Finding) -> dict[str, object]:
+def _as_json(finding: BrokenRule) -> dict[str, object]:
     return {
         "task": finding.task_id,
         "case": finding.case,
@@ -56,13 +56,13 @@ def _as_json(finding: Finding) -> dict[str, object]:
     }
 
 
-def _list(findings: Sequence[Finding]) -> None:
+def _list(findings: Sequence[BrokenRule]) -> None:
     for each in findings:
         mark = "error" if each.is_error else "look"
         click.echo(f"{mark}\ttask {each.task_id}, case {each.case}\t{each.rule}\t{each.message}")
 
 
-def _summarise(findings: Sequence[Finding], total: int) -> None:
+def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
     from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
 
     from judge.annotate.rules import RULES  # noqa: PLC0415

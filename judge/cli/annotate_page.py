@@ -38,18 +38,18 @@ def page(
     as a draft at once; the same command takes an unsaved draft up again. Ctrl-C ends the server.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.web.desk import Desk  # noqa: PLC0415  likewise
     from judge.annotate.web.redirect import redirect_to  # noqa: PLC0415  likewise
     from judge.annotate.web.server import Page, check_grid, listen, server_of  # noqa: PLC0415  likewise
+    from judge.annotate.web.session import AnnotationSession  # noqa: PLC0415  likewise
 
     check_grid()
     with Annotator(suite, sandbox=sandbox) as annotator:
         solutions = annotator.references(task_id, references) if references else []
-        desk = Desk(annotator, task_id, author, references=solutions, base=base)
-        shown = Page(desk, annotator.book.suite.name, author)
+        session = AnnotationSession(annotator, task_id, author, references=solutions, base=base)
+        shown = Page(session, annotator.book.suite.name, author)
         listener = listen(shown, port)
         click.echo(f"task {task_id} for {author}: {shown.address}\nCtrl-C ends it.")
-        warming = threading.Thread(target=desk.warm_up)
+        warming = threading.Thread(target=session.warm_up)
         warming.start()
         with (
             contextlib.closing(listener),
@@ -65,5 +65,5 @@ def page(
             server_of(shown).run(sockets=[listener])
         shown.closing = True
         warming.join()
-        desk.leave()
+        session.leave()
         click.echo("ended; drafts are kept")

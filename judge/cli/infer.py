@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from judge.cli.infer_options import Planned
     from judge.cli.infer_score import ArrivalScorer
-    from judge.inference.outcome import InferenceEvent, InferenceSummary
+    from judge.inference.progress import InferenceEvent, InferenceSummary
 
 _PATH = click.Path(path_type=Path)
 
@@ -171,8 +171,8 @@ async def _run(
     from judge.inference.asker import ReplyCache  # noqa: PLC0415
     from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
     from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
-    from judge.inference.outcome import Listeners  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
+    from judge.inference.progress import Listeners  # noqa: PLC0415
     from judge.inference.run import Resources, run_inference  # noqa: PLC0415
     from judge.inference.started import StartedRuns  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415

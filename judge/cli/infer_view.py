@@ -10,8 +10,8 @@ import click
 
 from judge.inference.address import public_url
 from judge.inference.dryrun import DryRun
-from judge.inference.outcome import InferenceEvent, InferenceSummary
 from judge.inference.plan import InferencePlan
+from judge.inference.progress import InferenceEvent, InferenceSummary
 
 _WORDS = {"program": "with a program", "no-code": "without", "failed": "failed"}
 

@@ -65,7 +65,7 @@ class Interviewer:
             rounds=plan.setting.rounds,
             explicit_stop=plan.explicit_stop,
             feedback=plan.feedback,
-            output_path=told_paths(plan, question.id)[1],
+            output_path=prompt_paths(plan, question.id)[1],
         )
         for attempt in range(1, _SANDBOX_ATTEMPTS + 1):
             workplace = self._workplace(assignment)
@@ -111,7 +111,7 @@ class Interviewer:
             talk.ended, talk.finish_reason = part.ended, part.finish_reason
         talk.reply = last_reply
         if any(answers.values()):
-            input_path, output_path = told_paths(self._plan, question.id)
+            input_path, output_path = prompt_paths(self._plan, question.id)
             talk.solution = answer_program(
                 answers,
                 input_path=input_path,
@@ -133,29 +133,29 @@ class Interviewer:
             sheets = known if known is not None else read_preview(case.path, plan.content.rows + 1)
             if plan.samples > 1:
                 self._previews[key] = sheets
-        return build_prompt(plan.template, question, sheets, told_of(plan, question.id))
+        return build_prompt(plan.template, question, sheets, prompt_fields(plan, question.id))
 
     def _workplace(self, assignment: Assignment) -> Workplace:
         assert self._sandbox is not None
         question = assignment.question
         workbook = question.inputs[0].path
-        paths = told_paths(self._plan, question.id)
+        paths = prompt_paths(self._plan, question.id)
         if self._plan.session:
             return SessionWorkplace(self._sandbox, workbook, *paths, self._plan.limits)
         return FreshWorkplace(self._sandbox, workbook, *paths, self._plan.limits, self._kept)
 
 
-def told_paths(plan: InferencePlan, task_id: str) -> tuple[str, str]:
-    """Where a solution is told to find its input and to leave its output."""
+def prompt_paths(plan: InferencePlan, task_id: str) -> tuple[str, str]:
+    """Where a prompt asks solutions to find their input and to leave their output."""
     if plan.session:
         name = f"{_SESSION_FOLDER}/{{}}/1_{task_id}_{{}}.xlsx"
         return name.format("input", "input"), name.format("output", "output")
     return default_input_path(task_id), default_output_path(task_id)
 
 
-def told_of(plan: InferencePlan, task_id: str) -> PromptFields:
+def prompt_fields(plan: InferencePlan, task_id: str) -> PromptFields:
     """What a task's prompt is filled with beside the task and its workbook."""
-    input_path, output_path = told_paths(plan, task_id)
+    input_path, output_path = prompt_paths(plan, task_id)
     say = plan.feedback.say
     return PromptFields(
         input_path=input_path,

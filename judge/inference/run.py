@@ -14,10 +14,10 @@ from judge.errors import InferenceError, JudgeError, SandboxError, StoreError, W
 from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
-from judge.inference.interview import Interviewer, told_paths
-from judge.inference.outcome import InferenceEvent, InferenceSummary, Listeners
+from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
 from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.records import InferenceRecords, SampleKey, submission_of_talk
 from judge.inference.talk import Talk
 from judge.sandbox.contract import RunRequest, Sandbox
@@ -240,7 +240,7 @@ class _Runner:
             talk,
             asker.calls,
             self._records.conversation_path(task_id, sample),
-            told_paths(self._plan, task_id),
+            prompt_paths(self._plan, task_id),
         )
         self._records.append_submission(record)
         self._count(record, reused=False)

@@ -13,8 +13,8 @@ from judge.files.documents import MalformedError, parse_json, read_text
 from judge.files.json_lines import read_lines
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
+from judge.suites.solution_paths import solution_paths
 from judge.suites.suite import Suite
-from judge.suites.told import told_paths
 
 _OWN_FIELDS = frozenset(
     {"id", "solution", "code", "sample", "model", "setting", "expected", "label"}
@@ -98,12 +98,12 @@ def submission_of_program(
         SubmissionError: the file cannot be read.
     """
     code = read_text(program, SubmissionError)
-    told = told_paths(task.id, code, input_path=input_path, output_path=output_path)
+    paths = solution_paths(task.id, code, input_path=input_path, output_path=output_path)
     return Submission(
         task_id=task.id,
         code=code if code.strip() else None,
-        input_path=told.input_path,
-        output_path=told.output_path,
+        input_path=paths.input_path,
+        output_path=paths.output_path,
         label=program.name,
     )
 
@@ -176,7 +176,7 @@ def _read_line(
 def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission:
     reply = _reply(record)
     code = recorded_program(record)
-    told = told_paths(
+    paths = solution_paths(
         task_id,
         code,
         conversation=record.get("conversation"),
@@ -189,8 +189,8 @@ def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Sub
     return Submission(
         task_id=task_id,
         code=code,
-        input_path=told.input_path,
-        output_path=told.output_path,
+        input_path=paths.input_path,
+        output_path=paths.output_path,
         sample=_sample(record),
         model=_text(record, "model"),
         setting=_text(record, "setting"),

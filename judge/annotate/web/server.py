@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from judge.annotate.casebook import ConflictError
-from judge.annotate.web.desk import Desk
+from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.state import show_state
 from judge.errors import JudgeError, UsageError
 
@@ -73,25 +73,25 @@ def check_grid() -> None:
 
 
 class Page:
-    """The page of one desk, as an ASGI application.
+    """The page of one session, as an ASGI application.
 
     Args:
-        desk: what the page shows and changes.
+        session: what the page shows and changes.
         suite: the suite's name.
-        author: who works at the desk.
+        author: who works in the session.
         port: the port that requests have to name; set by :func:`listen`.
 
     Attributes:
-        closing: set when the server ends; failures are not told in the terminal any more.
+        closing: set when the server ends; failures are no longer printed in the terminal.
         on_open: called whenever the page was asked for with its token.
     """
 
-    def __init__(self, desk: Desk, suite: str, author: str, port: int = 0) -> None:
+    def __init__(self, session: AnnotationSession, suite: str, author: str, port: int = 0) -> None:
         self.token = secrets.token_urlsafe(24)
         self.port = port
         self.closing = False
         self.on_open: Callable[[], None] = lambda: None
-        self._desk = desk
+        self._session = session
         self._suite = suite
         self._author = author
         self._posts: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -176,7 +176,7 @@ class Page:
         return _json({"error": "there is nothing here"}, 404)
 
     def _state(self) -> dict[str, Any]:
-        return show_state(self._desk, self._suite, self._author)
+        return show_state(self._session, self._suite, self._author)
 
     def _window(self, request: Request) -> dict[str, Any]:
         query = request.query_params
@@ -184,30 +184,30 @@ class Page:
         if not all(each.isascii() and each.isdigit() and len(each) < 9 for each in place):
             raise UsageError("row and column are whole numbers")
         row, column = map(int, place)
-        return self._desk.window(query.get("book", ""), query.get("sheet", ""), (row, column))
+        return self._session.window(query.get("book", ""), query.get("sheet", ""), (row, column))
 
     def _change(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        self._desk.change(_revision(body), body)
+        self._session.change(_revision(body), body)
         return self._state()
 
     def _undo(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        self._desk.undo(_revision(body))
+        self._session.undo(_revision(body))
         return self._state()
 
     def _base(self, body: Mapping[str, Any]) -> dict[str, Any]:
         number = body.get("case")
         if not isinstance(number, int):
             raise UsageError("which case?")
-        self._desk.start_from(_revision(body), number)
+        self._session.start_from(_revision(body), number)
         return self._state()
 
     def _compute(self, body: Mapping[str, Any]) -> dict[str, Any]:
         del body
-        self._desk.compute()
+        self._session.compute()
         return self._state()
 
     def _save(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        self._desk.save(_revision(body), note=str(body.get("note") or ""))
+        self._session.save(_revision(body), note=str(body.get("note") or ""))
         return self._state()
 
 

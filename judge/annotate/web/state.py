@@ -1,4 +1,4 @@
-"""The state of a desk as the page shows it: plain data."""
+"""The state of a session as the page shows it: plain data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from judge.annotate.annotator import Preview
 from judge.annotate.edits import content_text, describe
-from judge.annotate.gold import Source
+from judge.annotate.gold import GoldSource
 from judge.annotate.rules import RULES
-from judge.annotate.web.desk import Desk
-from judge.annotate.web.looks import Recoloured
+from judge.annotate.web.colours import Recoloured
+from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.view import plain_time
 from judge.comparison.render import difference_lines
 from judge.errors import PositionError
@@ -20,34 +20,34 @@ from judge.workbook.cell import CellRef
 _MOST_LISTED = 200
 
 
-def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
+def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str, Any]:
     """Everything but the cells.
 
     Args:
-        desk: the desk.
+        session: the session.
         suite: the suite's name.
-        author: who works at it.
+        author: who works in it.
 
     Raises:
         WorkbookError: the workbooks cannot be read.
     """
-    task, draft, books, preview = desk.task, desk.draft, desk.books(), desk.preview
+    task, draft, books, preview = session.task, session.draft, session.books(), session.preview
     notes = list(books.notes)
     try:
         answer = [
             {"sheet": each.sheet, "row": each.min_row, "column": each.min_column}
-            for each in desk.answer_ranges()
+            for each in session.answer_ranges()
         ]
     except PositionError as error:
         answer = []
         notes.append(error.message)
-    painted = desk.recoloured()
+    painted = session.recoloured()
     edits = [*draft.edits, *draft.answers] if draft else []
     hand = len(draft.answers) if draft else 0
     return {
         "suite": suite,
         "author": author,
-        "revision": desk.revision,
+        "revision": session.revision,
         "task": {
             "id": task.id,
             "instruction": task.instruction,
@@ -55,19 +55,19 @@ def show_state(desk: Desk, suite: str, author: str) -> dict[str, Any]:
             "position": task.details.get("answer_position", ""),
             "answer_sheet": task.details.get("answer_sheet"),
         },
-        "cases": desk.case_numbers(),
-        "base": desk.base.number,
+        "cases": session.case_numbers(),
+        "base": session.base.number,
         "number": draft.number if draft else None,
-        "resumed": desk.resumed,
+        "resumed": session.resumed,
         "sheets": {"input": books.input.sheet_names, "gold": books.gold.sheet_names},
         "answer": answer,
         "edits": [
             f"{'gold: ' if index >= len(edits) - hand else ''}{plain_time(describe(each))}"
             for index, each in enumerate(edits)
         ],
-        "saved": desk.last_saved,
+        "saved": session.last_saved,
         "notes": notes + (list(preview.proposal.notes) if preview else []),
-        "preview": _preview(preview, painted, desk.distrusted) if preview else None,
+        "preview": _preview(preview, painted, session.distrusted) if preview else None,
     }
 
 
@@ -108,7 +108,7 @@ def _moved(ref: CellRef, before: str, after: str) -> dict[str, str]:
     }
 
 
-def _source(source: Source) -> dict[str, Any]:
+def _source(source: GoldSource) -> dict[str, Any]:
     return {
         "name": source.name,
         "agrees": source.agrees,

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judge.annotate.edits import Formula, content_text
-from judge.annotate.web.looks import rule_lines
+from judge.annotate.web.colours import rule_lines
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from judge.annotate.casebook import Casebook, ConflictError, Draft
+from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import SetCell
-from judge.annotate.journal import append_record, read_records
 from judge.errors import StoreError, UsageError
 from judge.suites.load import load_suite
 from judge.workbook.cell import CellRef

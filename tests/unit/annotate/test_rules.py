@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from judge.annotate.casebook import CaseData
-from judge.annotate.rules import Finding, check_cases
+from judge.annotate.rules import BrokenRule, check_cases
 from judge.recalc.policy import Recalculator
 from tests.unit.annotate.books import table
 from tests.unit.annotate.conftest import doubling_case
@@ -94,7 +94,7 @@ def test_what_was_recorded_is_what_changed() -> None:
     (finding,) = check_cases(
         TASK, [FIRST, second], records=[{**record, "changed": []}], recalculator=NOTHING
     )
-    assert finding == Finding(
+    assert finding == BrokenRule(
         "7",
         2,
         "recorded",

@@ -18,11 +18,11 @@ from judge.errors import InferenceError, JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory
 from judge.inference.asker import Journal, ReplyCache
 from judge.inference.config import load_models
-from judge.inference.interview import told_of
+from judge.inference.interview import prompt_fields
 from judge.inference.logs import export_log, import_log
-from judge.inference.outcome import InferenceSummary
 from judge.inference.pacing import Budget, Pacer, RateLimits
 from judge.inference.plan import Assignment
+from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template, build_prompt, load_user_template
 from judge.inference.records import InferenceRecords
 from judge.inference.run import Resources, run_inference
@@ -244,7 +244,7 @@ def test_prompts_are_filled_and_nothing_else(
         return
     plan = make_plan()
     question = replace(plan.assignments[0].question, instruction="{output_path} {rounds}")
-    filled = build_prompt(load_user_template(path), question, (), told_of(plan, "1"))
+    filled = build_prompt(load_user_template(path), question, (), prompt_fields(plan, "1"))
     assert filled == text.replace("{instruction}", "{output_path} {rounds}")
 
 

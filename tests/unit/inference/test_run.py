@@ -16,9 +16,9 @@ from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.asker import CALLS_FILE, ReplyCache
 from judge.inference.chat import CallError, ChatReply, ChatRequest
-from judge.inference.outcome import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.pacing import Budget
 from judge.inference.plan import InferencePlan
+from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.records import FAILURES_FILE, InferenceRecords
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel

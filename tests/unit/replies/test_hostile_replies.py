@@ -9,7 +9,7 @@ import pytest
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
-from judge.suites.told import told_paths
+from judge.suites.solution_paths import solution_paths
 from tests.bounds import in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 
@@ -82,4 +82,4 @@ def test_hostile_answers_in_text_are_read_in_time(reply: str) -> None:
     ids=["slashes", "half names", "f-string", "quotes", "quotes by turns"],
 )
 def test_paths_are_found_in_time(code: str, prompt: str) -> None:
-    assert bounded(lambda: told_paths("1", code, conversation=[prompt])) == 0
+    assert bounded(lambda: solution_paths("1", code, conversation=[prompt])) == 0

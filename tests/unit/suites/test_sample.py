@@ -155,7 +155,7 @@ def test_each_verdict_of_a_solution_is_expected_somewhere(submissions: list[Subm
     assert any(one.code is None for one in submissions)
 
 
-def test_told_paths(suite: Suite, submissions: list[Submission]) -> None:
+def test_solution_paths(suite: Suite, submissions: list[Submission]) -> None:
     assert {one.task_id for one in submissions} == {task.id for task in suite.tasks}
     for one in submissions:
         assert one.input_path == f"/mnt/data/input/1_{one.task_id}_input.xlsx"

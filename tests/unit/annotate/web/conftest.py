@@ -1,4 +1,4 @@
-"""A desk with the small suite of the annotator's tests, and a server for it."""
+"""A session with the small suite of the annotator's tests, and a server for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from judge.annotate.annotator import Annotator
-from judge.annotate.web.desk import Desk
 from judge.annotate.web.server import Page, listen, server_of
+from judge.annotate.web.session import AnnotationSession
 from judge.core.submission import Submission
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
@@ -19,7 +19,7 @@ from tests.unit.annotate.conftest import doubling_case, suite
 
 __all__ = ["suite"]
 
-MakeDesk = Callable[..., Desk]
+MakeDesk = Callable[..., AnnotationSession]
 
 
 def gold(*numbers: object) -> RunResult:
@@ -33,8 +33,8 @@ def program(name: str) -> Submission:
 
 
 @pytest.fixture
-def make_desk(suite: Path) -> MakeDesk:
-    """Opens a desk; ``results`` are what the sandbox says, run by run."""
+def make_session(suite: Path) -> MakeDesk:
+    """Opens a session; ``results`` are what the sandbox says, run by run."""
 
     def make(
         author: str = "Ann",
@@ -42,21 +42,21 @@ def make_desk(suite: Path) -> MakeDesk:
         results: Sequence[RunResult | Exception] = (),
         references: Sequence[Submission] = (),
         base: int | None = None,
-    ) -> Desk:
+    ) -> AnnotationSession:
         annotator = Annotator(
             suite,
             sandbox=ScriptedSandbox(list(results)),
             recalculator=Recalculator([], mode="never"),
         )
-        return Desk(annotator, "7", author, references=references, base=base)
+        return AnnotationSession(annotator, "7", author, references=references, base=base)
 
     return make
 
 
 @pytest.fixture
-def page(make_desk: MakeDesk) -> Iterator[Page]:
-    """The page of a desk, being served."""
-    shown = Page(make_desk(), "suite", "Ann")
+def page(make_session: MakeDesk) -> Iterator[Page]:
+    """The page of a session, being served."""
+    shown = Page(make_session(), "suite", "Ann")
     listener = listen(shown)
     server = server_of(shown)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

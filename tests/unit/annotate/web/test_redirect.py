@@ -15,9 +15,9 @@ import uvicorn
 from click.testing import CliRunner
 
 import judge.annotate.web.server
-from judge.annotate.web.desk import Desk
 from judge.annotate.web.redirect import redirect_to
 from judge.annotate.web.server import Page
+from judge.annotate.web.session import AnnotationSession
 from judge.cli.annotate import annotate
 from tests.unit.annotate.conftest import suite
 
@@ -77,7 +77,7 @@ def test_the_browser_is_not_started_with_the_token(
         return browser.server
 
     # The engines are not what this is about.
-    monkeypatch.setattr(Desk, "warm_up", lambda _: None)
+    monkeypatch.setattr(AnnotationSession, "warm_up", lambda _: None)
     monkeypatch.setattr(judge.annotate.web.server, "server_of", server_of)
     monkeypatch.setattr(judge.annotate.web.server, "check_grid", lambda: None)
     monkeypatch.setattr(webbrowser, "open", browser.open)

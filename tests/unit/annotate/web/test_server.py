@@ -85,8 +85,8 @@ def test_a_name_of_somebody_else_for_this_machine_is_refused(page: Page, host: s
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../desk.py",
-        "/static/%2e%2e/desk.py",
+        "/static/../session.py",
+        "/static/%2e%2e/session.py",
         "/static/..%2fdesk.py",
         "/static//etc/passwd",
         "/static/",

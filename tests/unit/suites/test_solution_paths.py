@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from judge.suites.told import ToldPaths, told_paths
+from judge.suites.solution_paths import SolutionPaths, solution_paths
 
-DEFAULTS = ToldPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")
+DEFAULTS = SolutionPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ DEFAULTS = ToldPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1
     ],
 )
 def test_defaults(code: str | None) -> None:
-    assert told_paths("7-1", code) == DEFAULTS
+    assert solution_paths("7-1", code) == DEFAULTS
 
 
 @pytest.mark.parametrize("end", ["", "\nprint('"])
@@ -31,15 +31,15 @@ import openpyxl
 wb = openpyxl.load_workbook("/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx")
 wb.save('/mnt/data/outputs/single_x/1_7-1_output.xlsx')
 """
-    assert told_paths("7-1", code + end) == ToldPaths(
+    assert solution_paths("7-1", code + end) == SolutionPaths(
         "/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx",
         "/mnt/data/outputs/single_x/1_7-1_output.xlsx",
     )
 
 
 def test_the_naming_of_the_verified_suite() -> None:
-    told = told_paths("7-1", "x = '/in/1_7-1_init.xlsx'")
-    assert told == ToldPaths("/in/1_7-1_init.xlsx", DEFAULTS.output_path)
+    paths = solution_paths("7-1", "x = '/in/1_7-1_init.xlsx'")
+    assert paths == SolutionPaths("/in/1_7-1_init.xlsx", DEFAULTS.output_path)
 
 
 @pytest.mark.parametrize(
@@ -57,24 +57,24 @@ def test_the_naming_of_the_verified_suite() -> None:
 )
 def test_what_the_prompt_said_goes_before_the_code(conversation: object) -> None:
     code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
-    assert told_paths("7-1", code, conversation=conversation) == ToldPaths(
+    assert solution_paths("7-1", code, conversation=conversation) == SolutionPaths(
         "/told/1_7-1_input.xlsx", "/told/1_7-1_output.xlsx"
     )
 
 
 @pytest.mark.parametrize("conversation", ["", "text", 3, [3], [{"role": "user", "content": 3}]])
 def test_other_conversations_say_nothing(conversation: object) -> None:
-    assert told_paths("7-1", None, conversation=conversation) == DEFAULTS
+    assert solution_paths("7-1", None, conversation=conversation) == DEFAULTS
 
 
 def test_recorded_paths_go_first() -> None:
     code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
-    told = told_paths("7-1", code, input_path="/a.xlsx")
-    assert told == ToldPaths("/a.xlsx", "/code/1_7-1_output.xlsx")
+    paths = solution_paths("7-1", code, input_path="/a.xlsx")
+    assert paths == SolutionPaths("/a.xlsx", "/code/1_7-1_output.xlsx")
 
 
 def test_hostile_code_costs_nothing() -> None:
-    assert told_paths("7-1", "(" * 100_000) == DEFAULTS
-    assert told_paths("7-1", "x = '\\ud800\0'") == DEFAULTS
+    assert solution_paths("7-1", "(" * 100_000) == DEFAULTS
+    assert solution_paths("7-1", "x = '\\ud800\0'") == DEFAULTS
     huge = "#" * 1_000_000 + "\nx = '/in/1_7-1_input.xlsx'"
-    assert told_paths("7-1", huge).input_path == "/in/1_7-1_input.xlsx"
+    assert solution_paths("7-1", huge).input_path == "/in/1_7-1_input.xlsx"

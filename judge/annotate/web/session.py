@@ -1,4 +1,4 @@
-"""What one annotator has on the desk: a draft, the case that follows from it, and saving it.
+"""One annotator at work on a task: a draft, the case that follows from it, and saving it.
 
 A change is in the draft on the disk before the page hears of it. Everything else is made from the
 draft when it is asked for, so a page or a server that dies takes nothing with it.
@@ -19,8 +19,8 @@ from judge.annotate.casebook import CaseData, ConflictError, Draft
 from judge.annotate.edit import set_cells
 from judge.annotate.edits import Edit, SetCell, edit_to_json
 from judge.annotate.web.books import Books, uncomputed
-from judge.annotate.web.looks import Recoloured, recoloured
-from judge.annotate.web.trust import wrong_references
+from judge.annotate.web.colours import Recoloured, recoloured
+from judge.annotate.web.reference_check import wrong_references
 from judge.annotate.web.typed import GOLD, INPUT, read_change
 from judge.annotate.web.view import show_window
 from judge.comparison.answer_range import prepare
@@ -32,7 +32,7 @@ from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook, open_workbook
 
 
-class Desk:
+class AnnotationSession:
     """A task that somebody makes a case for. Safe to use from several threads.
 
     A draft that the same author left behind is taken up again.
@@ -71,7 +71,7 @@ class Desk:
         self._books: Books | None = None
         self._preview: tuple[str, Preview] | None = None
         self._saved: dict[str, Any] | None = None
-        self._trust: dict[str, tuple[str, ...]] = {}
+        self._wrong_references: dict[str, tuple[str, ...]] = {}
 
     def _left_behind(self, base: int | None) -> Draft | None:
         drafts = self._annotator.book.drafts(self.task.id)
@@ -107,7 +107,7 @@ class Desk:
 
     @property
     def last_saved(self) -> Mapping[str, Any] | None:
-        """Number, files and time of the case that was saved last at this desk."""
+        """Number, files and time of the case that was saved last in this session."""
         return self._saved
 
     @property
@@ -315,7 +315,7 @@ class Desk:
         with self._computing, contextlib.suppress(JudgeError):
             base = self._start
             if self._references:
-                self._trust[base.revision] = wrong_references(
+                self._wrong_references[base.revision] = wrong_references(
                     self._annotator, self.task, base, self._references
                 )
             else:
@@ -333,8 +333,8 @@ class Desk:
             if known is not None or draft is None or not (draft.edits or draft.answers):
                 return known
             preview = self._annotator.preview(draft, self._references)
-            if draft.base.revision not in self._trust:
-                self._trust[draft.base.revision] = wrong_references(
+            if draft.base.revision not in self._wrong_references:
+                self._wrong_references[draft.base.revision] = wrong_references(
                     self._annotator, self.task, draft.base, self._references
                 )
             with self._lock:
@@ -344,7 +344,7 @@ class Desk:
     @property
     def distrusted(self) -> tuple[str, ...]:
         """What speaks against the reference solutions: they get the base case wrong."""
-        return self._trust.get(self._start.revision, ())
+        return self._wrong_references.get(self._start.revision, ())
 
     def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:
         """Saves the draft as a case; it is on the disk when this returns.

@@ -1,4 +1,4 @@
-"""What is told of a run of inference, while it goes on and at its end."""
+"""How far a run of inference has come: an event for each task, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def _ignore(_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who is told of what, in the thread of the event loop.
+    """What a run calls as it goes on, in the thread of the event loop.
 
     Attributes:
-        on_event: a task is done.
-        on_submission: a submission's record is in submissions.jsonl.
+        on_event: when a task is done.
+        on_submission: when a submission's record is in submissions.jsonl.
     """
 
     on_event: Callable[[InferenceEvent], None] = _ignore

@@ -1,4 +1,4 @@
-"""Which paths a solution was told for its input and its output. Pure.
+"""Where a solution expects its input and its output. Pure.
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
 rewritten. What was recorded counts first; then what the prompt said; then what stands in the
@@ -22,21 +22,21 @@ _WORD_IN_PROMPT = re.compile(r"""[^\s'"`<>|]++""")
 
 
 @dataclass(frozen=True, slots=True)
-class ToldPaths:
+class SolutionPaths:
     """Absolute paths at which a solution finds its input and leaves its output."""
 
     input_path: str
     output_path: str
 
 
-def told_paths(
+def solution_paths(
     task_id: str,
     code: str | None,
     *,
     conversation: object = None,
     input_path: str | None = None,
     output_path: str | None = None,
-) -> ToldPaths:
+) -> SolutionPaths:
     """Finds both paths of a solution.
 
     Args:
@@ -48,7 +48,7 @@ def told_paths(
         output_path: the recorded output path, likewise.
     """
     texts = [*_prompt_paths(conversation), *(_literals(code) if code else ())]
-    return ToldPaths(
+    return SolutionPaths(
         input_path or _first(texts, task_id, "input|init") or default_input_path(task_id),
         output_path or _first(texts, task_id, "output") or default_output_path(task_id),
     )
@@ -68,7 +68,7 @@ def _first(texts: Iterable[str], task_id: str, words: str) -> str | None:
 
 
 def _prompt_paths(conversation: object) -> Iterator[str]:
-    """Paths in what the chat model was told, never in what it answered."""
+    """Paths in what the chat model was sent, never in what it answered."""
     if not isinstance(conversation, list):
         return
     for index, message in enumerate(conversation):
