@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from judge.inference.pandasform import layout
-from judge.inference.preview import SheetPreview
-from judge.inference.sheetxml import REFERENCE, Value, column_letters
+from judge.workbook.address import column_letters, parse_window
+from judge.workbook.cell import ErrorValue
+from judge.workbook.preview import SheetPreview, Value
 
 FORMS = ("pandas", "markdown", "csv", "addresses")
 """Names of the forms."""
@@ -111,8 +112,8 @@ def _cut_lines(text: str, limit: int) -> str:
 
 
 def _is_within(merged: str, sheet: SheetPreview) -> bool:
-    match = REFERENCE.match(merged)
-    return match is not None and int(match[2]) <= len(sheet.rows)
+    window = parse_window(merged)
+    return window is not None and window.min_row <= len(sheet.rows)
 
 
 def _plain(value: Value) -> str:
@@ -121,11 +122,9 @@ def _plain(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime):
-        if (value.year, value.month, value.day) == (1899, 12, 31):
-            return value.time().isoformat()
         midnight = not (value.hour or value.minute or value.second or value.microsecond)
         return value.date().isoformat() if midnight else value.isoformat(sep=" ")
-    return str(value)
+    return value.code if isinstance(value, ErrorValue) else str(value)
 
 
 def _markdown(rows: Sequence[Sequence[Value]]) -> str:

@@ -11,12 +11,12 @@ from judge.errors import SandboxError
 from judge.inference.asker import Asker, file_digest
 from judge.inference.chat import ChatReply, Message
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.preview import SheetPreview, read_preview
 from judge.inference.prompt import PromptFields, build_prompt
 from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
 from judge.inference.textanswers import Answer, answer_program, read_answers
 from judge.inference.workplace import FreshWorkplace, KeptPlaces, SessionWorkplace, Workplace
 from judge.sandbox.contract import Sandbox
+from judge.workbook.preview import SheetPreview, read_preview
 
 _SESSION_FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
 _SANDBOX_ATTEMPTS = 3

@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from judge.inference.sheetxml import CellError, Value
+from judge.workbook.cell import ErrorValue
+from judge.workbook.preview import Value
 
 _MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
@@ -23,7 +24,6 @@ _MISSING = frozenset(
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*")
 _ESCAPES = str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _DIGITS = 6
-_DAY_ZERO = (1899, 12, 31)
 
 
 def layout(rows: Sequence[Sequence[Value]]) -> str:
@@ -86,7 +86,7 @@ def _formatted(values: list[Value]) -> tuple[list[str], bool]:
     present = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in present) and len(present) == len(values):
         return [f" {value}" for value in values], False
-    if all(isinstance(value, datetime) and not _is_time(value) for value in present):
+    if all(isinstance(value, datetime) for value in present):
         return _date_texts(values), False
     return [_object_text(value) for value in values], False
 
@@ -154,14 +154,8 @@ def _object_text(value: Value) -> str:
 
 
 def _text(value: Value) -> str:
-    if isinstance(value, datetime) and _is_time(value):
-        return str(value.time())
-    return str(value)
-
-
-def _is_time(value: datetime) -> bool:
-    return (value.year, value.month, value.day) == _DAY_ZERO
+    return value.code if isinstance(value, ErrorValue) else str(value)
 
 
 def _is_missing(value: Value) -> bool:
-    return value is None or isinstance(value, CellError) or value in _MISSING
+    return value is None or isinstance(value, ErrorValue) or value in _MISSING

@@ -15,7 +15,7 @@ from judge.files.yaml_documents import read_yaml
 from judge.inference.answers import writable
 from judge.inference.config import inference_folder
 from judge.inference.content import ContentLimits, render_content
-from judge.inference.preview import SheetPreview
+from judge.workbook.preview import SheetPreview
 
 FIELDS = (
     "instruction",

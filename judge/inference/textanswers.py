@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from judge.inference.sheetxml import column_letters, column_number
 from judge.replies.reasoning import strip_reasoning
+from judge.workbook.address import column_letters, column_number
 
 CellValue = str | int | float | bool | date | datetime
 

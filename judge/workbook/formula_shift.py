@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -9,18 +10,6 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_n
 from judge.workbook.formula_length import is_too_long
 
 _WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
-_TOKEN = re.compile(
-    rf"""
-    "(?:[^"]++|"")*+"                                  # text
-    | '(?:[^']++|'')*+'!?                              # quoted sheet
-    | \[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]                # table column, external book
-    | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]++(?::[{_WORD}]++)?+)!   # plain sheet, or several
-    | (?<![{_WORD}]) (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}) (?![{_WORD}(!])
-    | (?<![{_WORD}]) (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}) (?![{_WORD}(!])
-    | (?<![{_WORD}]) (?P<cell>\$?[A-Za-z]{{1,3}}\$?[1-9][0-9]{{0,6}}) (?![{_WORD}(!])
-    """,
-    re.VERBOSE,
-)
 _Move = Callable[[str, int], "str | None"]
 _CELL = re.compile(r"(\$?)([A-Za-z]+)(\$?)([0-9]+)")
 
@@ -49,7 +38,24 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
             return _move_pair(text, rows, _move_row)
         return match[0]
 
-    return _TOKEN.sub(moved, formula)
+    return _token().sub(moved, formula)
+
+
+@functools.cache
+def _token() -> re.Pattern[str]:
+    """What can stand in a formula; compiled late, as it takes a third of loading the reader."""
+    return re.compile(
+        rf"""
+        "(?:[^"]++|"")*+"                                  # text
+        | '(?:[^']++|'')*+'!?                              # quoted sheet
+        | \[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]                # table column, external book
+        | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]++(?::[{_WORD}]++)?+)!   # plain sheet, or several
+        | (?<![{_WORD}]) (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}) (?![{_WORD}(!])
+        | (?<![{_WORD}]) (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}) (?![{_WORD}(!])
+        | (?<![{_WORD}]) (?P<cell>\$?[A-Za-z]{{1,3}}\$?[1-9][0-9]{{0,6}}) (?![{_WORD}(!])
+        """,
+        re.VERBOSE,
+    )
 
 
 def _move_cell(text: str, rows: int, columns: int) -> str:

@@ -206,6 +206,11 @@ class Package:
         """Names of all entries, in the archive's order."""
         return tuple(self._entries)
 
+    def inflated_size(self, name: str) -> int:
+        """Bytes of a part as the archive declares them; 0 where there is no such part."""
+        entry = self._entries.get(name)
+        return 0 if entry is None else entry.bytes
+
     def read(self, name: str) -> bytes:
         """The whole of a part.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
@@ -18,10 +19,14 @@ from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import DEFAULT_LIMITS, Package, ReadLimits, Relationship, relationships
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet import Sheet
+from judge.workbook.sheets.sheet_cells import SheetCells
+from judge.workbook.sheets.sheet_scan import scan_first_rows
 from judge.workbook.styles.cell_formats import read_number_formats
-from judge.workbook.styles.style import CellStyle
-from judge.workbook.styles.style_sheet import StyleSheet, read_style_sheet
 from judge.workbook.workbook_parts import Tab, WorkbookPart, read_application, read_workbook_part
+
+if TYPE_CHECKING:
+    from judge.workbook.styles.style import CellStyle
+    from judge.workbook.styles.style_sheet import StyleSheet
 
 
 def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) -> Workbook:
@@ -155,6 +160,41 @@ class Workbook:
         """
         return _CellsView(self.sheet(cell_range.sheet), _window(cell_range))
 
+    def first_rows(self, rows: int) -> list[tuple[str, SheetCells]]:
+        """The stored cells of the first rows of every worksheet, for a look at the workbook.
+
+        They are as the file has them: cells that a merged range covers keep what is stored there.
+        The cost is that of the rows, and of inflating what stands below them
+        (:func:`~judge.workbook.sheets.sheet_scan.scan_first_rows`). Nothing is kept.
+
+        Args:
+            rows: how many rows of each worksheet, counted from row 1.
+
+        Returns:
+            Names of the worksheets in workbook order, with their cells.
+
+        Raises:
+            WorkbookError: a worksheet is broken as far as it is read, or over a limit.
+        """
+        with self._package.blamed():
+            found = [
+                (tab.name, self._scan_first_rows(tab.part, rows))
+                for tab in self._part.tabs
+                if tab.is_worksheet
+            ]
+            # One pass over the table of strings serves all worksheets.
+            wanted = [index for _, cells in found for index in cells.strings.values()]
+            known = self._strings.load(wanted) if wanted else {}
+            for _, cells in found:
+                cells.values.update((key, known[index]) for key, index in cells.strings.items())
+                cells.strings.clear()
+        return found
+
+    def _scan_first_rows(self, part: str, rows: int) -> SheetCells:
+        return scan_first_rows(
+            self._package, part, rows, self.number_formats, date_1904=self._part.date_1904
+        )
+
     def formula_cells(self, cell_range: CellRange) -> list[Cell]:
         """The cells of a range that hold formulas, in reading order.
 
@@ -219,6 +259,10 @@ class Workbook:
     @cached_property
     def style_sheet(self) -> StyleSheet:
         """The looks that the workbook defines, read when they are first asked for."""
+        from judge.workbook.styles.style_sheet import (  # noqa: PLC0415 - seldom needed
+            read_style_sheet,
+        )
+
         with self._package.blamed():
             return read_style_sheet(
                 self._package, self._part.styles, self._part.theme, self.number_formats

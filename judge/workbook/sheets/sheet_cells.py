@@ -28,13 +28,15 @@ class SheetCells:
             blank cells were not asked for, maybe of formulas alone.
         formulas: formulas by key.
         strings: cells that are not among the values yet -> index into the shared strings.
-        tail: what stands behind the rows.
+        rows_below: whether rows stand below the last one that was wanted.
+        tail: what stands around the rows.
     """
 
     values: dict[int, CellValue] = field(default_factory=dict)
     styles: dict[int, int] = field(default_factory=dict)
     formulas: dict[int, RawFormula] = field(default_factory=dict)
     strings: dict[int, int] = field(default_factory=dict)
+    rows_below: bool = False
     tail: SheetTail = field(default_factory=SheetTail)
 
     def add(self, other: SheetCells) -> None:
@@ -132,7 +134,7 @@ class CellCollector:
         parser.CharacterDataHandler = self._text.append
 
     def install_tail(self, parser: expat.XMLParserType, prefix: str) -> None:
-        """Makes a parser call the handlers of what follows the rows."""
+        """Makes a parser call the handlers of what stands around the rows."""
         self._set_prefix(prefix)
         self._in_row = self._in_cell = False
         parser.StartElementHandler = self._start_other
@@ -224,6 +226,7 @@ class CellCollector:
             ]
         )
         if row > self._last_row:
+            self.cells.rows_below = True
             self._stop()
 
     def _stop(self) -> None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window
+from judge.workbook.address import COLUMN_MASK, Window
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package, check_token, feed, new_parser
 from judge.workbook.sheets.plain_rows import PlainRows
@@ -29,6 +29,9 @@ _ROW_NUMBER = re.compile(rb"""\sr\s*=\s*["'](\d+)["']""")
 _NUMBERED_ROW = re.compile(rb'<row r="([0-9]+)"')
 _ROW_START = re.compile(rb'<row(?: r="([0-9]+)")?')
 _READABLE = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
+LONGEST_PASSED_BYTES = 16 << 20
+"""Inflated size of a worksheet up to which a look at its first rows passes over all others."""
+
 _LONGEST_HEAD_BYTES = 4 << 20
 _LONGEST_ROW_BYTES = 4 << 20
 
@@ -62,6 +65,34 @@ def scan_sheet(
     scanner = _Scanner(package, part, windows, formats, date_1904=date_1904, blanks=blanks)
     try:
         return scanner.scan_skipping()
+    except _NotSkippableError:
+        return scanner.scan_all()
+
+
+def scan_first_rows(
+    package: Package, part: str, rows: int, formats: NumberFormats, *, date_1904: bool
+) -> SheetCells:
+    """The stored cells of the first rows of a worksheet, and what stands around its rows.
+
+    Rows below are inflated, but not looked at, and not even inflated where the worksheet is longer
+    than :data:`LONGEST_PASSED_BYTES`: then nothing is known of its merged ranges and hyperlinks.
+
+    Args:
+        package: the workbook.
+        part: name of the worksheet's part.
+        rows: how many rows, counted from row 1.
+        formats: number formats, which decide what is a date.
+        date_1904: whether serial dates count from 1904.
+
+    Raises:
+        WorkbookError: the worksheet is missing, broken as far as it is read, or over a limit.
+    """
+    windows = [Window(1, 1, rows, COLUMN_MASK)]
+    scanner = _Scanner(package, part, windows, formats, date_1904=date_1904, blanks=False)
+    try:
+        return scanner.scan_skipping(
+            head=True, tail=package.inflated_size(part) <= LONGEST_PASSED_BYTES
+        )
     except _NotSkippableError:
         return scanner.scan_all()
 
@@ -118,15 +149,22 @@ class _Scanner:
 
     # -- parsing what is wanted ------------------------------------------------------------------
 
-    def scan_skipping(self) -> SheetCells:
+    def scan_skipping(self, *, head: bool = False, tail: bool = True) -> SheetCells:
         """Parses the wanted rows and what follows the last row of the sheet.
+
+        Args:
+            head: parse what precedes the rows, too.
+            tail: parse what follows the rows.
 
         Raises:
             _NotSkippableError: bytes would have to be passed over that could be misread.
         """
         chunks = self._package.chunks(self._part)
-        root, prefix, rest = self._read_head(chunks)
+        root, prefix, before, rest = self._read_head(chunks)
         collector = self._collector()
+        if head:
+            closing = b"</" + prefix + b"worksheet>"
+            self._parse_tail(iter(()), before + closing, root, prefix, collector)
         element, _, behind = rest.partition(b">")
         if element.endswith(b"/"):
             self._parse_tail(chunks, behind, root, prefix, collector)
@@ -135,12 +173,13 @@ class _Scanner:
         if first_row > 1:
             rest, collector.row = self._skip_rows_above(chunks, rest, prefix, first_row)
         rest = self._read_rows(chunks, rest, root, prefix, collector)
-        tail = self._skip_rows_below(chunks, rest, prefix)
-        self._parse_tail(chunks, tail, root, prefix, collector)
+        if tail:
+            behind = self._skip_rows_below(chunks, rest, prefix)
+            self._parse_tail(chunks, behind, root, prefix, collector)
         return collector.finish()
 
-    def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
-        """The root's start tag, its prefix, and the bytes from the start of ``sheetData``."""
+    def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes, bytes]:
+        """The root's start tag, its prefix, and the bytes before and from ``sheetData``."""
         head = b""
         for chunk in chunks:
             head += chunk
@@ -154,8 +193,9 @@ class _Scanner:
             prefix = prefix or b""
             start = head.find(b"<" + prefix + b"sheetData", match.end())
             if start >= 0 and head.find(b">", start) >= 0:
-                _check_skippable(head[match.end() : start])
-                return root, prefix, head[start:]
+                before = head[match.end() : start]
+                _check_skippable(before)
+                return root, prefix, before, head[start:]
             if len(head) > _LONGEST_HEAD_BYTES:
                 break
         raise _NotSkippableError
@@ -243,6 +283,7 @@ class _Scanner:
             for match in _NUMBERED_ROW.finditer(rows):
                 if int(match[1]) > self._last_row:
                     rows, left = rows[: match.start()], rows[match.start() :]
+                    collector.cells.rows_below = True
                     break
         kept = None
         if last is not None:
@@ -324,7 +365,7 @@ class _Scanner:
         prefix: bytes,
         collector: CellCollector,
     ) -> None:
-        """Parses what follows the rows, as a document of its own with the same root."""
+        """Parses what stands around the rows, as a document of its own with the same root."""
         parser = new_parser()
         feed(parser, root, self._part)
         collector.install_tail(parser, prefix.decode())

@@ -1,4 +1,4 @@
-"""What stands behind the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
+"""What stands around the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
 
 from __future__ import annotations
 
@@ -72,14 +72,17 @@ class ConditionalRule:
 
 @dataclass(slots=True)
 class SheetTail:
-    """What was found behind the rows.
+    """What was found around the rows.
 
     Attributes:
+        dimension: the rectangle that the worksheet says its cells fill; None where it does not
+            say, and where only what stands behind the rows was read.
         merges: rectangles whose cells are merged.
         links: hyperlinks.
         rules: rules of conditional formats.
     """
 
+    dimension: Window | None = None
     merges: list[Window] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     rules: list[ConditionalRule] = field(default_factory=list)
@@ -91,7 +94,7 @@ class SheetTail:
 
 
 class TailCollector:
-    """Handlers for the elements behind the rows.
+    """Handlers for the elements around the rows.
 
     Args:
         tail: where what is found goes.
@@ -112,6 +115,9 @@ class TailCollector:
             self._tail.merges.append(self._window(attributes.get("ref", "")))
         elif tag == "hyperlink":
             self._add_link(attributes)
+        elif tag == "dimension":
+            # Nothing is read by it, so that nothing is wrong with the cells where it is wrong.
+            self._tail.dimension = parse_window(attributes.get("ref", ""))
         elif tag == "conditionalFormatting":
             self._windows = tuple(map(self._window, attributes.get("sqref", "").split()))
         elif tag == "cfRule":

@@ -7,8 +7,8 @@ import pytest
 
 from judge.inference.content import FORMS, ContentLimits, render_content
 from judge.inference.pandasform import layout
-from judge.inference.preview import SheetPreview
-from judge.inference.sheetxml import CellError
+from judge.workbook.cell import ErrorValue
+from judge.workbook.preview import SheetPreview
 
 # The texts below are what pandas 2.3.3 prints for the same cells with
 # read_excel(...).head(5).to_string().
@@ -33,7 +33,7 @@ PANDAS = [
         "      a      b\n0  x\\ny   True\n1  1.25  False",
     ),
     (
-        [["n", "m"], ["007", CellError("#DIV/0!")], ["12", "N/A"]],
+        [["n", "m"], ["007", ErrorValue("#DIV/0!")], ["12", "N/A"]],
         "    n   m\n0   7 NaN\n1  12 NaN",
     ),
     ([["big"], [12345678.25], [0.5]], "           big\n0  12345678.25\n1         0.50"),

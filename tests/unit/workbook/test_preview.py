@@ -2,23 +2,25 @@
 from __future__ import annotations
 
 import zipfile
-from datetime import datetime
+from datetime import datetime, time
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 from judge.errors import WorkbookError
-from judge.inference.numberformats import as_datetime, is_date_code
-from judge.inference.preview import SheetPreview, read_preview
-from judge.inference.sheetxml import CellError, column_letters, column_number, extent
+from judge.workbook.cell import ErrorValue
+from judge.workbook.preview import SheetPreview, read_preview
+from judge.workbook.sheets.sheet_scan import LONGEST_PASSED_BYTES
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
-def write_package(path: Path, sheets: dict[str, str], **parts: str) -> Path:
+def write_package(
+    path: Path, sheets: dict[str, str], compression: int = zipfile.ZIP_DEFLATED, **parts: str
+) -> Path:
     """A workbook made by hand: sheet name -> the XML inside of <worksheet>."""
     names = "".join(
         f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
@@ -28,9 +30,13 @@ def write_package(path: Path, sheets: dict[str, str], **parts: str) -> Path:
         f'<Relationship Id="rId{number}" Type="{RELATIONS}/worksheet" '
         f'Target="worksheets/sheet{number}.xml"/>'
         for number in range(1, len(sheets) + 1)
+    ) + "".join(
+        f'<Relationship Id="{part}" Type="{RELATIONS}/{part}" Target="{part}.xml"/>'
+        for part in parts
+        if part != "workbookPr"
     )
     properties = parts.pop("workbookPr", "")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr(
             "xl/workbook.xml",
             f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{properties}'
@@ -80,8 +86,7 @@ def test_every_type_of_cell(tmp_path: Path) -> None:
         tmp_path / "w.xlsx", {"S": sheet(rows)}, styles=styles, sharedStrings=strings
     )
     first, second = one(path).rows
-    assert first == ("plain", "rich", "a\rb", "in", "text", True, "#N/A")
-    assert isinstance(first[6], CellError)
+    assert first == ("plain", "rich", "a\rb", "in", "text", True, ErrorValue("#N/A"))
     assert second == (
         1.5, 3, datetime(2023, 3, 15, 12), 7, datetime(1900, 2, 28), None, datetime(2024, 2, 3),
     )  # fmt: skip
@@ -158,37 +163,72 @@ def test_broken_within_the_shown_rows(tmp_path: Path) -> None:
         path = write_package(tmp_path / f"{name}.xlsx", {"S": xml})
         with pytest.raises(WorkbookError, match=name):
             read_preview(path, 5)
-    with pytest.raises(WorkbookError, match="cannot be read"):
+    with pytest.raises(WorkbookError, match=r"missing\.xlsx: No such file"):
         read_preview(tmp_path / "missing.xlsx", 5)
 
 
-def test_columns() -> None:
-    for number, letters in {1: "A", 26: "Z", 27: "AA", 702: "ZZ", 703: "AAA", 16384: "XFD"}.items():
-        assert column_letters(number) == letters
-        assert column_number(letters) == number
-    assert extent("B2:D9") == (9, 4)
-    assert extent("$B$2") == (2, 2)
-    assert extent("") is None
+TIMES = (
+    f'<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/></numFmts>'
+    '<cellXfs><xf numFmtId="0"/><xf numFmtId="20"/><xf numFmtId="164"/></cellXfs></styleSheet>'
+)
 
 
 @pytest.mark.parametrize(
-    ("code", "is_date"),
+    ("style", "number", "shown"),
     [
-        ("General", False), ("0.00", False), ("yyyy-mm-dd", True), ("[h]:mm", True),
-        ('"day" 0', False), ("[Red]0", False), ("mmm d", True), ("@", False), ("0\\d", False),
-        ("#,##0_);[Red](#,##0)", False), ("[$-409]h:mm AM/PM", True),
+        (1, "0.75", time(18)), (1, "-0.25", datetime(1899, 12, 29, 18)),
+        (1, "3e6", ErrorValue("#VALUE!")), (2, "0.75", time(18)),
+        (2, "1.5", datetime(1900, 1, 1, 12)), (2, "61", datetime(1900, 3, 1)), (2, "-0.5", -0.5),
+        (2, "3e6", 3_000_000), (0, "12345678901234567890", 12345678901234567890.0),
+        (0, "-7.0", -7), (0, "1e300", 1e300), (0, "9" * 400, float("inf")),
     ],
 )  # fmt: skip
-def test_date_codes(code: str, is_date: bool) -> None:
-    assert is_date_code(code) is is_date
+def test_times_and_large_numbers(tmp_path: Path, style: int, number: str, shown: object) -> None:
+    rows = f'<row r="1"><c r="A1" s="{style}"><v>{number}</v></c></row>'
+    path = write_package(tmp_path / "w.xlsx", {"S": sheet(rows)}, styles=TIMES)
+    ((value,),) = one(path).rows
+    assert value == shown
+    assert type(value) is type(shown)
 
 
-def test_serials() -> None:
-    assert as_datetime(59) == datetime(1900, 2, 28)
-    assert as_datetime(61) == datetime(1900, 3, 1)
-    assert as_datetime(0.75) == datetime(1899, 12, 31, 18)
-    assert as_datetime(-1) is None
-    assert as_datetime(3e6) is None
+def test_values_under_a_merged_range_stay(tmp_path: Path) -> None:
+    rows = '<row r="1"><c r="A1"><v>1</v></c><c r="B1"><v>2</v></c></row>'
+    merges = '<mergeCells><mergeCell ref="A1:B1"/></mergeCells>'
+    path = write_package(tmp_path / "w.xlsx", {"S": sheet(rows, after=merges)})
+    assert one(path).rows == ((1, 2),)
+
+
+@pytest.mark.parametrize("note", ["", "<!-- rows -->"], ids=["skipped", "parsed"])
+def test_rows_below_are_known_of(tmp_path: Path, note: str) -> None:
+    below = f'{note}<row r="3"/>'
+    rows = '<row r="2"><c r="A2"><v>1</v></c></row>'
+    before, after = '<dimension ref="B2:D9"/>', '<mergeCells><mergeCell ref="A2:C2"/></mergeCells>'
+    path = write_package(tmp_path / "w.xlsx", {"S": sheet(rows + below, before, after)})
+    for shown, more in ((2, True), (3, False)):
+        preview = one(path, shown)
+        assert (preview.more_rows, preview.rows) == (more, ((None,), (1,)))
+        assert (preview.total_rows, preview.total_columns) == (9, 4)
+        assert preview.merged == ("A2:C2",)
+
+
+@pytest.mark.parametrize("reference", ["", "D9:B2", "everything"])
+def test_a_dimension_that_says_nothing(tmp_path: Path, reference: str) -> None:
+    rows = '<row r="1"><c r="A1"><v>1</v></c></row>'
+    path = write_package(tmp_path / "w.xlsx", {"S": sheet(rows, f'<dimension ref="{reference}"/>')})
+    assert one(path) == SheetPreview("S", ((1,),))
+
+
+def test_the_end_of_a_very_long_sheet_is_not_looked_for(tmp_path: Path) -> None:
+    rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 4))
+    broken = f"<mergeCells><mergeCell ref='A1:B1'/>{'x' * LONGEST_PASSED_BYTES}<broken"
+    path = write_package(
+        tmp_path / "w.xlsx", {"S": sheet(rows, after=broken)}, compression=zipfile.ZIP_STORED
+    )
+    preview = one(path, 2)
+    assert (preview.rows, preview.merged) == (((1,), (2,)), ())
+    path = write_package(tmp_path / "v.xlsx", {"S": sheet(rows, after=broken[-100:])})
+    with pytest.raises(WorkbookError, match=r"v\.xlsx: .*sheet1\.xml is not well-formed"):
+        one(path, 2)
 
 
 @pytest.mark.data
