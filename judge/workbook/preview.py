@@ -1,8 +1,8 @@
 """The first rows of a workbook's sheets, for people and models to look at.
 
 Only the rows that are shown are taken apart, and of the shared strings only as many are read as
-those rows point to: the cells of a sheet of 22,319 rows cost what its first rows cost. What stands
-below them is inflated up to 16 MiB of a sheet, since merged ranges are written behind all rows.
+those rows point to. What stands below them is passed over as bytes, since merged ranges are written
+behind all rows; of a worksheet of more than 16 MiB not even that is done.
 """
 
 from __future__ import annotations
