@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Origin
+from judge.core.results import DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
@@ -117,11 +117,10 @@ def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) 
     )
 
 
-def differing(judgement: Judgement) -> dict[str, dict[str, Any]]:
+def differing(judgement: Judgement) -> dict[str, DifferenceRecord]:
     """Sheet and cell -> what is wrong with it."""
-    found = judgement.comparison.get("differences", [])
-    assert isinstance(found, list)
-    return {f"{each.get('sheet')}!{each.get('cell')}": each for each in found}
+    found = judgement.comparison.get("differences", ())
+    return {f"{each['sheet']}!{each['cell']}": each for each in found}
 
 
 def explained(
@@ -131,12 +130,14 @@ def explained(
     won = one.verdict is Verdict.AC
     bad = differing(cascade if won else one)
     good = differing(one if won else cascade)
-    name, found = next(((k, v) for k, v in bad.items() if k not in good), ("", {}))
+    name = next((place for place in bad if place not in good), "")
     formula, why = "", one.cause or cascade.cause
     if name and stored.output is not None:
         sheet, _, cell = name.rpartition("!")
         formula = _formula(stored.output, sheet, cell)
-        why = _said(stored.output, sheet, cell, alone) if not won else f"cascade: {found['kind']}"
+        why = (
+            _said(stored.output, sheet, cell, alone) if not won else f"cascade: {bad[name]['kind']}"
+        )
     calls = tuple(sorted(traits(formula).functions)) if formula else ()
     return Difference(stored.task.id, stored.case.number, engine, won, name, why, calls, formula)
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from judge.core.statistics import SEED
 from judge.errors import JudgeError, StoreError
@@ -131,9 +130,9 @@ def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
 
 
 def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
-    folder: Any = run.run.get("outputs")
+    folder = run.run.get("outputs")
     found: FoundOutputs | None = None
-    if isinstance(folder, str) and run.suite is not None:
+    if folder is not None and run.suite is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
             found = find_outputs(Path(folder), run.suite)
     return {} if found is None else found

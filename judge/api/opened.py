@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
 from judge.api.sources import Source, check_same_source, check_same_suite
 from judge.comparison.profiles import get_profile
+from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
@@ -31,6 +32,7 @@ from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.report.asking import asking_of
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, SandboxInfo
@@ -54,7 +56,7 @@ class Opened:
     def score_source(self, source: Source, progress: Callable[[str], Progress]) -> ScoredRun:
         """Scores one run into its results directory."""
         with RunDirectory(source.run) as store:
-            run = store.read_run() or {}
+            run = store.read_run() or RunDocument()
             suite = self._suite(source, run)
             check_same_suite(store, run, suite)
             check_same_source(store, run, source)
@@ -66,7 +68,7 @@ class Opened:
     def _score_solutions(
         self,
         store: RunDirectory,
-        run: Mapping[str, object],
+        run: RunDocument,
         source: Source,
         suite: Suite,
         progress: Callable[[str], Progress],
@@ -87,10 +89,11 @@ class Opened:
                 f"{source.solutions}: none of the chosen tasks has a solution",
                 hint="Check --ids and --limit.",
             )
-        settings = self.settings(needs_sandbox=True, remembered=_backend(run))
+        settings = self.settings(needs_sandbox=True, remembered=backend_of(run))
         settings = self._follow_reference(store, suite, settings)
         models = sorted({each.model for each in submissions if each.model})
-        described = self._describe(run, suite, settings) | {
+        described: RunDocument = {
+            **self._describe(run, suite, settings),
             "model": ", ".join(models) or run.get("model"),
             "setting": next((each.setting for each in submissions if each.setting), None)
             or run.get("setting"),
@@ -123,7 +126,11 @@ class Opened:
         ids = [task.id for task in chosen]
         references = load_submissions(path, suite, ids=ids)
         host, image = Owner.this_process().host, sandbox.info.image
-        known = known_times(store.read_document(REFERENCE_FILE), host=host, image=image)
+        document = store.read_document(REFERENCE_FILE)
+        before = (
+            None if document is None else store.checked(REFERENCE_FILE, document, ReferenceDocument)
+        )
+        known = known_times(before, host=host, image=image)
         pairs = [(suite.task(each.task_id), each) for each in references]
         factor = self._options.time_factor
         patient = replace(
@@ -139,7 +146,7 @@ class Opened:
     def _score_outputs(
         self,
         store: RunDirectory,
-        run: Mapping[str, object],
+        run: RunDocument,
         folder: Path,
         suite: Suite,
         progress: Callable[[str], Progress],
@@ -155,8 +162,9 @@ class Opened:
         ]
         if not outputs:
             raise SubmissionError(f"{folder}: none of the chosen tasks has an output workbook")
-        settings = self.settings(needs_sandbox=False, remembered=_backend(run))
-        described = self._describe(run, suite, settings) | {"outputs": str(folder.resolve())}
+        settings = self.settings(needs_sandbox=False, remembered=backend_of(run))
+        described = self._describe(run, suite, settings)
+        described["outputs"] = str(folder.resolve())
         store.write_run(described)
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
@@ -176,7 +184,7 @@ class Opened:
     def _finish(
         self,
         store: RunDirectory,
-        described: Mapping[str, object],
+        described: RunDocument,
         graded: Sequence[tuple[Task, int]],
         outcome: BatchResult,
         results: Sequence[CaseResult],
@@ -191,7 +199,7 @@ class Opened:
             results,
             without_submission=without_submission,
             overrides=overrides,
-            asked=[each.provenance for _, each in submissions],
+            asked=[asking_of(each.provenance) for _, each in submissions],
         )
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
@@ -205,11 +213,11 @@ class Opened:
 
     # -- opening ---------------------------------------------------------------------------------
 
-    def _suite(self, source: Source, run: Mapping[str, object]) -> Suite:
+    def _suite(self, source: Source, run: RunDocument) -> Suite:
         remembered = run.get("suite")
         name = self._options.dataset
-        if name is None and isinstance(remembered, dict):
-            name = str(remembered.get("source"))
+        if name is None and remembered is not None:
+            name = remembered.get("source")
         if name is None:
             raise UsageError(
                 f"{source.solutions or source.outputs}: which suite do these answer?",
@@ -282,17 +290,15 @@ class Opened:
             ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))
 
-    def _describe(
-        self, run: Mapping[str, object], suite: Suite, settings: Settings
-    ) -> dict[str, object]:
+    def _describe(self, run: RunDocument, suite: Suite, settings: Settings) -> RunDocument:
         options = self._options
-        kept = {name: value for name, value in run.items() if name != "schema_version"}
-        return kept | {
+        return {
+            **run,
             "judge_version": __version__,
-            "created": kept.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": run.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
             "suite": {
                 "name": suite.name,
-                "source": _suite_source(options.dataset, kept),
+                "source": _suite_source(options.dataset, run),
                 "digest": suite.digest,
                 "format": suite.format,
                 "corrections": describe_corrections(self._applied.get(suite.root, ())),
@@ -319,15 +325,14 @@ def _reference_record(options: ScoreOptions) -> dict[str, object] | None:
     return {"solutions": str(options.reference.resolve()), "time_factor": options.time_factor}
 
 
-def _suite_source(dataset: str | None, kept: Mapping[str, object]) -> str:
+def _suite_source(dataset: str | None, run: RunDocument) -> str | None:
     if dataset is None:
-        remembered = kept.get("suite")
-        assert isinstance(remembered, dict)
-        return str(remembered["source"])
+        remembered = run.get("suite")
+        return None if remembered is None else remembered.get("source")
     return str(Path(dataset).resolve()) if Path(dataset).exists() else dataset
 
 
-def sandbox_record(info: SandboxInfo) -> dict[str, object]:
+def sandbox_record(info: SandboxInfo) -> SandboxIdentity:
     """A sandbox as run.json describes it."""
     return {
         "backend": info.backend,
@@ -338,9 +343,10 @@ def sandbox_record(info: SandboxInfo) -> dict[str, object]:
     }
 
 
-def _backend(run: Mapping[str, object]) -> str | None:
+def backend_of(run: RunDocument) -> str | None:
+    """The sandbox that a run was begun with."""
     sandbox = run.get("sandbox")
-    return str(sandbox["backend"]) if isinstance(sandbox, dict) else None
+    return None if sandbox is None else sandbox["backend"]
 
 
 def _problem(outcome: BatchResult) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from judge.core.limits import Limits
+from judge.core.results import ReportDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
@@ -73,7 +74,7 @@ class ScoredRun:
     """
 
     path: Path
-    report: Mapping[str, object]
+    report: ReportDocument
     results: Sequence[CaseResult]
     submissions: Sequence[tuple[Task, Submission]]
     reused: int

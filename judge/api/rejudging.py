@@ -10,10 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from judge.api.opened import Opened
+from judge.api.opened import Opened, backend_of
 from judge.api.options import ScoreOptions
 from judge.api.rerunning import ran_by, rerun_cases
 from judge.comparison.style_check import check_style_names
+from judge.core.results import (
+    JudgingRules,
+    RecalcIdentity,
+    ReportDocument,
+    RunDocument,
+)
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import read_regular
@@ -49,10 +55,10 @@ class Rejudgement:
     """
 
     path: Path
-    rules: Mapping[str, Any]
+    rules: JudgingRules
     cases: Sequence[RejudgedCase]
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
+    before: ReportDocument
+    after: ReportDocument
     applied: bool
     suite: str = ""
     corrections: int = 0
@@ -65,7 +71,6 @@ class Rejudgement:
 
     def to_json(self) -> dict[str, Any]:
         """What changed, as a JSON object."""
-        scores = ("soft_restriction", "hard_restriction", "verdicts")
         return {
             "run": str(self.path),
             "applied": self.applied,
@@ -73,8 +78,8 @@ class Rejudgement:
             "suite": self.suite,
             "corrections": self.corrections,
             "manual": self.manual,
-            "before": {name: self.before["overall"][name] for name in scores},
-            "after": {name: self.after["overall"][name] for name in scores},
+            "before": _scores(self.before),
+            "after": _scores(self.after),
             "changes": [
                 {"before": before, "after": after, "cases": count}
                 for (before, after), count in count_changes(self.cases).items()
@@ -102,6 +107,15 @@ class Rejudgement:
                 if each.unproven
             ],
         }
+
+
+def _scores(report: ReportDocument) -> dict[str, object]:
+    overall = report["overall"]
+    return {
+        "soft_restriction": overall["soft_restriction"],
+        "hard_restriction": overall["hard_restriction"],
+        "verdicts": overall["verdicts"],
+    }
 
 
 def rejudge(
@@ -160,7 +174,7 @@ def rejudge(
             store.lock()
         # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
         settings = Opened(chosen, stack).settings(
-            needs_sandbox=rerun, remembered=None if rerun else _backend(loaded.run)
+            needs_sandbox=rerun, remembered=None if rerun else backend_of(loaded.run)
         )
         keep = store if apply else None
         if rerun:
@@ -168,7 +182,7 @@ def rejudge(
         else:
             output_of = _stored_outputs(store, loaded.run, suite)
             rejudged = rejudge_cases(store, cases, settings, output_of, on_case=on_case)
-        rules = {
+        rules: JudgingRules = {
             "profile": chosen.profile,
             "style": list(chosen.style),
             "recalc": {
@@ -177,12 +191,15 @@ def rejudge(
                 "engines": list(settings.rules.engines),
             },
         }
-        described = {**loaded.run, **rules, **(ran_by(settings) if rerun else {})}
+        described: RunDocument = {**loaded.run, **rules}
+        if rerun:
+            described.update(ran_by(settings))
         before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
         after = _report(store, loaded, suite, described, [each.after for each in rejudged])
         if apply:
             apply_rejudged(store, rejudged)
-            store.write_run(described | {"rejudged": _history(loaded.run, rules, rejudged)})
+            described["rejudged"] = _history(loaded.run, rules, rejudged)
+            store.write_run(described)
             store.write_document(REPORT_FILE, after)
     return Rejudgement(
         loaded.path,
@@ -251,16 +268,16 @@ def _report(
     store: RunDirectory,
     loaded: LoadedRun,
     suite: Suite,
-    run: Mapping[str, Any],
+    run: RunDocument,
     results: Sequence[CaseResult],
-) -> dict[str, Any]:
+) -> ReportDocument:
     return build_report(
         run,
         [(suite.task(each.task_id), each.sample) for each in loaded.submissions],
         results,
         without_submission=loaded.tasks_without_submission,
         overrides=read_overrides(store),
-        asked=[each.record for each in loaded.submissions],
+        asked=[each.asking for each in loaded.submissions],
     )
 
 
@@ -274,15 +291,14 @@ def _suite_of(loaded: LoadedRun) -> Suite:
 
 
 def _options(
-    run: Mapping[str, Any],
+    run: RunDocument,
     options: ScoreOptions,
     profile: str | None,
     style: Sequence[str] | None,
     recalc: str | None,
     engine: str | None,
 ) -> ScoreOptions:
-    remembered = run.get("recalc")
-    remembered = remembered if isinstance(remembered, Mapping) else {}
+    remembered = run.get("recalc") or RecalcIdentity()
     mode = recalc or remembered.get("mode") or options.recalc
     if mode not in _MODES:
         raise UsageError(f"there is no recalculation mode {mode!r}")
@@ -303,16 +319,11 @@ _MODES: Mapping[str, Literal["auto", "never", "always"]] = {
 }
 
 
-def _backend(run: Mapping[str, Any]) -> str | None:
-    sandbox = run.get("sandbox")
-    return str(sandbox["backend"]) if isinstance(sandbox, Mapping) else None
-
-
-def _stored_outputs(store: RunDirectory, run: Mapping[str, Any], suite: Suite) -> StoredOutput:
+def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> StoredOutput:
     """Outputs by content from the run itself, or from the folder of finished ones."""
     folder = run.get("outputs")
     found: FoundOutputs | None = None
-    if isinstance(folder, str):
+    if folder is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
             found = find_outputs(Path(folder), suite)
 
@@ -336,22 +347,21 @@ def _stored_outputs(store: RunDirectory, run: Mapping[str, Any], suite: Suite) -
     return output_of
 
 
-def _corrections(run: Mapping[str, Any]) -> int:
+def _corrections(run: RunDocument) -> int:
     """What the run's own description changes about the suite's tasks."""
-    remembered, options = run.get("suite"), run.get("checker")
-    named = remembered.get("corrections") if isinstance(remembered, Mapping) else None
-    return sum(len(each) for each in (named, options) if isinstance(each, list | Mapping))
+    suite = run.get("suite")
+    named = None if suite is None else suite.get("corrections")
+    return len(named or ()) + len(run.get("checker") or ())
 
 
 def _history(
-    run: Mapping[str, Any], rules: Mapping[str, Any], cases: Sequence[RejudgedCase]
-) -> list[dict[str, Any]]:
+    run: RunDocument, rules: JudgingRules, cases: Sequence[RejudgedCase]
+) -> list[dict[str, object]]:
     """What run.json remembers of every time that verdicts were made again."""
-    before = run.get("rejudged")
-    entry = {
+    entry: dict[str, object] = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},
-        "to": dict(rules),
+        "to": rules,
         "changed_cases": sum(each.changed for each in cases),
     }
-    return [*(before if isinstance(before, list) else []), entry]
+    return [*(run.get("rejudged") or ()), entry]

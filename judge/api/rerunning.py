@@ -8,11 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from judge.api.opened import sandbox_record
+from judge.core.results import RunDocument
 from judge.core.verdict import CaseResult
 from judge.grading.batch import Event, Settings, grade
-from judge.grading.records import CaseKey, record_key, result_of_record
+from judge.grading.records import CaseKey, case_records, result_of_record
 from judge.grading.rejudge import RejudgedCase
-from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.report.load import LoadedRun
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions
@@ -42,7 +43,7 @@ def rerun_cases(
     Raises:
         SandboxError: the sandbox went away.
     """
-    before = {record_key(each): result_of_record(each) for each in store.read_records(CASES_FILE)}
+    before = {key: result_of_record(each) for key, each in case_records(store).items()}
     wanted = {each.key for each in loaded.submissions}
     pairs = [
         (suite.task(each.task_id), each)
@@ -56,7 +57,7 @@ def rerun_cases(
         outcome = grade(scratch, pairs, settings, on_event=_told(before, on_case))
         if outcome.stopped is not None:
             raise outcome.stopped
-        records = {record_key(each): each for each in scratch.read_records(CASES_FILE)}
+        records = case_records(scratch)
         found = [
             RejudgedCase(before[key], outcome.results[key], records[key])
             for task, submission in pairs
@@ -71,11 +72,11 @@ def rerun_cases(
 def _keep_outputs(found: list[RejudgedCase], scratch: RunDirectory, keep: RunDirectory) -> None:
     for each in found:
         digest = each.after.run.get("output_sha256")
-        if isinstance(digest, str) and (data := scratch.get_workbook(digest)):
+        if digest is not None and (data := scratch.get_workbook(digest)):
             keep.put_workbook(data)
 
 
-def ran_by(settings: Settings) -> Mapping[str, object]:
+def ran_by(settings: Settings) -> RunDocument:
     """What a run.json says of the machine that a rerun ran on."""
     assert settings.sandbox is not None
     return {

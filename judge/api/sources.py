@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.api.options import ScoreOptions
+from judge.core.results import RunDocument
 from judge.errors import StoreError, UsageError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite
@@ -72,9 +72,9 @@ def _run_source(path: Path) -> Source:
             f"{path}: holds no submission yet: the chat model has not answered",
             hint=f"judge infer --out {path}",
         )
-    run = RunDirectory(path).read_run() or {}
+    run = RunDirectory(path).read_run() or RunDocument()
     outputs = run.get("outputs")
-    if not isinstance(outputs, str):
+    if outputs is None:
         raise StoreError(f"{path}: has a run.json, but neither submissions nor outputs")
     return Source(path, solutions=None, outputs=Path(outputs), fresh=False)
 
@@ -82,16 +82,16 @@ def _run_source(path: Path) -> Source:
 def _waits_for_answers(path: Path) -> bool:
     """Whether inference began the run, and no submission has come of it yet."""
     try:
-        run = RunDirectory(path).read_run() or {}
+        run = RunDirectory(path).read_run() or RunDocument()
     except StoreError:
         return False  # whoever scores it will hear why
     return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
 
 
-def check_same_suite(store: RunDirectory, run: Mapping[str, object], suite: Suite) -> None:
+def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
     """A results directory stays with the suite that it was begun with."""
     remembered = run.get("suite")
-    if not isinstance(remembered, dict) or "digest" not in remembered:
+    if remembered is None or "digest" not in remembered:
         return
     if remembered["digest"] != suite.digest:
         raise StoreError(
@@ -101,7 +101,7 @@ def check_same_suite(store: RunDirectory, run: Mapping[str, object], suite: Suit
         )
 
 
-def check_same_source(store: RunDirectory, run: Mapping[str, object], source: Source) -> None:
+def check_same_source(store: RunDirectory, run: RunDocument, source: Source) -> None:
     """A results directory stays with the solutions, or the outputs, that it was begun with."""
     if not source.fresh or not run:
         return

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from judge.core.results import InferenceIdentity, RunDocument
 from judge.errors import StoreError
 from judge.grading.store import RUN_FILE, RunDirectory
 from judge.inference.address import check_address, origin_of, public_url
@@ -172,10 +173,8 @@ def _pairs(param: Any) -> dict[str, str]:
 
 
 def _options_in(out: Path) -> Mapping[str, Any] | None:
-    run = RunDirectory(out).read_run() or {}
-    inference = run.get("inference")
-    before = inference.get("options") if isinstance(inference, dict) else None
-    return before if isinstance(before, dict) else None
+    run = RunDirectory(out).read_run() or RunDocument()
+    return (run.get("inference") or InferenceIdentity()).get("options")
 
 
 def _read_option(context: click.Context, name: str, value: Any, out: Path) -> Any:

@@ -135,9 +135,12 @@ def _lines(done: Rejudgement) -> list[str]:
         f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}",
         f"  suite {done.suite}" + (", corrected as the run says" if done.corrections else ""),
     ]
-    for name, label in (("soft_restriction", "soft"), ("hard_restriction", "hard")):
-        before, after = done.before["overall"][name], done.after["overall"][name]
-        lines.append(f"  {label} {percent(before)} % before, {percent(after)} % after")
+    before, after = done.before["overall"], done.after["overall"]
+    for label, was, now in (
+        ("soft", before["soft_restriction"], after["soft_restriction"]),
+        ("hard", before["hard_restriction"], after["hard_restriction"]),
+    ):
+        lines.append(f"  {label} {percent(was)} % before, {percent(now)} % after")
     changed = done.changed
     lines.append(f"  {len(changed)} of {len(done.cases)} verdicts change")
     lines += [

@@ -74,7 +74,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
     console = make_console()
     for result in results:
         facts = [f"{phase} {seconds:.3f} s" for phase, seconds in result.timings_s.items()]
-        if isinstance(memory := result.run.get("peak_memory_bytes"), int):
+        if (memory := result.run.get("peak_memory_bytes")) is not None:
             facts.append(f"memory {memory / 2**20:.0f} MiB")
         console.print(
             styled(
@@ -88,7 +88,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
             console.print(f"  {result.cause}")
         for line in difference_overview(result.comparison, show):
             console.print(f"    {line}")
-        stderr = str(result.run.get("stderr", "")).rstrip()
+        stderr = result.run.get("stderr", "").rstrip()
         if stderr and result.verdict.value in {"RE", "CE", "MLE"}:
             for line in stderr.splitlines()[-show:]:
                 console.print(styled((f"    {line}", "dim")))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.console.terminal import Piece, make_console, styled
+from judge.core.results import (
+    GroupReport,
+    OverallReport,
+    RecalcIdentity,
+    ReportDocument,
+    RunDocument,
+)
 from judge.core.verdict import Verdict
 
 _STYLES = {
@@ -33,7 +37,7 @@ def verdict_piece(code: str | None) -> Piece:
 def print_run(run: ScoredRun, console: Console | None = None) -> None:
     """Prints scores by instruction type, verdict counts, and what was left out."""
     console = console or make_console()
-    report: Any = run.report
+    report = run.report
     identity = report["run"]
     table = Table(title=_title(run, identity), title_justify="left", title_style="bold")
     table.add_column("")
@@ -52,19 +56,19 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     console.print(styled((f"report: {run.path}/report.json", "dim")))
 
 
-def _title(run: ScoredRun, identity: Mapping[str, Any]) -> str:
+def _title(run: ScoredRun, identity: RunDocument) -> str:
     parts = [run.path.name]
     if suite := identity.get("suite"):
         parts.append(f"suite {suite['name']}")
-    if identity.get("model"):
-        parts.append(str(identity["model"]))
+    if model := identity.get("model"):
+        parts.append(model)
     parts.append(f"profile {identity.get('profile')}")
     if sandbox := identity.get("sandbox"):
-        parts.append(str(sandbox["backend"]))
+        parts.append(sandbox["backend"])
     return " · ".join(parts)
 
 
-def _cells(group: Mapping[str, Any]) -> list[str | Text]:
+def _cells(group: GroupReport) -> list[str | Text]:
     verdicts = Text("  ").join(
         styled(verdict_piece(code), f" {count}") for code, count in group["verdicts"].items()
     )
@@ -82,7 +86,7 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
-def _print_left_out(console: Console, overall: Mapping[str, Any]) -> None:
+def _print_left_out(console: Console, overall: OverallReport) -> None:
     excluded = overall["excluded"]
     if excluded:
         counts = ", ".join(f"{code} {len(cases)}" for code, cases in excluded.items())
@@ -98,22 +102,24 @@ def _print_left_out(console: Console, overall: Mapping[str, Any]) -> None:
         )
         for code in ("BT", "JE"):
             for case in excluded.get(code, [])[:5]:
-                console.print(f"  {code} task {case['id']} case {case['case']}: {case['reason']}")
-    if missing := overall.get("tasks_without_submission"):
+                console.print(
+                    f"  {code} task {case['id']} case {case['case']}: {case.get('reason')}"
+                )
+    if missing := overall["tasks_without_submission"]:
         console.print(styled((f"{missing} tasks of the suite have no solution here.", "dim")))
 
 
-def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[str, Any]) -> None:
-    if not run.report["overall"]["verdicts"].get("NC"):  # type: ignore[index]
+def _print_not_calculated(console: Console, run: ScoredRun, identity: RunDocument) -> None:
+    if not run.report["overall"]["verdicts"].get("NC"):
         return
-    recalc = identity.get("recalc", {})
+    recalc = identity.get("recalc") or RecalcIdentity()
     if recalc.get("mode") == "never":
         left = " formulas without a value were left alone (--recalc never)."
         console.print(styled(("NC:", "yellow"), left))
         return
-    engines = recalc.get("engines", [])
+    engines = recalc.get("engines") or ()
     if recalc.get("engine") == "auto" and not any(
-        str(engine).startswith("libreoffice") for engine in engines
+        engine.startswith("libreoffice") for engine in engines
     ):
         console.print(
             styled(
@@ -124,7 +130,7 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: Mapping[st
         )
 
 
-def _print_usage(console: Console, report: Mapping[str, Any]) -> None:
+def _print_usage(console: Console, report: ReportDocument) -> None:
     if repeated := report.get("repeated_runs"):
         shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
         console.print(f"{repeated['samples']} samples of each task: {', '.join(shares)}")

@@ -17,6 +17,7 @@ from judge.comparison.difference_table import (
     shown,
 )
 from judge.comparison.value import text_as_number
+from judge.core.results import CaseComparison, DifferenceRecord, SheetValues
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
 
@@ -94,7 +95,7 @@ def range_name(cell_range: CellRange) -> str:
     return f"'{sheet}'!{Window(*bounds)}"
 
 
-def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
+def comparison_to_json(comparison: Comparison) -> CaseComparison:
     """A comparison as a JSON object; all differences are counted in it, the kept ones listed."""
     return {
         "equal": comparison.equal,
@@ -117,21 +118,21 @@ def comparison_to_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def computed_to_json(computed: ComputedValues, limit: int) -> dict[str, dict[str, object]]:
+def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
     """Computed values as a JSON object: sheet -> address -> value, the first ones in reading order.
 
     Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no text is taken for one.
     """
-    found: dict[str, dict[str, object]] = {}
+    found: SheetValues = {}
     for ref in sorted(computed.values)[:limit]:
         shown = _dated(computed.values[ref])
         found.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
     return found
 
 
-def _difference_to_json(difference: Difference) -> dict[str, Any]:
+def _difference_to_json(difference: Difference) -> DifferenceRecord:
     expected, actual = _from_where_they_differ(difference.expected, difference.actual)
-    record: dict[str, Any] = {
+    record: DifferenceRecord = {
         "kind": difference.kind.value,
         "sheet": difference.sheet,
         "cell": difference.cell,
@@ -140,10 +141,12 @@ def _difference_to_json(difference: Difference) -> dict[str, Any]:
     }
     if difference.erased is not None:
         record["erased"] = _dated(difference.erased)
-    for name in ("expected_formula", "actual_formula", "detail"):
-        text = getattr(difference, name)
-        if text:
-            record[name] = _cut(text)
+    if difference.expected_formula:
+        record["expected_formula"] = _cut(difference.expected_formula)
+    if difference.actual_formula:
+        record["actual_formula"] = _cut(difference.actual_formula)
+    if difference.detail:
+        record["detail"] = _cut(difference.detail)
     return record
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from judge.core.results import CaseComparison, CaseRun
+
 
 class Verdict(enum.StrEnum):
     """The verdict of one case; the value is the code that reports show."""
@@ -98,8 +100,8 @@ class CaseResult:
         case: 1-based number of the test case.
         verdict: the primary verdict.
         cause: one line for people: the exception's class, the limit, the first difference.
-        run: facts of the run (status, exit code, cpu_s, wall_s, peak_memory_bytes, sizes …).
-        comparison: what the comparison found (cells, difference counts, differences, notes).
+        run: what is known of the run; empty where nothing was run.
+        comparison: what the comparison found; empty where nothing was compared.
         timings_s: seconds spent by phase: ``run``, ``recalculation``, ``comparison``.
     """
 
@@ -108,8 +110,8 @@ class CaseResult:
     case: int
     verdict: Verdict
     cause: str = ""
-    run: Mapping[str, object] = field(default_factory=dict)
-    comparison: Mapping[str, object] = field(default_factory=dict)
+    run: CaseRun = field(default_factory=CaseRun)
+    comparison: CaseComparison = field(default_factory=CaseComparison)
     timings_s: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -1,162 +1,166 @@
-"""Which fields of results have which type, where somebody else may have written them.
+"""Which fields of a JSON document have which type, where somebody else may have written them.
 
-A form is a tree of plain values. ``"text"``, ``"number"``, ``"integer"``, ``"amount"`` and
-``"count"`` (which are not negative), ``"flag"``, ``"sha256"``, ``"id"`` (text or an integer),
-``"text?"`` (or null) and ``"any"`` name types, ``[form]`` is an array, ``{"field": form}`` an
-object, ``{"*": form}`` an object with any fields. A field that no form names may hold anything. One
-whose name ends in ``!`` has to be there, one whose name ends in ``?`` may be null.
+A document is declared once, as a ``TypedDict``: mypy reads it, and :func:`checked` makes the check
+of it. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value
+``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` is an array, and
+``dict[str, X]`` an object with any fields. What Python has no type for is annotated with its name:
+:data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not declared may hold
+anything; one that is required has to be there.
+
+Declarations stand in modules without ``from __future__ import annotations``, which would hide
+which of their fields are required.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from judge.files.documents import MalformedError, json_type
 
-Form = str | list[Any] | dict[str, Any]
+Document = TypeVar("Document")
+
+Count = Annotated[int, "an integer from 0 on"]
+"""An integer that is not negative."""
+
+Amount = Annotated[float, "a number from 0 on"]
+"""A number that is not negative."""
+
+Sha256 = Annotated[str, "a SHA-256 in hexadecimal digits"]
+"""The hash of a file's content."""
+
+TaskId = Annotated[str | int, "text or an integer"]
+"""A task's id, as its suite writes it."""
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
-_DIFFERENCE: Form = {
-    "kind!": "text",
-    "sheet!": "text",
-    "cell!": "text",
-    "expected!": "any",
-    "actual!": "any",
-    "expected_formula": "text",
-    "actual_formula": "text",
-    "detail": "text",
-}
 
-CASE_RECORD: Form = {
-    "task!": "id",
-    "sample!": "count",
-    "case!": "count",
-    "verdict!": "text",
-    "cause": "text",
-    "run_key": "text",
-    "comparison_key": "text",
-    "timings_s": {"*": "amount"},
-    "run": {
-        "status?": "text",
-        "output_status?": "text",
-        "exit_code?": "integer",
-        "signal?": "integer",
-        "cpu_s?": "amount",
-        "wall_s?": "amount",
-        "peak_memory_bytes?": "count",
-        "stdout": "text",
-        "stderr": "text",
-        "stdout_bytes": "count",
-        "stderr_bytes": "count",
-        "output_bytes": "count",
-        "output_sha256?": "sha256",
-        "survivors": "count",
-        "detail?": "text",
-    },
-    "comparison": {
-        "equal": "flag",
-        "profile": "text",
-        "official_equal?": "flag",
-        "ranges": ["text"],
-        "cells": "count",
-        "differing_cells": "count",
-        "touched_cells?": "count",
-        "difference_counts": {"*": "count"},
-        "differences": [_DIFFERENCE],
-        "notes": ["text"],
-        "engines": ["text"],
-        "computed_cells": {"*": "count"},
-        "computed_values": {"*": {"*": {"*": "any"}}},
-    },
-}
-"""A record of cases.jsonl."""
+def checked(document: object, declared: type[Document]) -> Document:
+    """The document, which is from here on what was declared.
 
-RUN: Form = {
-    "suite?": {
-        "name!": "text",
-        "source?": "text",
-        "digest?": "text",
-        "format?": "text",
-        "corrections?": [{"*": "any"}],
-    },
-    "profile?": "text",
-    "style?": ["text"],
-    "checker?": {"*": "any"},
-    "recalc?": {"mode?": "text", "engine?": "text", "engines?": ["text"], "lenient_names?": "flag"},
-    "limits?": {"*": "number"},
-    "sandbox?": {
-        "backend!": "text",
-        "image?": "text",
-        "python?": "text",
-        "runtime?": "text",
-        "packages?": {"*": "text"},
-    },
-    "model?": "text",
-    "setting?": "text",
-    "solutions?": "text",
-    "outputs?": "text",
-    "judge_version?": "text",
-    "created?": "text",
-    "rejudged?": [{"*": "any"}],
-}
-"""The document of run.json."""
-
-REPORT: Form = {
-    "overall": {"tasks_without_submission": "count"},
-    "tasks!": [
-        {
-            "id!": "id",
-            "sample!": "count",
-            "instruction_type!": "text",
-            "test_case_results!": ["text?"],
-        }
-    ],
-}
-"""What is read of report.json."""
-
-SUBMISSION: Form = {
-    "id!": "id",
-    "sample?": "count",
-    "instruction_type?": "text",
-    "calls?": ["any"],
-}
-"""What is read of a record of submissions.jsonl where a run is reported on."""
-
-
-def check_form(value: object, form: Form, place: str = "") -> None:
-    """Checks a value of JSON against a form.
+    Args:
+        document: a value of JSON.
+        declared: a ``TypedDict``.
 
     Raises:
         MalformedError: names the first field that has another type.
     """
-    if isinstance(form, str):
-        if not _fits(value, form):
-            raise MalformedError(_said(place, _NAMES.get(form, form), value))
-    elif isinstance(form, list):
-        if not isinstance(value, list):
-            raise MalformedError(_said(place, "an array", value))
-        for number, each in enumerate(value):
-            check_form(each, form[0], f"{place}[{number}]")
-    elif not isinstance(value, dict):
-        raise MalformedError(_said(place, "an object", value))
-    else:
-        _check_fields(value, form, place)
+    kind: Any = declared  # a TypedDict can be hashed, which mypy does not know of every class
+    _check(document, _form_of(kind), "")
+    return cast("Document", document)
 
 
-def _check_fields(value: Mapping[str, object], form: Mapping[str, Any], place: str) -> None:
-    for name, inner in form.items():
-        field = name.rstrip("!?")
-        if name == "*":
-            for each in value:
-                check_form(value[each], inner, _inside(place, each))
-        elif field not in value:
-            if name.endswith("!"):
-                raise MalformedError(f"field {_inside(place, field)!r} is missing")
-        elif value[field] is not None or not name.endswith("?"):
-            check_form(value[field], inner, _inside(place, field))
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """A value that is neither an array nor an object; the name is what messages call it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    each: _Form
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object: either any fields of one form, or those that are declared."""
+
+    any_field: _Form | None
+    fields: tuple[_Field, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Nullable:
+    form: _Form
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    form: _Form
+    is_required: bool
+
+
+_Form = _Scalar | _Array | _Object | _Nullable
+
+_ANYTHING = _Scalar("anything")
+_SCALARS = {
+    str: _Scalar("text"),
+    int: _Scalar("an integer"),
+    float: _Scalar("a number"),
+    bool: _Scalar("true or false"),
+    object: _ANYTHING,
+}
+
+
+@cache
+def _form_of(declared: Any) -> _Form:
+    """The form that a type declares."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    if is_typeddict(declared):
+        hints = get_type_hints(declared, include_extras=True)
+        required = declared.__required_keys__
+        return _Object(
+            None, tuple(_Field(name, _form_of(hints[name]), name in required) for name in hints)
+        )
+    if origin in {Required, NotRequired}:
+        return _form_of(arguments[0])
+    if origin is Annotated:
+        return _Scalar(arguments[1])
+    if origin in {Union, UnionType} and NoneType in arguments:
+        (inner,) = (each for each in arguments if each is not NoneType)
+        return _Nullable(_form_of(inner))
+    if origin is list:
+        return _Array(_form_of(arguments[0]))
+    if origin is dict:
+        return _Object(_form_of(arguments[1]))
+    return _SCALARS[declared]
+
+
+def _check(value: object, form: _Form, place: str) -> None:
+    match form:
+        case _Nullable(inner):
+            if value is not None:
+                _check(value, inner, place)
+        case _Scalar(name):
+            if form is not _ANYTHING and not _fits(value, name):
+                raise MalformedError(_said(place, name, value))
+        case _Array(each_form):
+            if not isinstance(value, list):
+                raise MalformedError(_said(place, "an array", value))
+            for number, each in enumerate(value):
+                _check(each, each_form, f"{place}[{number}]")
+        case _Object(any_field, fields):
+            if not isinstance(value, dict):
+                raise MalformedError(_said(place, "an object", value))
+            if any_field is not None:
+                for name in value:
+                    _check(value[name], any_field, _inside(place, name))
+            _check_fields(value, fields, place)
+
+
+def _check_fields(value: dict[str, object], fields: tuple[_Field, ...], place: str) -> None:
+    for field in fields:
+        if field.name in value:
+            _check(value[field.name], field.form, _inside(place, field.name))
+        elif field.is_required:
+            raise MalformedError(f"field {_inside(place, field.name)!r} is missing")
 
 
 def _inside(place: str, field: str) -> str:
@@ -168,40 +172,28 @@ def _said(place: str, expected: str, value: object) -> str:
     return f"{where} {expected}, not {json_type(value)}"
 
 
-def _fits(value: object, form: str) -> bool:
-    match form:
-        case "text" | "text?":
-            return isinstance(value, str) or (value is None and form == "text?")
-        case "flag":
+def _fits(value: object, name: str) -> bool:
+    match name:
+        case "text":
+            return isinstance(value, str)
+        case "true or false":
             return isinstance(value, bool)
-        case "number":
+        case "a number":
             return _is_number(value)
-        case "integer":
+        case "an integer":
             return isinstance(value, int) and _is_number(value)
-        case "amount":
+        case "a number from 0 on":
             return isinstance(value, int | float) and _is_number(value) and value >= 0
-        case "count":
+        case "an integer from 0 on":
             return isinstance(value, int) and _is_number(value) and value >= 0
-        case "id":
+        case "text or an integer":
             return isinstance(value, str) or (isinstance(value, int) and _is_number(value))
-        case "sha256":
+        case "a SHA-256 in hexadecimal digits":
             return isinstance(value, str) and _SHA256.fullmatch(value) is not None
         case _:
-            return True
+            raise AssertionError(f"no check is known for {name!r}")
 
 
 def _is_number(value: object) -> bool:
     # What no measurement comes near would overflow wherever something is added up.
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
-
-
-_NAMES = {
-    "text?": "text",
-    "number": "a number",
-    "integer": "an integer",
-    "amount": "a number from 0 on",
-    "count": "an integer from 0 on",
-    "flag": "true or false",
-    "id": "text or an integer",
-    "sha256": "a SHA-256 in hexadecimal digits",
-}

@@ -8,14 +8,17 @@ output, and no longer applies once a program has left another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from judge.core.results import CaseRecord, CaseRun, OverrideRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
-from judge.grading.records import CaseKey, record_key
-from judge.grading.store import CASES_FILE, RunDirectory
+from judge.files.documents import MalformedError
+from judge.files.forms import checked
+from judge.grading.records import CaseKey, case_record, latest_records, record_key
+from judge.grading.store import RunDirectory
 
 OVERRIDES_FILE = "overrides.jsonl"
 
@@ -77,19 +80,23 @@ def read_overrides(store: RunDirectory) -> Overrides:
     Raises:
         StoreError: a record is not of the form that :func:`override_verdict` writes.
     """
-    latest = {record_key(record): record for record in store.read_records(OVERRIDES_FILE)}
-    changes = {key: record for key, record in latest.items() if record.get("verdict") is not None}
+    latest = {record_key(each): each for each in store.read_records(OVERRIDES_FILE)}
+    changes = {
+        key: _override(record)
+        for key, record in latest.items()
+        if record.get("verdict") is not None
+    }
     if not changes:
         return NO_OVERRIDES
-    cases = _latest_cases(store)
+    cases = latest_records(store)
     applied: dict[CaseKey, ManualVerdict] = {}
     stale: list[CaseKey] = []
     for key, record in changes.items():
-        case = cases.get(key)
+        case = case_record(cases[key]) if key in cases else None
         if case is None or not _is_about(record, case):
             stale.append(key)
         else:
-            applied[key] = _manual(record, str(case.get("verdict")))
+            applied[key] = _manual(record, case["verdict"])
     return Overrides(applied, tuple(stale))
 
 
@@ -116,62 +123,71 @@ def override_verdict(
             "a verdict is changed by somebody and for a reason",
             hint='Give both: --by NAME --why "the gold rounds, the instruction does not".',
         )
-    case = _latest_cases(store).get(key)
-    if case is None:
+    found = latest_records(store).get(key)
+    if found is None:
         task_id, sample, number = key
         raise UsageError(
             f"{store.path}: has no verdict on case {number} of task {task_id}, sample {sample}",
             hint="Only verdicts on record can be changed; `judge score` makes them.",
         )
-    record = {
+    case = case_record(found)
+    output_sha256, run_key = _subject(case)
+    record: OverrideRecord = {
         "task": key[0],
         "sample": key[1],
         "case": key[2],
         "verdict": None if verdict is None else verdict.value,
-        "automatic": case.get("verdict"),
+        "automatic": case["verdict"],
         "by": by.strip(),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "why": why.strip(),
-        **_subject(case),
+        "output_sha256": output_sha256,
+        "run_key": run_key,
     }
     store.append(OVERRIDES_FILE, record)
-    return None if verdict is None else _manual(record, str(case.get("verdict")))
+    return None if verdict is None else _manual(record, case["verdict"])
 
 
-def read_history(store: RunDirectory) -> Sequence[Mapping[str, object]]:
-    """Every change that was ever made, in order, those that were taken back included."""
-    return list(store.read_records(OVERRIDES_FILE))
+def read_history(store: RunDirectory) -> list[OverrideRecord]:
+    """Every change that was ever made, in order, those that were taken back included.
+
+    Raises:
+        StoreError: a record is not of the form that :func:`override_verdict` writes.
+    """
+    return [_override(record) for record in store.read_records(OVERRIDES_FILE)]
 
 
-def _latest_cases(store: RunDirectory) -> dict[CaseKey, Mapping[str, object]]:
-    return {record_key(record): record for record in store.read_records(CASES_FILE)}
-
-
-def _subject(case: Mapping[str, object]) -> dict[str, object]:
-    """What a verdict is about: the output, or the run where it left none."""
-    run = case.get("run")
-    output = run.get("output_sha256") if isinstance(run, dict) else None
-    return {"output_sha256": output, "run_key": case.get("run_key")}
-
-
-def _is_about(record: Mapping[str, object], case: Mapping[str, object]) -> bool:
-    now = _subject(case)
-    if record.get("output_sha256") is not None:
-        return record["output_sha256"] == now["output_sha256"]
-    return now["output_sha256"] is None and record.get("run_key") == now["run_key"]
-
-
-def _manual(record: Mapping[str, object], automatic: str) -> ManualVerdict:
+def _override(record: Mapping[str, object]) -> OverrideRecord:
     try:
-        return ManualVerdict(
-            automatic=automatic,
-            verdict=Verdict(str(record["verdict"])).value,
-            by=str(record["by"]),
-            at=str(record["at"]),
-            why=str(record["why"]),
-        )
-    except (KeyError, ValueError) as error:
+        found = checked(record, OverrideRecord)
+        if found["verdict"] is not None:
+            Verdict(found["verdict"])
+    except (MalformedError, ValueError) as error:
         raise StoreError(
             f"{OVERRIDES_FILE}: a record is not of this judge's form ({error})",
             hint="Take the record out, and change the verdict again.",
         ) from error
+    return found
+
+
+def _subject(case: CaseRecord) -> tuple[str | None, str | None]:
+    """What a verdict is about: the output, or the key of the run where it left none."""
+    return case.get("run", CaseRun()).get("output_sha256"), case.get("run_key")
+
+
+def _is_about(change: OverrideRecord, case: CaseRecord) -> bool:
+    output_sha256, run_key = _subject(case)
+    if change.get("output_sha256") is not None:
+        return change["output_sha256"] == output_sha256
+    return output_sha256 is None and change.get("run_key") == run_key
+
+
+def _manual(change: OverrideRecord, automatic: str) -> ManualVerdict:
+    assert change["verdict"] is not None
+    return ManualVerdict(
+        automatic=automatic,
+        verdict=change["verdict"],
+        by=change["by"],
+        at=change["at"],
+        why=change["why"],
+    )

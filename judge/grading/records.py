@@ -9,13 +9,13 @@ code runs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from judge.comparison.comparison import DifferenceClass
+from judge.core.results import CaseComparison, CaseRecord, CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.files.documents import MalformedError
-from judge.files.forms import CASE_RECORD, check_form
+from judge.files.forms import checked
 from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
@@ -24,21 +24,25 @@ CaseKey = tuple[str, int, int]
 
 
 class KnownCases:
-    """The records of a results directory; the last one of each case counts."""
+    """The records of a results directory; the last one of each case counts.
+
+    A record is checked when its keys are asked for: one that other code or other rules gave may be
+    of another time, and is replaced.
+    """
 
     def __init__(self, store: RunDirectory) -> None:
         self._store = store
-        self._records = {record_key(record): record for record in store.read_records(CASES_FILE)}
+        self._records = latest_records(store)
 
     def current(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
         """The result on record, where nothing that could change it has changed; JE as well."""
         record = self._records.get(key)
         if record is None or record.get("comparison_key") != keys.comparison:
             return None
-        return result_of_record(record)
+        return result_of_record(case_record(record))
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The result on record that need not be tried again: a current one that is no JE."""
+        """The result on record that need not be tried again: a current one other than JE."""
         result = self.current(key, keys)
         return None if result is None or result.verdict is Verdict.JE else result
 
@@ -52,12 +56,30 @@ class KnownCases:
         record = self._records.get(key)
         if record is None or record.get("run_key") != keys.run:
             return None
-        result = result_of_record(record)
+        result = result_of_record(case_record(record))
         digest = result.run.get("output_sha256")
-        if isinstance(digest, str):
+        if digest is not None:
             output = self._store.get_workbook(digest)
             return None if output is None else (result, output)
         return None if result.verdict is Verdict.JE else (result, None)
+
+
+def latest_records(store: RunDirectory) -> dict[CaseKey, Mapping[str, object]]:
+    """The last record of each case in cases.jsonl, unchecked but for the case that it is about.
+
+    Raises:
+        StoreError: a record does not say which case it is about.
+    """
+    return {record_key(record): record for record in store.read_records(CASES_FILE)}
+
+
+def case_records(store: RunDirectory) -> dict[CaseKey, CaseRecord]:
+    """The last record of each case in cases.jsonl.
+
+    Raises:
+        StoreError: one of them is not of this judge's form.
+    """
+    return {key: case_record(record) for key, record in latest_records(store).items()}
 
 
 def record_key(record: Mapping[str, object]) -> CaseKey:
@@ -76,7 +98,27 @@ def record_key(record: Mapping[str, object]) -> CaseKey:
     return (str(task), sample, case)
 
 
-def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
+def case_record(record: Mapping[str, object]) -> CaseRecord:
+    """A record of cases.jsonl, typed.
+
+    Raises:
+        StoreError: a field has another type than the judge writes, or the verdict or a kind of
+            difference is not one of this judge's.
+    """
+    try:
+        found = checked(record, CaseRecord)
+        _check_kinds(found.get("comparison", {}))
+        Verdict(found["verdict"])
+    except (MalformedError, ValueError) as error:
+        named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
+        raise StoreError(
+            f"{CASES_FILE}: the record of task {named} is not of this judge's form: {error}",
+            hint="Take the record out; its case is judged again.",
+        ) from error
+    return found
+
+
+def record_of_result(keys: CaseKeys, result: CaseResult) -> CaseRecord:
     """Turns a result into the record that is appended to cases.jsonl."""
     return {
         "task": result.task_id,
@@ -87,47 +129,28 @@ def record_of_result(keys: CaseKeys, result: CaseResult) -> dict[str, object]:
         "cause": result.cause,
         "run_key": keys.run,
         "comparison_key": keys.comparison,
-        "run": dict(result.run),
-        "comparison": dict(result.comparison),
+        "run": result.run,
+        "comparison": result.comparison,
         "timings_s": {name: round(value, 5) for name, value in result.timings_s.items()},
     }
 
 
-def result_of_record(record: Mapping[str, object]) -> CaseResult:
-    """Turns a record of cases.jsonl into a result.
-
-    Raises:
-        StoreError: the record lacks a field or holds an unknown verdict.
-    """
-    try:
-        check_form(record, CASE_RECORD)
-        _check_kinds(_mapping(record.get("comparison")))
-        task_id, sample, case = record_key(record)
-        return CaseResult(
-            task_id=task_id,
-            sample=sample,
-            case=case,
-            verdict=Verdict(str(record["verdict"])),
-            cause=str(record.get("cause", "")),
-            run=_mapping(record.get("run")),
-            comparison=_mapping(record.get("comparison")),
-            timings_s={
-                name: float(str(value)) for name, value in _mapping(record.get("timings_s")).items()
-            },
-        )
-    except (MalformedError, ValueError) as error:
-        named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
-        raise StoreError(
-            f"{CASES_FILE}: the record of task {named} is not of this judge's form: {error}",
-            hint="Take the record out; its case is judged again.",
-        ) from error
+def result_of_record(record: CaseRecord) -> CaseResult:
+    """Turns a record of cases.jsonl into a result."""
+    return CaseResult(
+        task_id=str(record["task"]),
+        sample=record["sample"],
+        case=record["case"],
+        verdict=Verdict(record["verdict"]),
+        cause=record.get("cause", ""),
+        run=record.get("run", CaseRun()),
+        comparison=record.get("comparison", CaseComparison()),
+        timings_s=record.get("timings_s", {}),
+    )
 
 
-def _check_kinds(comparison: Mapping[str, Any]) -> None:
-    listed = (each["kind"] for each in comparison.get("differences", ()))
-    for kind in (*listed, *comparison.get("difference_counts", ())):
+def _check_kinds(comparison: CaseComparison) -> None:
+    for each in comparison.get("differences", ()):
+        DifferenceClass(each["kind"])
+    for kind in comparison.get("difference_counts", ()):
         DifferenceClass(kind)
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}

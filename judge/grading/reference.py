@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from judge.core.limits import Limits
+from judge.core.results import ReferenceDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError
@@ -111,7 +112,7 @@ class ReferenceTimes:
     image: str
     tasks: Mapping[str, ReferenceTime]
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> ReferenceDocument:
         """As it is kept with a run."""
         return {
             "host": self.host,
@@ -124,20 +125,12 @@ class ReferenceTimes:
 
 
 def known_times(
-    document: Mapping[str, object] | None, *, host: str, image: str
+    document: ReferenceDocument | None, *, host: str, image: str
 ) -> dict[str, ReferenceTime]:
     """The times out of a run's document; none where another machine or image gave them."""
-    if document is None or document.get("host") != host or document.get("image") != image:
+    if document is None or document["host"] != host or document["image"] != image:
         return {}
-    tasks = document.get("tasks")
-    if not isinstance(tasks, Mapping):
-        return {}
-    return {
-        str(task_id): ReferenceTime(
-            str(entry["digest"]), float(entry["cpu_s"]), float(entry["wall_s"])
-        )
-        for task_id, entry in tasks.items()
-    }
+    return {task_id: ReferenceTime(**entry) for task_id, entry in document["tasks"].items()}
 
 
 def measure_missing(

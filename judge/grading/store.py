@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
+from judge.core.results import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
     MIB,
@@ -29,7 +30,7 @@ from judge.files.documents import (
     parse_json,
     read_regular,
 )
-from judge.files.forms import RUN, Form, check_form
+from judge.files.forms import Document, checked
 from judge.files.json_lines import LineAppender, read_json_lines
 from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.writing import naming_what_is_written, write_whole
@@ -76,25 +77,37 @@ class RunDirectory:
 
     # -- run.json and other small documents -------------------------------------------------
 
-    def read_run(self) -> dict[str, object] | None:
+    def read_run(self) -> RunDocument | None:
         """The run's description, or None where the directory holds none yet.
 
         Raises:
-            StoreError: run.json is no JSON object, or a field of it has the wrong type.
+            StoreError: run.json is not a JSON object, of another schema version, or a field of it
+                has the wrong type.
         """
         run = self.read_document(RUN_FILE)
-        if run is not None and run.get("schema_version") == SCHEMA_VERSION:
-            self.check(RUN_FILE, run, RUN)
-        return run
+        if run is None:
+            return None
+        if (found := run.get("schema_version")) != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path / RUN_FILE}: schema_version is {found!r}, this judge writes "
+                f"{SCHEMA_VERSION}",
+                hint="Grade into another folder (--out), or use the judge that wrote this one.",
+            )
+        return self.checked(RUN_FILE, run, RunDocument)
 
-    def check(self, name: str, document: object, form: Form) -> None:
-        """Checks what stands in a file of the directory.
+    def checked(self, name: str, document: object, declared: type[Document]) -> Document:
+        """What stands in a file of the directory, typed.
+
+        Args:
+            name: the file, for messages.
+            document: its document, or one of its records.
+            declared: a ``TypedDict`` of :mod:`judge.core.results`.
 
         Raises:
             StoreError: a field has another type than the judge writes.
         """
         try:
-            check_form(document, form)
+            return checked(document, declared)
         except MalformedError as error:
             raise StoreError(
                 f"{self.path / name}: is not of this judge's form: {error}",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
+from judge.core.results import RunDocument, SuiteIdentity
 from judge.core.score import SubmissionScore, score_group, score_submission
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts
@@ -77,7 +78,7 @@ def build_report_data(
         stale_manual_verdicts=len(run.overrides.stale),
         official_disagreements=sum(c.official_disagrees for task in tasks for c in task.cases),
         measures=distributions(tasks),
-        usage=usage_of(each.record for each in run.submissions),
+        usage=usage_of(each.asking for each in run.submissions),
         repeated=repeated_runs([score for _, score in scored]),
         tasks=tasks,
         tasks_without_submission=run.tasks_without_submission,
@@ -89,25 +90,29 @@ def build_report_data(
 _Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
 
 
-_IDENTITY: Mapping[str, Any] = {
-    **dict.fromkeys(("model", "setting", "profile", "sandbox", "judge_version", "created")),
-    "suite": {},
-    "style": [],
-    "recalc": {},
-    "limits": {},
-    "host": {},
-}
-"""What every report says of its run, known or not."""
-
-
-def _identity(run: Mapping[str, Any]) -> dict[str, Any]:
+def _identity(run: RunDocument) -> RunDocument:
     """What the run is; where its files lay on somebody's disk is nobody's business."""
-    known = {name: value for name, value in run.items() if name not in {"solutions", "outputs"}}
-    identity = {**_IDENTITY, **known}
-    if isinstance(identity["suite"], Mapping):
-        identity["suite"] = {
-            name: value for name, value in identity["suite"].items() if name != "source"
-        }
+    identity: RunDocument = {
+        # What every report says of its run, known or not.
+        "model": None,
+        "setting": None,
+        "profile": None,
+        "sandbox": None,
+        "judge_version": None,
+        "created": None,
+        "suite": cast("SuiteIdentity", {}),
+        "style": [],
+        "recalc": {},
+        "limits": {},
+        "host": {},
+        **run,
+    }
+    identity.pop("solutions", None)
+    identity.pop("outputs", None)
+    if (suite := identity["suite"]) is not None:
+        suite = suite.copy()
+        suite.pop("source", None)
+        identity["suite"] = suite
     return identity
 
 
@@ -161,14 +166,13 @@ def _task_facts(
         if each.task_id in facts:
             continue
         first = files.get((each.task_id, each.cases[0]), UNKNOWN_FILES)
-        rounds = each.record.get("rounds")
         facts[each.task_id] = TaskFacts(
             instruction_type=each.instruction_type,
             shape=first.shape,
             input_bytes=first.input_bytes,
             answer_cells=first.answer_cells,
             groups={} if each.task is None else each.task.groups,
-            rounds=rounds if isinstance(rounds, int) else None,
+            rounds=each.asking.rounds,
         )
     return facts
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from judge.core.results import CaseComparison, CaseRun
 from judge.core.score import SubmissionScore
 from judge.core.verdict import Verdict
 from judge.grading.overrides import Overrides
@@ -35,9 +35,7 @@ def task_entry(
         )
         for number in submission.cases
     )
-    record = submission.record
-    tokens = record.get("tokens")
-    tokens = tokens if isinstance(tokens, Mapping) else {}
+    asking = submission.asking
     walls = [case.wall_s for case in cases if case.wall_s is not None]
     kinds = {kind: None for case in cases for kind in case.difference_counts}
     return TaskEntry(
@@ -54,13 +52,13 @@ def task_entry(
         cases=cases,
         difference_kinds=tuple(kinds),
         official_disagrees=any(case.official_disagrees for case in cases),
-        model=_text(record.get("model")),
-        setting=_text(record.get("setting")),
-        rounds=_int(record.get("rounds")),
-        prompt_tokens=_int(tokens.get("prompt")),
-        completion_tokens=_int(tokens.get("completion")),
-        cost_usd=_float(record.get("cost")),
-        inference_s=_float(record.get("seconds")),
+        model=asking.model,
+        setting=asking.setting,
+        rounds=asking.rounds,
+        prompt_tokens=_whole(asking.prompt_tokens),
+        completion_tokens=_whole(asking.completion_tokens),
+        cost_usd=_float(asking.cost_usd),
+        inference_s=_float(asking.seconds),
         run_wall_s=sum(walls) if walls else None,
         peak_memory_bytes=max(
             (case.peak_memory_bytes for case in cases if case.peak_memory_bytes is not None),
@@ -74,11 +72,10 @@ def _case_entry(
 ) -> CaseEntry:
     result = submission.results.get(number)
     automatic = submission.automatic.get(number)
-    run = {} if automatic is None else automatic.run
-    comparison = {} if automatic is None else automatic.comparison
+    run = CaseRun() if automatic is None else automatic.run
+    comparison = CaseComparison() if automatic is None else automatic.comparison
     timings_s = {} if automatic is None else automatic.timings_s
     official = comparison.get("official_equal")
-    computed = comparison.get("computed_cells")
     return CaseEntry(
         case=number,
         verdict=None if result is None else result.verdict.value,
@@ -89,46 +86,34 @@ def _case_entry(
         wall_s=_float(run.get("wall_s")),
         recalculation_s=timings_s.get("recalculation"),
         comparison_s=timings_s.get("comparison"),
-        peak_memory_bytes=_int(run.get("peak_memory_bytes")),
+        peak_memory_bytes=run.get("peak_memory_bytes"),
         input_bytes=files.input_bytes,
-        output_bytes=_int(run.get("output_bytes")),
+        output_bytes=run.get("output_bytes"),
         input_rows=None if files.shape is None else files.shape.rows,
         input_columns=None if files.shape is None else files.shape.columns,
         answer_cells=files.answer_cells,
-        differing_cells=_int(comparison.get("differing_cells")),
-        computed_cells=_int(computed.get("output")) if isinstance(computed, Mapping) else None,
-        engines=_texts(comparison.get("engines")),
+        differing_cells=comparison.get("differing_cells"),
+        computed_cells=comparison.get("computed_cells", {}).get("output"),
+        engines=tuple(comparison.get("engines", ())),
         difference_counts=difference_counts(comparison),
-        official_equal=official if isinstance(official, bool) else None,
-        # Held against the judge's own verdict: a person's is about more than these rules.
+        official_equal=official,
+        # Compared with the judge's own verdict: a person's is about more than these rules.
         official_disagrees=automatic is not None
-        and isinstance(official, bool)
+        and official is not None
         and official != (automatic.verdict is Verdict.AC),
-        notes=_texts(comparison.get("notes")),
-        output_sha256=_text(run.get("output_sha256")),
+        notes=tuple(comparison.get("notes", ())),
+        output_sha256=run.get("output_sha256"),
     )
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
-
-
-def difference_counts(comparison: Mapping[str, object]) -> dict[str, int]:
+def difference_counts(comparison: CaseComparison) -> dict[str, int]:
     """Class -> differing cells of one comparison, those classes that occur."""
-    counts = comparison.get("difference_counts")
-    if not isinstance(counts, Mapping):
-        return {}
-    return {str(kind): int(count) for kind, count in counts.items() if count}
+    return {kind: n for kind, n in comparison.get("difference_counts", {}).items() if n}
 
 
-def _int(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
 
 
-def _float(value: Any) -> float | None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number else None
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)

@@ -67,7 +67,7 @@ def _inspect(
     return CaseFiles(
         input_bytes=None if data is None else len(data),
         shape=None if data is None else cache.of(data),
-        answer_cells=recorded if isinstance(recorded, int) else _answer_cells(task, case),
+        answer_cells=_answer_cells(task, case) if recorded is None else recorded,
     )
 
 

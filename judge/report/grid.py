@@ -13,6 +13,7 @@ from typing import Any
 
 from judge.checkers.registry import checker_of
 from judge.comparison.comparison import DifferenceClass
+from judge.core.results import CaseComparison, DifferenceRecord, RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.recalc.policy import calculates
@@ -54,13 +55,13 @@ class GridRules:
     ran_programs: bool = True
 
     @staticmethod
-    def of_run(run: Mapping[str, Any]) -> GridRules:
+    def of_run(run: RunDocument) -> GridRules:
         """Reads them from a run's description."""
-        recalc = run.get("recalc")
+        recalc = run.get("recalc") or RecalcIdentity()
         return GridRules(
-            profile=str(run.get("profile") or "standard"),
+            profile=run.get("profile") or "standard",
             style=tuple(run.get("style") or ()),
-            recalc_mode=str(recalc.get("mode", "auto")) if isinstance(recalc, dict) else "auto",
+            recalc_mode=recalc.get("mode") or "auto",
             ran_programs="outputs" not in run,
         )
 
@@ -68,7 +69,7 @@ class GridRules:
 def build_grid(
     task: Task,
     case: TestCase,
-    record: Mapping[str, Any],
+    record: CaseComparison,
     output: bytes | None,
     rules: GridRules,
     bounds: GridBounds | None = None,
@@ -152,7 +153,7 @@ def _marks(
     task: Task,
     sides: _Sides,
     blocks: Sequence[Block],
-    record: Mapping[str, Any],
+    record: CaseComparison,
     rules: GridRules,
 ) -> Marks:
     marks = marks_of_record(record)
@@ -354,7 +355,7 @@ class _Side:
         text_chars: int,
         *,
         agrees: bool = False,
-        recorded: Mapping[str, Any] | None = None,
+        recorded: DifferenceRecord | None = None,
         side: str = "",
     ) -> Any:
         """The cell as JSON; None where it is blank."""

@@ -15,6 +15,7 @@ from judge.comparison.answer_range import check, prepare
 from judge.comparison.comparison import DifferenceClass
 from judge.comparison.profiles import get_profile
 from judge.comparison.rule_comparison import OTHER_RULES
+from judge.core.results import CaseComparison, DifferenceRecord
 from judge.core.task import Task
 from judge.errors import JudgeError
 from judge.workbook.address import cell_key, parse_cell
@@ -38,7 +39,7 @@ class Marks:
     """
 
     kinds: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    recorded: Mapping[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    recorded: Mapping[tuple[str, int], DifferenceRecord] = field(default_factory=dict)
     doubtful: bool = False
     computed: Mapping[tuple[str, str], Mapping[int, Any]] = field(default_factory=dict)
 
@@ -47,18 +48,18 @@ class Marks:
         return {key for name, key in self.kinds if name == sheet}
 
 
-def marks_of_record(record: Mapping[str, Any]) -> Marks:
+def marks_of_record(record: CaseComparison) -> Marks:
     """The marks that a comparison's record lists by itself."""
-    recorded: dict[tuple[str, int], Mapping[str, Any]] = {}
+    recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for difference in record.get("differences", ()):
-        place = parse_cell(str(difference.get("cell", "")))
-        if place is not None and difference.get("kind") not in _OUTSIDE:
-            recorded[str(difference.get("sheet")), cell_key(*place)] = difference
-    kinds = {place: str(difference["kind"]) for place, difference in recorded.items()}
+        place = parse_cell(difference["cell"])
+        if place is not None and difference["kind"] not in _OUTSIDE:
+            recorded[difference["sheet"], cell_key(*place)] = difference
+    kinds = {place: difference["kind"] for place, difference in recorded.items()}
     return Marks(kinds, recorded, doubtful=is_cut(record), computed=_computed_values(record))
 
 
-def _computed_values(record: Mapping[str, Any]) -> dict[tuple[str, str], dict[int, Any]]:
+def _computed_values(record: CaseComparison) -> dict[tuple[str, str], dict[int, Any]]:
     found: dict[tuple[str, str], dict[int, Any]] = {}
     for side, sheets in record.get("computed_values", {}).items():
         for sheet, cells in sheets.items():
@@ -67,11 +68,11 @@ def _computed_values(record: Mapping[str, Any]) -> dict[tuple[str, str], dict[in
     return found
 
 
-def is_cut(record: Mapping[str, Any]) -> bool:
+def is_cut(record: CaseComparison) -> bool:
     """Whether more cells differ than the record lists."""
-    listed = sum(each.get("kind") not in _OUTSIDE for each in record.get("differences", ()))
-    lacking = int(record.get("difference_counts", {}).get(DifferenceClass.MISSING_SHEET.value, 0))
-    return int(record.get("differing_cells", 0)) - lacking > listed
+    listed = sum(each["kind"] not in _OUTSIDE for each in record.get("differences", ()))
+    lacking = record.get("difference_counts", {}).get(DifferenceClass.MISSING_SHEET.value, 0)
+    return record.get("differing_cells", 0) - lacking > listed
 
 
 def complete_marks(

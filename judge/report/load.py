@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from judge.core.results import (
+    ReportOnRecord,
+    RunDocument,
+    SubmissionRecord,
+)
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.forms import REPORT, SUBMISSION
 from judge.grading.overrides import Overrides, read_overrides
-from judge.grading.records import record_key, result_of_record
-from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.records import case_records, result_of_record
+from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.report.asking import NOT_ASKED, Asking, asking_of
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
 
@@ -33,7 +37,8 @@ class LoadedSubmission:
         instruction_type: in the benchmark's words.
         task: the task; None where the suite is not at hand.
         cases: numbers of the task's cases, in order.
-        record: its record of submissions.jsonl; empty for finished outputs.
+        record: its record of submissions.jsonl; None for finished outputs.
+        asking: what that says of asking the chat model.
         results: case number -> what counts, changes by hand in place; cases that were not run
             are not in it.
         automatic: the same as the judge said it.
@@ -44,7 +49,8 @@ class LoadedSubmission:
     instruction_type: str
     task: Task | None
     cases: tuple[int, ...]
-    record: Mapping[str, Any]
+    record: SubmissionRecord | None
+    asking: Asking
     results: Mapping[int, CaseResult]
     automatic: Mapping[int, CaseResult]
 
@@ -69,7 +75,7 @@ class LoadedRun:
     """
 
     path: Path
-    run: Mapping[str, Any]
+    run: RunDocument
     suite: Suite | None
     submissions: tuple[LoadedSubmission, ...]
     overrides: Overrides
@@ -112,18 +118,13 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
             hint="Give a results directory, as `judge score` writes it: with a run.json.",
         )
     with RunDirectory(path) as store:
-        run: Mapping[str, Any] = store.read_run() or {}
-        report: Mapping[str, Any] | None = store.read_document(REPORT_FILE)
-        if report is not None:
-            store.check(REPORT_FILE, report, REPORT)
+        run = store.read_run() or RunDocument()
+        run.pop("schema_version", None)
+        report = _report_on_record(store)
         suite, notes = _suite(run, dataset)
-        records = {}
-        for each in store.read_records(SUBMISSIONS_FILE):
-            store.check(SUBMISSIONS_FILE, each, SUBMISSION)
-            records[_submission_key(each)] = each
+        records = _submission_records(store)
         results: dict[tuple[str, int], dict[int, CaseResult]] = {}
-        latest = {record_key(each): each for each in store.read_records(CASES_FILE)}
-        for (task_id, sample, case), record in latest.items():
+        for (task_id, sample, case), record in case_records(store).items():
             results.setdefault((task_id, sample), {})[case] = result_of_record(record)
         overrides = read_overrides(store)
     if report is not None:
@@ -145,7 +146,8 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
             instruction_type=kind,
             task=suite.task(task_id) if suite is not None else None,
             cases=tuple(found),
-            record=records.get((task_id, sample), {}),
+            record=records.get((task_id, sample)),
+            asking=_asking(records.get((task_id, sample))),
             results=_with_overrides(found, overrides),
             automatic={number: each for number, each in found.items() if each is not None},
         )
@@ -153,13 +155,17 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
     )
     return LoadedRun(
         path=path,
-        run={name: value for name, value in run.items() if name != "schema_version"},
+        run=run,
         suite=suite,
         submissions=submissions,
         overrides=overrides,
         tasks_without_submission=_without(report, suite, submissions),
         notes=notes,
     )
+
+
+def _asking(record: SubmissionRecord | None) -> Asking:
+    return NOT_ASKED if record is None else asking_of(record)
 
 
 def _with_overrides(
@@ -169,8 +175,18 @@ def _with_overrides(
     return {each.case: each for each in overrides.apply(present)}
 
 
-def _submission_key(record: Mapping[str, object]) -> tuple[str, int]:
-    return (str(record.get("id")), int(str(record.get("sample") or 0)))
+def _report_on_record(store: RunDirectory) -> ReportOnRecord | None:
+    report = store.read_document(REPORT_FILE)
+    return None if report is None else store.checked(REPORT_FILE, report, ReportOnRecord)
+
+
+def _submission_records(store: RunDirectory) -> dict[tuple[str, int], SubmissionRecord]:
+    """The records of submissions.jsonl by (task id, sample)."""
+    found = (
+        store.checked(SUBMISSIONS_FILE, each, SubmissionRecord)
+        for each in store.read_records(SUBMISSIONS_FILE)
+    )
+    return {(str(each["id"]), each.get("sample") or 0): each for each in found}
 
 
 _Results = Mapping[tuple[str, int], Mapping[int, CaseResult]]
@@ -178,24 +194,21 @@ _Entry = tuple[str, int, str, dict[int, CaseResult | None]]
 """Task id, sample, instruction type, and case number -> result."""
 
 
-def _reported(
-    report: Mapping[str, Any], suite: Suite | None, results: _Results
-) -> Iterator[_Entry]:
+def _reported(report: ReportOnRecord, suite: Suite | None, results: _Results) -> Iterator[_Entry]:
     """What the report counts, with the records that belong to it."""
-    for entry in report.get("tasks", ()):
-        task_id, sample = str(entry["id"]), int(entry["sample"])
-        codes: Sequence[str | None] = entry["test_case_results"]
+    for entry in report["tasks"]:
+        task_id, sample, codes = str(entry["id"]), entry["sample"], entry["test_case_results"]
         known = results.get((task_id, sample), {})
         numbers = _numbers(task_id, suite, known, len(codes))
         found = {
             number: None if code is None else known.get(number)
             for number, code in zip(numbers, codes, strict=False)
         }
-        yield task_id, sample, str(entry["instruction_type"]), found
+        yield task_id, sample, entry["instruction_type"], found
 
 
 def _differs_from_records(
-    report: Mapping[str, Any], entries: Sequence[_Entry], results: _Results, overrides: Overrides
+    report: ReportOnRecord, entries: Sequence[_Entry], results: _Results, overrides: Overrides
 ) -> Iterator[str]:
     """Notes on what is on record and not, or not so, in report.json."""
     changed = 0
@@ -218,18 +231,18 @@ def _differs_from_records(
 
 
 def _on_record(
-    suite: Suite | None, records: Mapping[tuple[str, int], Mapping[str, Any]], results: _Results
+    suite: Suite | None, records: Mapping[tuple[str, int], SubmissionRecord], results: _Results
 ) -> Iterator[_Entry]:
     """Everything that was judged, where no report says what counts."""
     order = {} if suite is None else {task.id: place for place, task in enumerate(suite.tasks)}
     for task_id, sample in sorted(results, key=lambda key: (order.get(key[0], 0), key)):
         known = results[task_id, sample]
-        record = records.get((task_id, sample), {})
-        kind = record.get("instruction_type", "unknown")
+        record = records.get((task_id, sample))
+        kind = None if record is None else record.get("instruction_type")
         if suite is not None:
             kind = suite.task(task_id).kind
         numbers = _numbers(task_id, suite, known, len(known))
-        yield task_id, sample, str(kind), {number: known.get(number) for number in numbers}
+        yield task_id, sample, kind or "unknown", {number: known.get(number) for number in numbers}
 
 
 def _numbers(
@@ -240,15 +253,14 @@ def _numbers(
     return sorted(known) if len(known) == count else range(1, count + 1)
 
 
-def _suite(run: Mapping[str, Any], dataset: str | None) -> tuple[Suite | None, tuple[str, ...]]:
+def _suite(run: RunDocument, dataset: str | None) -> tuple[Suite | None, tuple[str, ...]]:
     remembered = run.get("suite")
-    source = remembered.get("source") if isinstance(remembered, dict) else None
-    name = dataset or source
+    name = dataset or (remembered.get("source") if remembered is not None else None)
     if name is None:
         return None, ("the run does not say which suite it answers: give --dataset",)
     try:
-        suite = load_suite(str(name))
-        same = not isinstance(remembered, dict) or remembered.get("digest") == suite.digest
+        suite = load_suite(name)
+        same = remembered is None or remembered.get("digest") == suite.digest
     except JudgeError as error:
         if dataset is not None:
             raise
@@ -266,10 +278,10 @@ def _not_at_hand(why: str) -> str:
 
 
 def _without(
-    report: Mapping[str, Any] | None, suite: Suite | None, submissions: Sequence[LoadedSubmission]
+    report: ReportOnRecord | None, suite: Suite | None, submissions: Sequence[LoadedSubmission]
 ) -> int:
     if report is not None:
-        return int(report.get("overall", {}).get("tasks_without_submission", 0))
+        return report.get("overall", {}).get("tasks_without_submission", 0)
     if suite is None:
         return 0
     return len(suite.tasks) - len({each.task_id for each in submissions})

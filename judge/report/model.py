@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judge.core.results import RunDocument, UsageReport
 from judge.core.statistics import Estimate
 from judge.grading.overrides import ManualVerdict
 
@@ -370,7 +371,7 @@ class ReportData:
 
     schema_version: int
     name: str
-    run: Mapping[str, Any]
+    run: RunDocument
     overall: Scores
     by_instruction_type: Breakdown
     breakdowns: tuple[Breakdown, ...]
@@ -381,7 +382,7 @@ class ReportData:
     stale_manual_verdicts: int
     official_disagreements: int
     measures: tuple[Distribution, ...]
-    usage: Mapping[str, Any] | None
+    usage: UsageReport | None
     repeated: RepeatedRuns | None
     tasks: tuple[TaskEntry, ...]
     tasks_without_submission: int

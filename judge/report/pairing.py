@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from judge.core.results import InferenceIdentity, PromptContent
 from judge.core.score import score_submission
 from judge.core.statistics import (
     Estimate,
@@ -163,11 +164,10 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         for one, two in combinations(range(len(runs)), 2)
     ]
     suite = runs[0].run.get("suite")
-    suite = suite if isinstance(suite, Mapping) else {}
     return RunComparison(
         schema_version=COMPARISON_VERSION,
-        suite=suite.get("name"),
-        suite_digest=suite.get("digest"),
+        suite=None if suite is None else suite.get("name"),
+        suite_digest=None if suite is None else suite.get("digest"),
         runs=tuple(
             _run_scores(name, run, each, common, method)
             for name, run, each in zip(names, runs, scores, strict=True)
@@ -186,7 +186,7 @@ def _check_same_suite(runs: Sequence[LoadedRun]) -> None:
     digests = {}
     for run in runs:
         suite = run.run.get("suite")
-        digests[str(run.path)] = suite.get("digest") if isinstance(suite, Mapping) else None
+        digests[str(run.path)] = None if suite is None else suite.get("digest")
     if len(set(digests.values())) > 1:
         listed = "; ".join(f"{path}: {str(digest)[:12]}" for path, digest in digests.items())
         raise UsageError(
@@ -222,27 +222,19 @@ def _run_scores(
     name: str, run: LoadedRun, scores: _TaskScores, common: Sequence[str], method: Method
 ) -> RunScores:
     recalc = run.run.get("recalc")
-    inference = _mapping(run.run.get("inference"))
-    content = _mapping(inference.get("content"))
+    inference = run.run.get("inference") or InferenceIdentity()
+    content = inference.get("content") or PromptContent()
     return RunScores(
         name=name,
         profile=run.run.get("profile"),
-        recalc=recalc.get("mode") if isinstance(recalc, Mapping) else None,
+        recalc=None if recalc is None else recalc.get("mode"),
         model=run.run.get("model"),
         soft_restriction=_interval([scores.soft[task] for task in common], method),
         hard_restriction=_interval([scores.hard[task] for task in common], method),
         tasks=len(scores.soft),
-        rounds=_whole(inference.get("rounds")),
-        prompt_rows=_whole(content.get("rows")),
+        rounds=inference.get("rounds"),
+        prompt_rows=content.get("rows"),
     )
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _interval(values: Sequence[float], method: Method) -> Estimate:

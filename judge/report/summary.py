@@ -9,13 +9,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import cast
 
+from judge.core.results import (
+    ChangeReport,
+    ExcludedCase,
+    FurtherReports,
+    GroupReport,
+    RepeatedReport,
+    ReportDocument,
+    RunDocument,
+    ScoresOfAll,
+    TaskReport,
+)
 from judge.core.score import GroupScore, SubmissionScore, score_group, score_submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict, count_verdicts
-from judge.grading.overrides import NO_OVERRIDES, Overrides
+from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
+from judge.report.asking import Asking
 from judge.report.usage import usage_of
 
 REPORT_SCHEMA_VERSION = 1
@@ -37,14 +48,14 @@ _IDENTITY_FIELDS = (
 
 
 def build_report(
-    run: Mapping[str, object],
+    run: RunDocument,
     graded: Sequence[tuple[Task, int]],
     results: Iterable[CaseResult],
     *,
     without_submission: int = 0,
     overrides: Overrides = NO_OVERRIDES,
-    asked: Iterable[Mapping[str, Any]] = (),
-) -> dict[str, object]:
+    asked: Iterable[Asking] = (),
+) -> ReportDocument:
     """Builds the document that is written to ``report.json``.
 
     Args:
@@ -73,20 +84,22 @@ def build_report(
     by_type = defaultdict(list)
     for entry in scores:
         by_type[entry[0].kind].append(entry)
-    usage = usage_of(asked)
+    further = _by_group(scores)
+    if (repeated := _repeated([score for _, score, _ in scores])) is not None:
+        further["repeated_runs"] = repeated
+    if (usage := usage_of(asked)) is not None:
+        further["usage"] = usage
     return {
         "schema_version": REPORT_SCHEMA_VERSION,
-        "run": {name: run[name] for name in _IDENTITY_FIELDS if name in run},
-        "overall": _group(scores) | {"tasks_without_submission": without_submission},
+        "run": _identity(run),
+        "overall": {**_group(scores), "tasks_without_submission": without_submission},
         "by_instruction_type": {kind: _group(by_type[kind]) for kind in sorted(by_type)},
-        **_by_group(scores),
-        **_repeated([score for _, score, _ in scores]),
-        **({"usage": usage} if usage else {}),
+        **further,
         "tasks": [_task_entry(task, score, present, overrides) for task, score, present in scores],
     }
 
 
-def _by_group(scores: Sequence[_Scored]) -> dict[str, object]:
+def _by_group(scores: Sequence[_Scored]) -> FurtherReports:
     """Scores by each division of the tasks; nothing where the suite divides them no further."""
     members: dict[str, dict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
     for entry in scores:
@@ -102,25 +115,36 @@ def _by_group(scores: Sequence[_Scored]) -> dict[str, object]:
     }
 
 
-def _repeated(scores: Sequence[SubmissionScore]) -> dict[str, object]:
+def _identity(run: RunDocument) -> RunDocument:
+    """What made the verdicts, of all that is known of the run."""
+    document: Mapping[str, object] = run
+    known = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
+    return cast("RunDocument", known)
+
+
+def _repeated(scores: Sequence[SubmissionScore]) -> RepeatedReport | None:
     """Mean, standard deviation and pass@k over samples; nothing where each task has one."""
     if not any(score.sample for score in scores):
-        return {}
+        return None
     from judge.report.repeats import repeated_runs  # noqa: PLC0415  NumPy, for several samples only
 
     found = repeated_runs(scores)
     if found is None:
-        return {}
-    shares = {
-        name: {str(k): share for k, share in getattr(found, name).items()}
-        for name in ("pass_at", "pass_hat")
+        return None
+    return {
+        "samples": found.samples,
+        "soft_restriction": found.soft_restriction,
+        "soft_sd": found.soft_sd,
+        "hard_restriction": found.hard_restriction,
+        "hard_sd": found.hard_sd,
+        "pass_at": {str(k): share for k, share in found.pass_at.items()},
+        "pass_hat": {str(k): share for k, share in found.pass_hat.items()},
     }
-    return {"repeated_runs": asdict(found) | shares}
 
 
 def _group(
     entries: Sequence[_Scored],
-) -> dict[str, object]:
+) -> GroupReport:
     group = score_group(score for _, score, _ in entries)
     results = [result for _, _, present in entries for result in present]
     return {
@@ -134,7 +158,7 @@ def _group(
     }
 
 
-def _all_of_it(group: GroupScore) -> dict[str, object]:
+def _all_of_it(group: GroupScore) -> ScoresOfAll:
     return {
         "tasks": group.all_tasks,
         "cases": group.all_cases,
@@ -145,8 +169,8 @@ def _all_of_it(group: GroupScore) -> dict[str, object]:
 
 def _excluded(
     entries: Sequence[_Scored],
-) -> dict[str, list[dict[str, object]]]:
-    excluded: dict[str, list[dict[str, object]]] = {}
+) -> dict[str, list[ExcludedCase]]:
+    excluded: dict[str, list[ExcludedCase]] = {}
     for task, score, present in entries:
         for result in present:
             if not result.verdict.is_scored:
@@ -160,7 +184,7 @@ def _excluded(
     return {code: cases for code, cases in excluded.items() if cases}
 
 
-def _reason(result: CaseResult) -> dict[str, object]:
+def _reason(result: CaseResult) -> ExcludedCase:
     return {
         "id": result.task_id,
         "sample": result.sample,
@@ -171,8 +195,8 @@ def _reason(result: CaseResult) -> dict[str, object]:
 
 def _task_entry(
     task: Task, score: SubmissionScore, present: Sequence[CaseResult], overrides: Overrides
-) -> dict[str, object]:
-    entry: dict[str, object] = {
+) -> TaskReport:
+    entry: TaskReport = {
         "id": task.raw_id if task.raw_id is not None else task.id,
         "sample": score.sample,
         "instruction_type": task.kind,
@@ -186,16 +210,26 @@ def _task_entry(
     disagreeing = [
         result.case
         for result in present
-        if isinstance(official := result.comparison.get("official_equal"), bool)
+        if (official := result.comparison.get("official_equal")) is not None
         and official != (overrides.automatic(result) is Verdict.AC)
     ]
     if disagreeing:
         entry["official_disagrees"] = disagreeing
     manual = {
-        str(result.case): asdict(change)
+        str(result.case): _change(change)
         for result in present
         if (change := overrides.applied.get((task.id, score.sample, result.case))) is not None
     }
     if manual:
         entry["manual_verdicts"] = manual
     return entry
+
+
+def _change(change: ManualVerdict) -> ChangeReport:
+    return {
+        "automatic": change.automatic,
+        "verdict": change.verdict,
+        "by": change.by,
+        "at": change.at,
+        "why": change.why,
+    }

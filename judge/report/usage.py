@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from statistics import median
-from typing import Any
+
+from judge.core.results import Latencies, UsageReport
+from judge.report.asking import Asking
 
 
-def usage_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
+def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
     """Tokens, cost and time of a run's submissions, as ``judge infer`` recorded them.
 
     Args:
-        records: what is on record of each submission (of ``submissions.jsonl``).
+        submissions: what is on record of asking for each of them.
 
     Returns:
-        A JSON object; None where no record knows its tokens:
+        A JSON object; None where the tokens of no submission are on record:
 
         - ``submissions`` that know theirs, ``calls`` (from the cache included), ``retries``
           (attempts beyond the first of a call), ``truncated`` replies, ``not_alone`` (solutions
@@ -26,41 +28,28 @@ def usage_of(records: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
         - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null where
           none was timed.
     """
-    known = [each for each in records if isinstance(each.get("tokens"), Mapping)]
+    known = [each for each in submissions if each.is_counted]
     if not known:
         return None
-    calls = [call for each in known for call in each.get("calls") or () if _is_call(call)]
-    costs = [each["cost"] for each in known if isinstance(each.get("cost"), int | float)]
+    calls = [call for each in known for call in each.calls]
+    costs = [each.cost_usd for each in known if each.cost_usd is not None]
     return {
         "submissions": len(known),
         "calls": len(calls),
-        "retries": round(sum(max(_number(call.get("attempts")) - 1, 0) for call in calls)),
-        "truncated": sum(each.get("truncated") is True for each in known),
-        "not_alone": sum(each.get("stands_alone") is False for each in known),
-        "prompt_tokens": round(sum(_number(each["tokens"].get("prompt")) for each in known)),
-        "completion_tokens": round(
-            sum(_number(each["tokens"].get("completion")) for each in known)
-        ),
+        "retries": round(sum(max(call.attempts - 1, 0) for call in calls)),
+        "truncated": sum(each.is_truncated for each in known),
+        "not_alone": sum(each.stands_alone is False for each in known),
+        "prompt_tokens": round(sum(each.prompt_tokens or 0 for each in known)),
+        "completion_tokens": round(sum(each.completion_tokens or 0 for each in known)),
         "cost_usd": round(math.fsum(costs), 8) if len(costs) == len(known) else None,
-        "inference_s": round(math.fsum(_number(each.get("seconds")) for each in known), 3),
-        "latency_s": _latencies([float(call["latency_s"]) for call in calls if _was_timed(call)]),
+        "inference_s": round(math.fsum(each.seconds or 0 for each in known), 3),
+        "latency_s": _latencies(
+            [float(call.latency_s) for call in calls if call.latency_s is not None]
+        ),
     }
 
 
-def _number(value: object) -> float:
-    """The number; 0 for what others may have written there."""
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _is_call(call: object) -> bool:
-    return isinstance(call, Mapping)
-
-
-def _was_timed(call: Mapping[str, Any]) -> bool:
-    return isinstance(call.get("latency_s"), int | float) and not call.get("cached")
-
-
-def _latencies(seconds: list[float]) -> dict[str, float] | None:
+def _latencies(seconds: list[float]) -> Latencies | None:
     if not seconds:
         return None
     ordered = sorted(seconds)

@@ -189,8 +189,8 @@ class RunShelf:
         except JudgeError:
             return None
         remembered = run.get("suite")
-        source = remembered.get("source") if isinstance(remembered, dict) else None
-        suite = self._suite(self._dataset or (str(source) if source else None))
+        source = None if remembered is None else remembered.get("source")
+        suite = self._suite(self._dataset or source or None)
         if suite is None or not tasks:
             return None
         return sum(len(suite.task(task).cases) for task in tasks if task in suite)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.comparison.style_check import check_style_names
+from judge.core.results import RunDocument
 from judge.core.task import Task
 from judge.errors import PositionError, SuiteError, UsageError
 from judge.files.yaml_documents import read_yaml
@@ -212,21 +213,16 @@ def corrected_suite(suite: Suite, path: Path | None) -> CorrectedSuite:
     return apply_corrections(suite, load_corrections(path))
 
 
-def as_recorded(suite: Suite, run: Mapping[str, object]) -> Suite:
+def as_recorded(suite: Suite, run: RunDocument) -> Suite:
     """A suite with the corrections and the options of the comparison that a run.json names."""
     remembered = run.get("suite")
-    records = remembered.get("corrections") if isinstance(remembered, Mapping) else None
+    named = None if remembered is None else remembered.get("corrections")
     try:
-        corrections = [
-            _correction(suite.format, dict(each))
-            for each in (records if isinstance(records, list) else ())
-            if isinstance(each, Mapping)
-        ]
+        corrections = [_correction(suite.format, each) for each in named or ()]
     except _FaultError as fault:
         raise SuiteError(f"run.json names a correction that cannot be read: {fault}") from fault
-    options = run.get("checker")
     corrected = apply_corrections(suite, corrections).suite
-    return corrected.with_checker_options(options if isinstance(options, Mapping) else {})
+    return corrected.with_checker_options(run.get("checker") or {})
 
 
 def describe_corrections(corrections: Sequence[Correction]) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ import openpyxl
 
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
+from judge.core.results import RunDocument
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
@@ -155,7 +156,7 @@ def make_run(
         )
         pairs = [(suite.task(each.task_id), each) for each in submissions]
         outcome = grade(store, pairs, settings)
-        run = {
+        run: RunDocument = {
             "judge_version": "0",
             "created": "2026-01-02T03:04:05+00:00",
             "suite": {

@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.comparison.comparison import DifferenceClass
 from judge.comparison.render import difference_lines
+from judge.core.results import CaseComparison, CaseRun, DifferenceRecord
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import read_regular
@@ -82,7 +83,7 @@ class TaskPages:
             "at": f"/tasks/{number}",
             "entry": entry,
             "code": self._code(submission),
-            "conversation": list(self._conversation(submission.record)),
+            "conversation": list(self._conversation(submission)),
             "marks": MARKS,
             "cases": [self._case(submission, int(case["case"]), bounds) for case in entry["cases"]],
         }
@@ -91,13 +92,13 @@ class TaskPages:
         self, submission: LoadedSubmission, number: int, bounds: GridBounds | None
     ) -> dict[str, Any]:
         result = submission.automatic.get(number)
-        facts: Mapping[str, Any] = {} if result is None else result.run
+        facts = CaseRun() if result is None else result.run
         outside = [] if result is None else _outside(result)
         return {
             "grid": self._grid(submission, number, result, bounds),
             "outside": outside,
-            "stdout": str(facts.get("stdout") or ""),
-            "stderr": str(facts.get("stderr") or ""),
+            "stdout": facts.get("stdout", ""),
+            "stderr": facts.get("stderr", ""),
         }
 
     def _grid(
@@ -112,7 +113,7 @@ class TaskPages:
         if task is None or case is None:
             return {"blocks": [], "notes": ["the suite is not at hand: no workbook can be shown"]}
         output, notes = self._output(submission.task_id, number, result)
-        record: Mapping[str, Any] = {} if result is None else result.comparison
+        record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
         return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
 
@@ -120,7 +121,7 @@ class TaskPages:
         self, task_id: str, number: int, result: CaseResult | None
     ) -> tuple[bytes | None, list[str]]:
         digest = None if result is None else result.run.get("output_sha256")
-        if not isinstance(digest, str):
+        if digest is None:
             return None, []
         output = self._store.get_workbook(digest)
         if output is None:
@@ -141,7 +142,7 @@ class TaskPages:
     @cached_property
     def _finished(self) -> Mapping[tuple[str, int], Path]:
         folder, suite = self._run.run.get("outputs"), self._run.suite
-        if not isinstance(folder, str) or suite is None:
+        if folder is None or suite is None:
             return {}
         try:
             return find_outputs(Path(folder), suite)
@@ -149,13 +150,13 @@ class TaskPages:
             return {}
 
     def _code(self, submission: LoadedSubmission) -> list[tuple[str, str]] | None:
-        code = recorded_program(submission.record)
+        code = None if submission.record is None else recorded_program(submission.record)
         return None if code is None else highlight(code)
 
     # -- conversations ---------------------------------------------------------------------------
 
-    def _conversation(self, record: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-        turns = record.get("conversation")
+    def _conversation(self, submission: LoadedSubmission) -> Iterator[dict[str, str]]:
+        turns = None if submission.record is None else submission.record.get("conversation")
         if isinstance(turns, str):
             turns = self._conversation_file(turns)
         if not isinstance(turns, list):
@@ -189,14 +190,14 @@ class TaskPages:
 
 def _outside(result: CaseResult) -> list[str]:
     """Lines on the differences that no grid shows."""
-    comparison: Mapping[str, Any] = result.comparison
-    listed = [each for each in comparison.get("differences", ()) if _is_outside(each)]
+    differences = result.comparison.get("differences", ())
+    listed = [each for each in differences if _is_outside(each)]
     return difference_lines({"differences": listed, "differing_cells": len(listed)}, 100)
 
 
-def _is_outside(difference: Mapping[str, Any]) -> bool:
+def _is_outside(difference: DifferenceRecord) -> bool:
     """Whether a difference is in no cell of an answer range."""
-    return difference.get("kind") in _OUTSIDE or not difference.get("cell")
+    return difference["kind"] in _OUTSIDE or not difference["cell"]
 
 
 def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

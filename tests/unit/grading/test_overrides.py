@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.core.results import CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
 from judge.grading.keys import CaseKeys
@@ -24,7 +26,7 @@ def judged(
     **rest: Any,
 ) -> CaseResult:
     """Writes a record, as grading does."""
-    run = {} if output is None else {"output_sha256": output}
+    run: CaseRun = {} if output is None else {"output_sha256": sha256(output.encode()).hexdigest()}
     result = CaseResult("7", 0, 1, verdict, cause="as the judge says", run=run, **rest)
     store.append(CASES_FILE, record_of_result(CaseKeys(run_key, "c"), result))
     return result

@@ -299,13 +299,13 @@ def test_finished_outputs_are_judged_again_from_their_folder(tmp_path: Path) -> 
     run = tmp_path / "run"
     options = ScoreOptions(dataset=str(suite.root), out=run, recalc="never", jobs=1)
     (scored,) = score(outputs, options)
-    assert scored.report["tasks"][0]["test_case_results"] == ["AC", "AC"]  # type: ignore[index]
+    assert scored.report["tasks"][0]["test_case_results"] == ["AC", "AC"]
     change_verdict(run, "1", 2, "WA", by="Ann", why="wrong currency")
     (again,) = score(run, replace(options, out=None, profile="strict"))
-    assert again.report["tasks"][0]["test_case_results"] == ["WA", "WA"]  # type: ignore[index]
-    assert "by Ann" in again.report["tasks"][0]["causes"]["2"]  # type: ignore[index]
+    assert again.report["tasks"][0]["test_case_results"] == ["WA", "WA"]
+    assert "by Ann" in again.report["tasks"][0]["causes"]["2"]
     (third,) = score(run, replace(options, out=None))
-    assert third.report["tasks"][0]["test_case_results"] == ["AC", "WA"]  # type: ignore[index]
+    assert third.report["tasks"][0]["test_case_results"] == ["AC", "WA"]
     found = rejudge(run, profile="strict")
     assert [(each.after.task_id, each.after.case) for each in found.changed] == [
         ("1", 1),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from judge.core.results import RunDocument
 from judge.errors import StoreError
 from judge.grading.store import CASES_FILE, RUN_FILE, SCHEMA_VERSION, RunDirectory
 
@@ -123,9 +124,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
-    record = {"solution": "x = '\ud800'"}
+    record: RunDocument = {"model": "x = '\ud800'"}
     with RunDirectory(tmp_path) as store:
         store.append(CASES_FILE, record)
         store.write_run(record)
         assert list(store.read_records(CASES_FILE)) == [record]
-        assert (store.read_run() or {})["solution"] == record["solution"]
+        assert (store.read_run() or {})["model"] == record["model"]

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import openpyxl
 
+from judge.core.results import CaseComparison, CaseRun, RunDocument
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.keys import CaseKeys
 from judge.grading.records import record_of_result
@@ -97,7 +98,7 @@ def make_run(
     **run: Any,
 ) -> Path:
     """Writes a results directory as ``judge score`` would leave it."""
-    described = {
+    described: RunDocument = {
         "suite": {"name": suite.name, "source": str(suite.root), "digest": suite.digest},
         "profile": "standard",
         "style": [],
@@ -106,8 +107,8 @@ def make_run(
         "sandbox": None,
         "judge_version": "0",
         "solutions": "/somewhere/else.jsonl",
-        **run,
     }
+    described.update(cast("RunDocument", run))
     results: list[CaseResult] = []
     with RunDirectory(folder) as store:
         store.write_run(described)
@@ -143,11 +144,11 @@ def _result(
     solution: Solution, case: int, said: str | tuple[str, Mapping[str, Any]], digest: str | None
 ) -> CaseResult:
     code, rest = (said, {}) if isinstance(said, str) else said
-    fields = {"cause": "" if code == "AC" else f"{code} for a reason", **rest}
-    run: dict[str, Any] = {"status": "ok", "cpu_s": 0.5, "wall_s": 1.0, "peak_memory_bytes": 1_000}
+    fields: dict[str, Any] = {"cause": "" if code == "AC" else f"{code} for a reason", **rest}
+    run: CaseRun = {"status": "ok", "cpu_s": 0.5, "wall_s": 1.0, "peak_memory_bytes": 1_000}
     if digest is not None:
         run["output_sha256"] = digest
-    comparison: Mapping[str, Any] = {}
+    comparison: CaseComparison = {}
     if code in {"AC", "WA", "NC"}:
         counts = {"WA": {"wrong_value": 1}, "NC": {"not_calculated": 2}}.get(code, {})
         comparison = {
@@ -159,14 +160,16 @@ def _result(
             "official_equal": code == "AC",
             "computed_cells": {"gold": 0, "output": 0},
         }
+    run.update(fields.get("run", {}))
+    comparison.update(fields.get("comparison", {}))
     return CaseResult(
         task_id=solution.task,
         sample=solution.sample,
         case=case,
         verdict=Verdict(code),
         cause=fields["cause"],
-        run=run | dict(fields.get("run", {})),
-        comparison={**comparison, **fields.get("comparison", {})},
+        run=run,
+        comparison=comparison,
         timings_s={"recalculation": 0.25, "comparison": 0.125},
     )
 

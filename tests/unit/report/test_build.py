@@ -179,6 +179,7 @@ def test_measures_leave_out_what_nobody_measured(data: ReportData) -> None:
 def test_nobodys_disk_is_in_the_identity(data: ReportData, tmp_path: Path) -> None:
     assert "solutions" not in data.run
     assert str(tmp_path) not in json.dumps(data.to_json())
+    assert data.run["suite"] is not None
     assert data.run["suite"]["digest"]
     assert data.run["model"] is None  # known or not, it is there
 

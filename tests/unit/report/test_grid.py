@@ -12,6 +12,7 @@ from judge.comparison.comparison import DifferenceClass
 from judge.comparison.profiles import get_profile
 from judge.comparison.render import computed_to_json
 from judge.core.answer import Origin
+from judge.core.results import CaseComparison, DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.grading.case import GradingRules, judge_output
 from judge.recalc.policy import Recalculator
@@ -34,7 +35,7 @@ def made(tmp_path: Path, gold: Cells, before: Cells, position: str) -> tuple[Tas
     return Task("1", "", InstructionType.CELL_LEVEL, position, (case,)), case
 
 
-def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> dict[str, Any]:
+def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> CaseComparison:
     rules = GradingRules(get_profile("standard"), recalc_mode="never", max_differences=kept)
     recalculator = Recalculator((), mode="never")
     judged = judge_output(
@@ -45,7 +46,7 @@ def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> dict[st
         rules=rules,
         origin=Origin.SOLUTION,
     )
-    return dict(judged.comparison)
+    return judged.comparison
 
 
 def cells_of(grid: dict[str, Any]) -> dict[str, tuple[str, list[Any]]]:
@@ -97,8 +98,18 @@ def test_what_was_computed_and_not_kept_is_said_to_be_unknown(tmp_path: Path) ->
     gold = {f"B{row}": row for row in range(1, 11)}
     task, case = made(tmp_path, gold, {}, "B1:B10")
     output = workbook({f"B{row}": f"={row}+1" for row in range(1, 11)})
-    first = {"kind": "wrong_value", "sheet": "Data", "cell": "B1", "expected": 1, "actual": 2}
-    said = {"differing_cells": 5, "difference_counts": {"wrong_value": 5}, "differences": [first]}
+    first: DifferenceRecord = {
+        "kind": "wrong_value",
+        "sheet": "Data",
+        "cell": "B1",
+        "expected": 1,
+        "actual": 2,
+    }
+    said: CaseComparison = {
+        "differing_cells": 5,
+        "difference_counts": {"wrong_value": 5},
+        "differences": [first],
+    }
     found = cells_of(build_grid(task, case, said, output, AUTO))
     assert found["B1"][0] == "wrong_value"
     assert found["B1"][1][3] == {"f": "=1+1", "v": 2, "s": "c"}
@@ -107,7 +118,7 @@ def test_what_was_computed_and_not_kept_is_said_to_be_unknown(tmp_path: Path) ->
 
 def test_formulas_that_agree_say_so_without_a_value(tmp_path: Path) -> None:
     task, case = made(tmp_path, {"B1": 2}, {}, "B1")
-    said = {"differing_cells": 0, "difference_counts": {}, "differences": []}
+    said: CaseComparison = {"differing_cells": 0, "difference_counts": {}, "differences": []}
     found = cells_of(build_grid(task, case, said, workbook({"B1": "=1+1"}), AUTO))
     assert found["B1"][0] == "agrees"
     assert found["B1"][1][3] == {"f": "=1+1", "v": None, "s": "a"}
@@ -122,7 +133,10 @@ def test_computed_values_on_record_are_shown(tmp_path: Path) -> None:
         "B3": {"error": "#N/A"},
         "B4": "filled",
     }
-    said = {"differing_cells": 0, "computed_values": {"gold": {}, "output": {"Data": computed}}}
+    said: CaseComparison = {
+        "differing_cells": 0,
+        "computed_values": {"gold": {}, "output": {"Data": computed}},
+    }
     found = cells_of(build_grid(task, case, said, output, AUTO))
     assert found["B1"][1][3] == {"f": "=1+1", "v": 2, "s": "c"}
     assert found["B2"][1][3]["v"] == {"k": "d", "x": "2024-01-31"}

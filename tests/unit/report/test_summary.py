@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from judge.core.results import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.summary import build_report
@@ -41,7 +42,11 @@ RESULTS = [
 
 @pytest.fixture
 def report() -> Any:
-    run = {"profile": "standard", "created": "today", "suite": {"digest": "d"}}
+    run: RunDocument = {
+        "profile": "standard",
+        "created": "today",
+        "suite": {"name": "made", "digest": "d"},
+    }
     return build_report(run, [(task, 0) for task in TASKS], RESULTS, without_submission=4)
 
 
@@ -78,10 +83,14 @@ def test_tasks_are_listed_in_suite_order_with_the_ids_of_the_suite(report: Any) 
 
 
 def test_nothing_measured_and_no_date_is_in_the_report(report: Any) -> None:
-    assert report["run"] == {"profile": "standard", "suite": {"digest": "d"}}
+    assert report["run"] == {"profile": "standard", "suite": {"name": "made", "digest": "d"}}
 
 
 def test_the_order_of_records_changes_nothing(report: Any) -> None:
-    run = {"profile": "standard", "created": "later", "suite": {"digest": "d"}}
+    run: RunDocument = {
+        "profile": "standard",
+        "created": "later",
+        "suite": {"name": "made", "digest": "d"},
+    }
     pairs = [(task, 0) for task in TASKS]
     assert build_report(run, pairs, RESULTS[::-1], without_submission=4) == report

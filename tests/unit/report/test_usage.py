@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from judge.core.verdict import Verdict
+from judge.report.asking import asking_of
 from judge.report.summary import build_report
 from judge.report.usage import usage_of
 from tests.unit.report.test_summary import CELL, make_result, make_task
@@ -35,7 +36,7 @@ RECORDS: list[dict[str, Any]] = [
 
 
 def test_usage() -> None:
-    assert usage_of(RECORDS) == {
+    assert usage_of(map(asking_of, RECORDS)) == {
         "submissions": 2,
         "calls": 4,
         "retries": 2,
@@ -51,11 +52,13 @@ def test_usage() -> None:
 
 def test_what_is_not_known_is_not_zero() -> None:
     assert usage_of([]) is None
-    assert usage_of([{"solution": "x"}]) is None
-    free = usage_of([RECORDS[0] | {"cost": None}, RECORDS[1]])
+    assert usage_of([asking_of({"solution": "x"})]) is None
+    free = usage_of(map(asking_of, [RECORDS[0] | {"cost": None}, RECORDS[1]]))
     assert free is not None
     assert free["cost_usd"] is None
-    foreign = usage_of([{"tokens": {"prompt": "many"}, "calls": ["?"], "seconds": "long"}])
+    foreign = usage_of(
+        [asking_of({"tokens": {"prompt": "many"}, "calls": ["?"], "seconds": "long"})]
+    )
     assert foreign is not None
     assert (foreign["prompt_tokens"], foreign["calls"], foreign["latency_s"]) == (0, 0, None)
 
@@ -66,7 +69,9 @@ def test_samples_and_usage_are_in_the_report() -> None:
     results = [
         make_result("7", 1, verdict, sample=sample) for sample, verdict in enumerate(verdicts)
     ]
-    report: Any = build_report({}, [(task, sample) for sample in range(3)], results, asked=RECORDS)
+    report: Any = build_report(
+        {}, [(task, sample) for sample in range(3)], results, asked=map(asking_of, RECORDS)
+    )
     assert report["repeated_runs"]["samples"] == 3
     assert report["repeated_runs"]["pass_at"] == pytest.approx({"1": 2 / 3, "2": 1, "3": 1})
     assert report["usage"]["prompt_tokens"] == 150

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from judge.comparison.options import CheckOptions
+from judge.core.results import RunDocument
 from judge.errors import SuiteError
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import (
@@ -87,8 +88,8 @@ def test_styles_and_tasks_that_are_left_out_become_options(suite: Suite, tmp_pat
 def test_a_run_remembers_what_was_corrected(suite: Suite, tmp_path: Path) -> None:
     left_out = {"task": 9, "field": "exclude", "reason": "no question", "source": "its text"}
     corrected = corrected_suite(suite, write(tmp_path, entry(), left_out))
-    run = {
-        "suite": {"corrections": describe_corrections(corrected.applied)},
+    run: RunDocument = {
+        "suite": {"name": "made", "corrections": describe_corrections(corrected.applied)},
         "checker": {"ignore_case": True},
     }
     again = as_recorded(suite, run)

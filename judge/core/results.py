@@ -1,0 +1,374 @@
+"""The files of a results directory, as types: what their records hold.
+
+Each of them is checked where it is read (:func:`judge.files.forms.checked`) and typed from there
+on; fields that a directory may lack, because an earlier version of the judge wrote it or because
+they do not apply, are not required. What a file holds beside these fields is kept as it is.
+"""
+# Without `from __future__ import annotations`: see judge.files.forms.
+
+from typing import NotRequired, Required, TypedDict
+
+from judge.files.forms import Amount, Count, Sha256, TaskId
+
+# -- cases.jsonl ----------------------------------------------------------------------------------
+
+
+class CaseRun(TypedDict, total=False):
+    """What is known of the run of a program on a case; empty where nothing was run.
+
+    ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
+    that was made elsewhere. ``answer`` is an answer that was typed instead. ``stdout`` and ``stderr`` are the first, or last, characters.
+    """
+
+    status: str | None
+    output_status: str | None
+    exit_code: int | None
+    signal: int | None
+    cpu_s: Amount | None
+    wall_s: Amount | None
+    peak_memory_bytes: Count | None
+    stdout: str
+    stderr: str
+    stdout_bytes: Count
+    stderr_bytes: Count
+    output_bytes: Count
+    output_sha256: Sha256 | None
+    survivors: Count
+    detail: str | None
+    answer: str
+
+
+class DifferenceRecord(TypedDict):
+    """One difference between gold and output.
+
+    ``kind`` is a word of the checker that found it; values are those of JSON, dates and times
+    ``{"date": ISO text}``, errors ``{"error": "#N/A"}``.
+    """
+
+    kind: str
+    sheet: str
+    cell: str
+    expected: object
+    actual: object
+    erased: NotRequired[object]
+    expected_formula: NotRequired[str]
+    actual_formula: NotRequired[str]
+    detail: NotRequired[str]
+
+
+class UnitCounts(TypedDict):
+    """How many cells of a part of the answer were compared, and how many differ."""
+
+    cells: Count
+    differing_cells: Count
+
+
+SheetValues = dict[str, dict[str, object]]
+"""Sheet -> address -> value."""
+
+
+class CaseComparison(TypedDict, total=False):
+    """What comparing an output with its gold found; empty where nothing was compared.
+
+    ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
+    ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``.
+    """
+
+    equal: bool
+    profile: str
+    official_equal: bool | None
+    ranges: list[str]
+    cells: Count
+    differing_cells: Count
+    touched_cells: Count | None
+    groups: dict[str, UnitCounts]
+    cell_accuracy: float
+    difference_counts: dict[str, Count]
+    differences: list[DifferenceRecord]
+    notes: list[str]
+    engines: list[str]
+    computed_cells: dict[str, Count]
+    computed_values: dict[str, SheetValues]
+
+
+class CaseRecord(TypedDict, total=False):
+    """A record of cases.jsonl: what the judge says of one submission on one case."""
+
+    task: Required[TaskId]
+    sample: Required[Count]
+    case: Required[Count]
+    verdict: Required[str]
+    phase: str
+    cause: str
+    run_key: str
+    comparison_key: str
+    run: CaseRun
+    comparison: CaseComparison
+    timings_s: dict[str, Amount]
+
+
+# -- run.json -------------------------------------------------------------------------------------
+
+
+class SuiteIdentity(TypedDict, total=False):
+    """The suite that a run answers, as it was loaded."""
+
+    name: Required[str]
+    source: str | None
+    digest: str | None
+    format: str | None
+    corrections: list[dict[str, object]] | None
+
+
+class RecalcIdentity(TypedDict, total=False):
+    """How formulas without a value were computed."""
+
+    mode: str | None
+    engine: str | None
+    engines: list[str] | None
+    lenient_names: bool | None
+
+
+class SandboxIdentity(TypedDict, total=False):
+    """What programs were run in."""
+
+    backend: Required[str]
+    image: str | None
+    python: str | None
+    runtime: str | None
+    packages: dict[str, str] | None
+
+
+class PromptContent(TypedDict, total=False):
+    """How much of a workbook went into the prompt."""
+
+    form: str | None
+    rows: int | None
+
+
+class InferenceIdentity(TypedDict, total=False):
+    """How the chat model was asked: what is read of it, of all that inference writes.
+
+    ``options`` are those of the command line, which a run that is continued remembers.
+    """
+
+    rounds: int | None
+    content: PromptContent | None
+    options: dict[str, object] | None
+
+
+class JudgingRules(TypedDict):
+    """What verdicts depend on beside the outputs, as a rejudgement chooses it anew."""
+
+    profile: str
+    style: list[str]
+    recalc: RecalcIdentity
+
+
+class RunDocument(TypedDict, total=False):
+    """The document of run.json.
+
+    ``checker`` are the options of the comparison, ``limits`` the fields of
+    :class:`judge.core.limits.Limits`.
+    """
+
+    schema_version: int
+    suite: SuiteIdentity | None
+    profile: str | None
+    style: list[str] | None
+    checker: dict[str, object] | None
+    recalc: RecalcIdentity | None
+    limits: dict[str, float] | None
+    reference: dict[str, object] | None
+    sandbox: SandboxIdentity | None
+    host: dict[str, object] | None
+    model: str | None
+    setting: str | None
+    solutions: str | None
+    outputs: str | None
+    imported_from: str | None
+    inference: InferenceIdentity | None
+    judge_version: str | None
+    created: str | None
+    rejudged: list[dict[str, object]] | None
+
+
+# -- submissions.jsonl ----------------------------------------------------------------------------
+
+
+class SubmissionRecord(TypedDict, total=False):
+    """A record of submissions.jsonl, as far as every reader may rely on it.
+
+    Files of others may be such files, with fields of their own; what they say of asking is read by
+    :func:`judge.report.asking.asking_of`.
+    """
+
+    id: Required[TaskId]
+    sample: Count | None
+    instruction_type: str | None
+    calls: list[object] | None
+    conversation: object
+
+
+# -- overrides.jsonl, reference.json, audits.jsonl ------------------------------------------------
+
+
+class OverrideRecord(TypedDict, total=False):
+    """A record of overrides.jsonl: a verdict changed by hand, or given back where it is null."""
+
+    task: Required[TaskId]
+    sample: Required[Count]
+    case: Required[Count]
+    verdict: Required[str | None]
+    automatic: str | None
+    by: Required[str]
+    at: Required[str]
+    why: Required[str]
+    output_sha256: str | None
+    run_key: str | None
+
+
+class ReferenceTimeRecord(TypedDict):
+    """The time of one reference solution, on its slowest case."""
+
+    digest: str
+    cpu_s: Amount
+    wall_s: Amount
+
+
+class ReferenceDocument(TypedDict):
+    """The document of reference.json; times are by task id."""
+
+    host: str
+    image: str
+    tasks: dict[str, ReferenceTimeRecord]
+
+
+# -- report.json ----------------------------------------------------------------------------------
+
+
+class ReportedTask(TypedDict):
+    """What is read back of a task in report.json."""
+
+    id: TaskId
+    sample: Count
+    instruction_type: str
+    test_case_results: list[str | None]
+
+
+class ReportedOverall(TypedDict, total=False):
+    """What is read back of the scores in report.json."""
+
+    tasks_without_submission: Count
+
+
+class ReportOnRecord(TypedDict):
+    """What is read back of report.json: which submissions and cases count."""
+
+    overall: NotRequired[ReportedOverall]
+    tasks: list[ReportedTask]
+
+
+class ExcludedCase(TypedDict):
+    """A case that is in no score; one that was not run has no reason."""
+
+    id: TaskId
+    sample: Count
+    case: Count
+    reason: NotRequired[str]
+
+
+class ScoresOfAll(TypedDict):
+    """Scores where every case that is not scored counts as not accepted."""
+
+    tasks: Count
+    cases: Count
+    soft_restriction: float | None
+    hard_restriction: float | None
+
+
+class GroupReport(ScoresOfAll):
+    """The scores of a group of tasks; ``verdicts`` and ``excluded`` are by verdict code."""
+
+    verdicts: dict[str, int]
+    excluded: dict[str, list[ExcludedCase]]
+    including_excluded: ScoresOfAll
+
+
+class OverallReport(GroupReport):
+    """The scores of all tasks."""
+
+    tasks_without_submission: Count
+
+
+class ChangeReport(TypedDict):
+    """A verdict that a person changed: :class:`judge.grading.overrides.ManualVerdict`."""
+
+    automatic: str
+    verdict: str
+    by: str
+    at: str
+    why: str
+
+
+class TaskReport(ReportedTask):
+    """One submission of one task; causes and changes by hand are by case number as text."""
+
+    soft_restriction: float | None
+    hard_restriction: float | None
+    causes: NotRequired[dict[str, str]]
+    official_disagrees: NotRequired[list[int]]
+    manual_verdicts: NotRequired[dict[str, ChangeReport]]
+
+
+class Latencies(TypedDict):
+    """Seconds of a call that was answered."""
+
+    median: float
+    p95: float
+    maximum: float
+
+
+class UsageReport(TypedDict):
+    """What asking the chat model took: see :func:`judge.report.usage.usage_of`."""
+
+    submissions: int
+    calls: int
+    retries: int
+    truncated: int
+    not_alone: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    inference_s: float
+    latency_s: Latencies | None
+
+
+class RepeatedReport(TypedDict):
+    """Several samples of each task, taken as repeated runs; the shares are by k as text."""
+
+    samples: int
+    soft_restriction: float | None
+    soft_sd: float | None
+    hard_restriction: float | None
+    hard_sd: float | None
+    pass_at: dict[str, float]
+    pass_hat: dict[str, float]
+
+
+class FurtherReports(TypedDict, total=False):
+    """What only some runs have in report.json; groups are by division, then by name."""
+
+    by_group: dict[str, dict[str, GroupReport]]
+    repeated_runs: RepeatedReport
+    usage: UsageReport
+
+
+class ReportDocument(FurtherReports):
+    """The document of report.json, as :func:`judge.report.summary.build_report` makes it."""
+
+    schema_version: int
+    run: RunDocument
+    overall: OverallReport
+    by_instruction_type: dict[str, GroupReport]
+    tasks: list[TaskReport]

@@ -1,0 +1,105 @@
+"""What is on record of asking the chat model for a submission, whoever wrote it. Pure.
+
+``judge infer`` writes it with each submission. A file of solutions may come from anybody, and its
+fields are kept as they came: what has another form there counts as not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to the chat model.
+
+    Attributes:
+        attempts: requests that were sent for it, those that failed included.
+        latency_s: seconds of the one that was answered; None where the reply came from the cache,
+            or was not timed.
+    """
+
+    attempts: float = 0.0
+    latency_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What asking for one submission took.
+
+    Attributes:
+        model: the chat model.
+        setting: the inference setting.
+        rounds: rounds of the conversation.
+        is_counted: whether tokens are on record.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
+        cost_usd: US dollars.
+        seconds: of all calls together, waiting between attempts included.
+        is_truncated: whether the reply that the program came from was cut off.
+        stands_alone: whether the program works without earlier rounds; None where that was not
+            tried.
+        calls: the requests.
+    """
+
+    model: str | None = None
+    setting: str | None = None
+    rounds: int | None = None
+    is_counted: bool = False
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    is_truncated: bool = False
+    stands_alone: bool | None = None
+    calls: tuple[Call, ...] = ()
+
+
+NOT_ASKED = Asking()
+"""Of a submission that nothing is known of."""
+
+
+def asking_of(record: Mapping[str, object]) -> Asking:
+    """Reads what a record of ``submissions.jsonl`` says of asking.
+
+    Args:
+        record: the record, or what a submission keeps of it as its provenance.
+    """
+    tokens = record.get("tokens")
+    counted = tokens if isinstance(tokens, Mapping) else {}
+    calls = record.get("calls")
+    stands_alone = record.get("stands_alone")
+    rounds = _number(record.get("rounds"))
+    return Asking(
+        model=_text(record.get("model")),
+        setting=_text(record.get("setting")),
+        rounds=rounds if isinstance(rounds, int) else None,
+        is_counted=isinstance(tokens, Mapping),
+        prompt_tokens=_number(counted.get("prompt")),
+        completion_tokens=_number(counted.get("completion")),
+        cost_usd=_number(record.get("cost")),
+        seconds=_number(record.get("seconds")),
+        is_truncated=record.get("truncated") is True,
+        stands_alone=stands_alone if isinstance(stands_alone, bool) else None,
+        calls=tuple(
+            _call(each)
+            for each in (calls if isinstance(calls, list) else ())
+            if isinstance(each, Mapping)
+        ),
+    )
+
+
+def _call(call: Mapping[str, object]) -> Call:
+    return Call(
+        attempts=_number(call.get("attempts")) or 0.0,
+        latency_s=None if call.get("cached") else _number(call.get("latency_s")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
