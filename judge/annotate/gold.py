@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from judge.annotate.answers import (
     Moved,
@@ -28,6 +27,7 @@ from judge.comparison.answer_range import prepare
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.limits import Limits
+from judge.core.results import CaseComparison
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
@@ -57,10 +57,6 @@ LEAST_AGREEING = 2
 """Sources that should agree on a gold: its formulas, each reference, the annotator's own hand."""
 
 
-def _nothing() -> Mapping[str, object]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class GoldSource:
     """What one source says of the answer.
@@ -77,7 +73,7 @@ class GoldSource:
     problem: str = ""
     data: bytes | None = None
     agrees: bool | None = None
-    comparison: Mapping[str, object] = field(default_factory=_nothing)
+    comparison: CaseComparison = field(default_factory=CaseComparison)
 
 
 @dataclass(frozen=True, slots=True)

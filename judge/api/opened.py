@@ -14,6 +14,7 @@ from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
 from judge.api.sources import Source, check_same_source, check_same_suite
 from judge.comparison.profiles import get_profile
+from judge.core.asking import asking_of
 from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.core.submission import Submission
 from judge.core.task import Task
@@ -32,7 +33,6 @@ from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.select import open_recalculator, recalc_cache_folder
-from judge.report.asking import asking_of
 from judge.report.summary import build_report
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, SandboxInfo

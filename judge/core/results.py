@@ -140,20 +140,33 @@ class SandboxIdentity(TypedDict, total=False):
 
 
 class PromptContent(TypedDict, total=False):
-    """How much of a workbook went into the prompt."""
+    """How much of a workbook went into the prompt; the rest is that of ``ContentLimits``."""
 
     form: str | None
     rows: int | None
 
 
 class InferenceIdentity(TypedDict, total=False):
-    """How the chat model was asked: what is read of it, of all that inference writes.
+    """How the chat model was asked, without secrets.
 
-    ``options`` are those of the command line, which a run that is continued remembers.
+    ``params`` are those of the requests, ``options`` those of the command line, which a run that is
+    continued remembers.
     """
 
+    model: str | None
+    model_name: str | None
+    setting: str | None
     rounds: int | None
     content: PromptContent | None
+    params: dict[str, object] | None
+    prompt: dict[str, object] | None
+    feedback_sha256: str | None
+    session: bool | None
+    stop: str | None
+    endpoint: str | None
+    samples: Count | None
+    tasks: Count | None
+    price: dict[str, object] | None
     options: dict[str, object] | None
 
 
@@ -200,7 +213,7 @@ class SubmissionRecord(TypedDict, total=False):
     """A record of submissions.jsonl, as far as every reader may rely on it.
 
     Files of others may be such files, with fields of their own; what they say of asking is read by
-    :func:`judge.report.asking.asking_of`.
+    :func:`judge.core.asking.asking_of`.
     """
 
     id: Required[TaskId]

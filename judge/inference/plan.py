@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from judge.core.limits import Limits
+from judge.core.results import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.inference.address import public_url
@@ -97,14 +98,16 @@ class InferencePlan:
         }
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> InferenceIdentity:
         """What may not change between two halves of a run: it would mix two experiments."""
         return {
             "model": self.model.name,
             "model_name": self.model_name,
             "setting": self.setting.name,
             "rounds": self.setting.rounds,
-            "content": {"form": self.setting.content, **asdict(self.content)},
+            "content": cast(
+                "PromptContent", {"form": self.setting.content, **asdict(self.content)}
+            ),
             "params": self.request_params,
             "prompt": {"name": self.template.name, "sha256": self.template.digest},
             "feedback_sha256": self.feedback.digest,
@@ -112,11 +115,16 @@ class InferencePlan:
             "stop": "explicit" if self.explicit_stop else "output",
         }
 
-    def run_document(self) -> dict[str, Any]:
+    def run_document(self) -> RunDocument:
         """The parts of run.json that inference writes."""
         price = self.model.price
         return {
-            "suite": asdict(self.suite),
+            "suite": {
+                "name": self.suite.name,
+                "source": self.suite.source,
+                "digest": self.suite.digest,
+                "format": self.suite.format,
+            },
             "model": self.model.name,
             "setting": self.setting.name,
             "inference": {
@@ -129,7 +137,7 @@ class InferencePlan:
             },
         }
 
-    def check_continues(self, run: Mapping[str, Any], path: str) -> None:
+    def check_continues(self, run: RunDocument, path: str) -> None:
         """Checks that a results directory holds the first part of this very run.
 
         Args:
@@ -140,14 +148,14 @@ class InferencePlan:
             StoreError: it holds something else; says what is different.
         """
         remembered = run.get("suite")
-        if isinstance(remembered, dict) and remembered.get("digest") != self.suite.digest:
+        if remembered is not None and remembered.get("digest") != self.suite.digest:
             raise StoreError(
                 f"{path}: belongs to the suite {remembered.get('source')}, whose content is not "
                 f"that of {self.suite.source}",
                 hint="Give another --out, or the suite that the run was made with.",
             )
         before = run.get("inference")
-        if not isinstance(before, dict):
+        if before is None:
             return
         different = [
             f"{name}: {_shown(before.get(name))} before, {_shown(value)} now"

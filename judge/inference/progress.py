@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from judge.core.asking import asking_of
+
 
 @dataclass(frozen=True, slots=True)
 class InferenceEvent:
@@ -74,28 +76,23 @@ class InferenceSummary:
     stopped: str | None = None
     failures: dict[str, str] = field(default_factory=dict)
 
-    def count(self, record: Mapping[str, Any]) -> None:
+    def count(self, record: Mapping[str, object]) -> None:
         """Adds a submission's record to the counts."""
+        asking = asking_of(record)
         self.finished += 1
-        self.truncated += bool(record.get("truncated"))
+        self.truncated += asking.is_truncated
         self.no_code += record.get("solution") is None
-        self.not_alone += record.get("stands_alone") is False
-        calls = record.get("calls")
-        for call in calls if isinstance(calls, list) else []:
-            if isinstance(call, dict):
-                self.calls += 1
-                self.retries += max(_count(call.get("attempts")) - 1, 0)
-                self.prompt_tokens += _count(call.get("prompt_tokens"))
-                self.completion_tokens += _count(call.get("completion_tokens"))
+        self.not_alone += asking.stands_alone is False
+        self.calls += len(asking.calls)
+        for call in asking.calls:
+            self.retries += max(round(call.attempts) - 1, 0)
+            self.prompt_tokens += round(call.prompt_tokens or 0)
+            self.completion_tokens += round(call.completion_tokens or 0)
 
     @property
     def is_complete(self) -> bool:
         """Whether every task has its submission."""
         return self.finished == self.total
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _ignore(_: Any) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from judge.core.results import RunDocument
 from judge.errors import InferenceError, JudgeError, SandboxError, StoreError, WorkbookError
 from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
@@ -70,14 +71,13 @@ async def run_inference(
         raise SandboxError(
             f"the setting {plan.setting.name} runs programs, and there is no sandbox"
         )
-    run = store.read_run() or {}
+    run = store.read_run() or RunDocument()
     plan.check_continues(run, str(store.path))
     records = InferenceRecords(store)
     records.lock()
     try:
-        kept = {name: value for name, value in run.items() if name != "schema_version"}
-        created = kept.get("created") or datetime.now(UTC).isoformat(timespec="seconds")
-        store.write_run({**kept, **plan.run_document(), "created": created})
+        created = run.get("created") or datetime.now(UTC).isoformat(timespec="seconds")
+        store.write_run({**run, **plan.run_document(), "created": created})
         runner = _Runner(plan, records, resources, listeners or Listeners())
         return await runner.run()
     finally:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.core.asking import NOT_ASKED, Asking, asking_of
 from judge.core.results import (
     ReportOnRecord,
     RunDocument,
@@ -22,7 +23,6 @@ from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.grading.overrides import Overrides, read_overrides
 from judge.grading.records import case_records, result_of_record
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.report.asking import NOT_ASKED, Asking, asking_of
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+from judge.core.asking import Asking
 from judge.core.results import (
     ChangeReport,
     ExcludedCase,
@@ -26,7 +27,6 @@ from judge.core.score import GroupScore, SubmissionScore, score_group, score_sub
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict, count_verdicts
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
-from judge.report.asking import Asking
 from judge.report.usage import usage_of
 
 REPORT_SCHEMA_VERSION = 1

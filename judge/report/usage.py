@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from statistics import median
 
+from judge.core.asking import Asking
 from judge.core.results import Latencies, UsageReport
-from judge.report.asking import Asking
 
 
 def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:

@@ -207,7 +207,7 @@ class AnnotationSession:
                 found["differs"] = [
                     str(each["cell"])
                     for source in preview.proposal.disagreeing
-                    for each in _differences(source.comparison)
+                    for each in source.comparison.get("differences", ())
                     if each["sheet"] == sheet
                 ]
             found["pending"] = not books.computed and self._draft is not None
@@ -393,11 +393,6 @@ class AnnotationSession:
         with self._lock:
             if self._draft is not None and not (self._draft.edits or self._draft.answers):
                 self._end_draft()
-
-
-def _differences(comparison: Mapping[str, object]) -> list[Mapping[str, Any]]:
-    found = comparison.get("differences", [])
-    return found if isinstance(found, list) else []
 
 
 def _extent(workbook: Workbook, sheet: str) -> Window | None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from judge.core.asking import asking_of
 from judge.core.verdict import Verdict
-from judge.report.asking import asking_of
 from judge.report.summary import build_report
 from judge.report.usage import usage_of
 from tests.unit.report.test_summary import CELL, make_result, make_task

@@ -18,10 +18,14 @@ class Call:
         attempts: requests that were sent for it, those that failed included.
         latency_s: seconds of the one that was answered; None where the reply came from the cache,
             or was not timed.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
     """
 
     attempts: float = 0.0
     latency_s: float | None = None
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ def _call(call: Mapping[str, object]) -> Call:
     return Call(
         attempts=_number(call.get("attempts")) or 0.0,
         latency_s=None if call.get("cached") else _number(call.get("latency_s")),
+        prompt_tokens=_number(call.get("prompt_tokens")),
+        completion_tokens=_number(call.get("completion_tokens")),
     )
 
 
