@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judge.core import results
+from judge.files.documents import MalformedError
+from judge.files.forms import checked
+from tests.unit.files.declared import Case, Run
+
+
+def case(**changes: Any) -> dict[str, Any]:
+    return {"task": 7, "sample": 0, "runs": [{"status": None, "output": "0" * 64}]} | changes
+
+
+def test_what_is_declared_comes_out_as_it_is() -> None:
+    record = case(more="kept", seconds={"run": 0.5, "comparison": 1}, free=[None, {}])
+    assert checked(record, Case) is record
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"task": 1.5}, "field 'task' must be text or an integer, not a number"),
+        ({"task": True}, "field 'task' must be text or an integer, not true or false"),
+        ({"sample": -1}, "field 'sample' must be an integer from 0 on, not a number"),
+        ({"sample": None}, "field 'sample' must be an integer from 0 on, not null"),
+        ({"sample": 2**70}, "field 'sample' must be an integer from 0 on, not a number"),
+        ({"seconds": {"run": -0.5}}, "field 'seconds.run' must be a number from 0 on, not a num"),
+        ({"seconds": []}, "field 'seconds' must be an object, not an array"),
+        ({"runs": {}}, "field 'runs' must be an array, not an object"),
+        ({"runs": [{}, 3]}, "field 'runs[1]' must be an object, not a number"),
+        ({"runs": [{"status": 3}]}, "field 'runs[0].status' must be text, not a number"),
+        ({"runs": [{"output": "ab"}]}, "field 'runs[0].output' must be a SHA-256 in hexadecimal"),
+        ({"runs": [{"output": None}]}, "field 'runs[0].output' must be a SHA-256 in hexadecimal"),
+        ({"runs": [{"ended": 0}]}, "field 'runs[0].ended' must be true or false, not a number"),
+        ({"codes": [None, 1]}, "field 'codes[1]' must be text, not a number"),
+    ],
+)
+def test_the_first_field_of_another_type_is_named(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        checked(case(**changes), Case)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_required_field_has_to_be_there() -> None:
+    with pytest.raises(MalformedError, match="field 'task' is missing"):
+        checked({"sample": 0}, Case)
+    assert checked({}, Run) == {}
+    with pytest.raises(MalformedError, match="expected an object, not an array"):
+        checked([], Run)
+
+
+@pytest.mark.parametrize(
+    ("declared", "field"),
+    [
+        (results.CaseRecord, "task"),
+        (results.OverrideRecord, "why"),
+        (results.ReferenceDocument, "tasks"),
+        (results.ReportOnRecord, "tasks"),
+        (results.SubmissionRecord, "id"),
+    ],
+)
+def test_what_records_cannot_lack(declared: Any, field: str) -> None:
+    whole: dict[str, Any] = {
+        "task": "7",
+        "id": "7",
+        "sample": 0,
+        "case": 1,
+        "verdict": "WA",
+        "by": "Ann",
+        "at": "today",
+        "why": "rounding",
+        "host": "here",
+        "image": "sha256:0",
+        "tasks": {} if declared is results.ReferenceDocument else [],
+    }
+    assert checked(whole, declared) == whole
+    del whole[field]
+    with pytest.raises(MalformedError, match=f"field '{field}' is missing"):
+        checked(whole, declared)
+
+
+def test_nothing_of_a_run_is_required() -> None:
+    assert checked({}, results.RunDocument) == {}
+    everything: dict[str, Any] = dict.fromkeys(results.RunDocument.__annotations__)
+    del everything["schema_version"]
+    assert checked(everything, results.RunDocument) == everything
+    for name in everything:
+        with pytest.raises(MalformedError, match=f"field '{name}' must be "):
+            checked({name: 1j}, results.RunDocument)
+
+
+def test_records_of_earlier_versions_lack_fields() -> None:
+    record = {
+        "task": "7",
+        "sample": 0,
+        "case": 1,
+        "verdict": "WA",
+        "run": {"status": "ok", "output_sha256": "0" * 64, "peak_memory_bytes": None},
+        "comparison": {
+            "equal": False,
+            "official_equal": None,
+            "cells": 2,
+            "differing_cells": 1,
+            "difference_counts": {"wrong_value": 1},
+            "differences": [
+                {"kind": "wrong_value", "sheet": "S", "cell": "A1", "expected": 1, "actual": 2}
+            ],
+        },
+    }
+    assert checked(record, results.CaseRecord)["comparison"]["cells"] == 2
