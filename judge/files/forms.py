@@ -3,7 +3,7 @@
 A document is declared once, as a ``TypedDict``: mypy reads it, and :func:`checked` makes the check
 of it. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value
 ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` is an array, and
-``dict[str, X]`` an object with any fields. What Python has no type for is annotated with its name:
+``dict[str, X]`` an object with any fields. What Python has no type for has one here:
 :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not declared may hold
 anything; one that is required has to be there.
 
@@ -14,6 +14,7 @@ which of their fields are required.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -35,16 +36,16 @@ from judge.files.documents import MalformedError, json_type
 
 Document = TypeVar("Document")
 
-Count = Annotated[int, "an integer from 0 on"]
+Count = Annotated[int, "from 0 on"]
 """An integer that is not negative."""
 
-Amount = Annotated[float, "a number from 0 on"]
+Amount = Annotated[float, "from 0 on"]
 """A number that is not negative."""
 
-Sha256 = Annotated[str, "a SHA-256 in hexadecimal digits"]
+Sha256 = Annotated[str, "SHA-256"]
 """The hash of a file's content."""
 
-TaskId = Annotated[str | int, "text or an integer"]
+TaskId = Annotated[str | int, "id"]
 """A task's id, as its suite writes it."""
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -70,6 +71,7 @@ class _Scalar:
     """A value that is neither an array nor an object; the name is what messages call it."""
 
     name: str
+    fits: Callable[[object], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,38 @@ class _Field:
 
 _Form = _Scalar | _Array | _Object | _Nullable
 
-_ANYTHING = _Scalar("anything")
+
+def _is_number(value: object) -> bool:
+    # What no measurement comes near would overflow wherever something is added up.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and _is_number(value)
+
+
+_ANYTHING = _Scalar("anything", lambda _: True)
 _SCALARS = {
-    str: _Scalar("text"),
-    int: _Scalar("an integer"),
-    float: _Scalar("a number"),
-    bool: _Scalar("true or false"),
+    str: _Scalar("text", lambda value: isinstance(value, str)),
+    int: _Scalar("an integer", _is_integer),
+    float: _Scalar("a number", _is_number),
+    bool: _Scalar("true or false", lambda value: isinstance(value, bool)),
     object: _ANYTHING,
+    Count: _Scalar(
+        "an integer from 0 on",
+        lambda value: isinstance(value, int) and _is_integer(value) and value >= 0,
+    ),
+    Amount: _Scalar(
+        "a number from 0 on",
+        lambda value: isinstance(value, int | float) and _is_number(value) and value >= 0,
+    ),
+    Sha256: _Scalar(
+        "a SHA-256 in hexadecimal digits",
+        lambda value: isinstance(value, str) and _SHA256.fullmatch(value) is not None,
+    ),
+    TaskId: _Scalar(
+        "text or an integer", lambda value: isinstance(value, str) or _is_integer(value)
+    ),
 }
 
 
@@ -122,7 +149,7 @@ def _form_of(declared: Any) -> _Form:
     if origin in {Required, NotRequired}:
         return _form_of(arguments[0])
     if origin is Annotated:
-        return _Scalar(arguments[1])
+        return _SCALARS[declared]
     if origin in {Union, UnionType} and NoneType in arguments:
         (inner,) = (each for each in arguments if each is not NoneType)
         return _Nullable(_form_of(inner))
@@ -138,8 +165,8 @@ def _check(value: object, form: _Form, place: str) -> None:
         case _Nullable(inner):
             if value is not None:
                 _check(value, inner, place)
-        case _Scalar(name):
-            if form is not _ANYTHING and not _fits(value, name):
+        case _Scalar(name, fits):
+            if not fits(value):
                 raise MalformedError(_said(place, name, value))
         case _Array(each_form):
             if not isinstance(value, list):
@@ -149,7 +176,7 @@ def _check(value: object, form: _Form, place: str) -> None:
         case _Object(any_field, fields):
             if not isinstance(value, dict):
                 raise MalformedError(_said(place, "an object", value))
-            if any_field is not None:
+            if any_field is not None and any_field is not _ANYTHING:
                 for name in value:
                     _check(value[name], any_field, _inside(place, name))
             _check_fields(value, fields, place)
@@ -158,7 +185,10 @@ def _check(value: object, form: _Form, place: str) -> None:
 def _check_fields(value: dict[str, object], fields: tuple[_Field, ...], place: str) -> None:
     for field in fields:
         if field.name in value:
-            _check(value[field.name], field.form, _inside(place, field.name))
+            found, form = value[field.name], field.form
+            # Most fields are plain values, and right: nobody asks then where they stand.
+            if not (isinstance(form, _Scalar) and form.fits(found)):
+                _check(found, form, _inside(place, field.name))
         elif field.is_required:
             raise MalformedError(f"field {_inside(place, field.name)!r} is missing")
 
@@ -170,30 +200,3 @@ def _inside(place: str, field: str) -> str:
 def _said(place: str, expected: str, value: object) -> str:
     where = f"field {place!r} must be" if place else "expected"
     return f"{where} {expected}, not {json_type(value)}"
-
-
-def _fits(value: object, name: str) -> bool:
-    match name:
-        case "text":
-            return isinstance(value, str)
-        case "true or false":
-            return isinstance(value, bool)
-        case "a number":
-            return _is_number(value)
-        case "an integer":
-            return isinstance(value, int) and _is_number(value)
-        case "a number from 0 on":
-            return isinstance(value, int | float) and _is_number(value) and value >= 0
-        case "an integer from 0 on":
-            return isinstance(value, int) and _is_number(value) and value >= 0
-        case "text or an integer":
-            return isinstance(value, str) or (isinstance(value, int) and _is_number(value))
-        case "a SHA-256 in hexadecimal digits":
-            return isinstance(value, str) and _SHA256.fullmatch(value) is not None
-        case _:
-            raise AssertionError(f"no check is known for {name!r}")
-
-
-def _is_number(value: object) -> bool:
-    # What no measurement comes near would overflow wherever something is added up.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
