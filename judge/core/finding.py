@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from judge.core.results import CaseComparison, DifferenceRecord
 
 
 class PlaceKind(enum.StrEnum):
@@ -78,14 +80,14 @@ class Finding:
 
     agrees: bool
     cause: str = ""
-    record: Mapping[str, object] = field(default_factory=dict)
+    record: CaseComparison = field(default_factory=CaseComparison)
     undecided: bool = False
 
     @property
     def differing_share(self) -> float:
         """Share of the compared units that differ, from 0 up."""
         units, differing = self.record.get("cells"), self.record.get("differing_cells")
-        if not isinstance(units, int) or not isinstance(differing, int):
+        if units is None or differing is None:
             return float(not self.agrees)
         return differing / max(units, 1)
 
@@ -126,9 +128,9 @@ def finding_of(
     )
 
 
-def _as_json(difference: FoundDifference) -> dict[str, object]:
+def _as_json(difference: FoundDifference) -> DifferenceRecord:
     place = difference.place
-    record: dict[str, object] = {
+    record: DifferenceRecord = {
         "kind": difference.kind,
         "sheet": place.sheet,
         "cell": place.name if place.kind is PlaceKind.CELL else "",

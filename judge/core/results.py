@@ -17,7 +17,8 @@ class CaseRun(TypedDict, total=False):
     """What is known of the run of a program on a case; empty where nothing was run.
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
-    that was made elsewhere. ``answer`` is an answer that was typed instead. ``stdout`` and ``stderr`` are the first, or last, characters.
+    that was made elsewhere, or ``typed`` for an ``answer`` that is text. ``stdout`` and ``stderr``
+    are the first, or last, characters.
     """
 
     status: str | None
@@ -38,6 +39,13 @@ class CaseRun(TypedDict, total=False):
     answer: str
 
 
+class PlaceRecord(TypedDict):
+    """Where a difference is that is in no cell: see :class:`judge.core.finding.PlaceKind`."""
+
+    kind: str
+    name: str
+
+
 class DifferenceRecord(TypedDict):
     """One difference between gold and output.
 
@@ -50,6 +58,7 @@ class DifferenceRecord(TypedDict):
     cell: str
     expected: object
     actual: object
+    place: NotRequired[PlaceRecord]
     erased: NotRequired[object]
     expected_formula: NotRequired[str]
     actual_formula: NotRequired[str]

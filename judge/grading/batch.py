@@ -15,6 +15,7 @@ from pathlib import Path
 
 from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
+from judge.core.results import CaseRun
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
@@ -261,7 +262,7 @@ def _read_output(item: FinishedOutput) -> tuple[bytes, RunOutcome]:
         return b"", RunOutcome(Verdict.IW, cause)
     if data is None:
         return b"", RunOutcome(Verdict.NO, f"no such {item.task.answer.noun} in the folder")
-    record = {"status": "finished", "output_sha256": hashlib.sha256(data).hexdigest()}
+    record: CaseRun = {"status": "finished", "output_sha256": hashlib.sha256(data).hexdigest()}
     name = "" if item.path is None else item.path.name
     return data, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
 

@@ -17,6 +17,7 @@ from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.results import CaseComparison
 from judge.core.task import CaseInput, FileKind, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, WorkbookError
@@ -57,7 +58,7 @@ class Judgement:
 
     verdict: Verdict
     cause: str
-    comparison: Mapping[str, object] = field(default_factory=dict)
+    comparison: CaseComparison = field(default_factory=CaseComparison)
     timings_s: Mapping[str, float] = field(default_factory=dict)
     error: JudgeError | None = None
 
@@ -206,9 +207,9 @@ def case_result(
         JudgeError: neither of them has a verdict.
     """
     verdict, cause = outcome.verdict, outcome.cause
-    comparison: Mapping[str, object] = {}
+    comparison: CaseComparison = {}
     timings_s: dict[str, float] = {}
-    if isinstance(wall_s := outcome.record.get("wall_s"), int | float):
+    if (wall_s := outcome.record.get("wall_s")) is not None:
         timings_s["run"] = float(wall_s)
     if judgement is not None:
         verdict, cause, comparison = judgement.verdict, judgement.cause, judgement.comparison

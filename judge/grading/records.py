@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from judge.comparison.comparison import DifferenceClass
 from judge.core.results import CaseComparison, CaseRecord, CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
@@ -102,12 +101,11 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
     """A record of cases.jsonl, typed.
 
     Raises:
-        StoreError: a field has another type than the judge writes, or the verdict or a kind of
-            difference is not one of this judge's.
+        StoreError: a field has another type than the judge writes, or the verdict is not one of
+            this judge's.
     """
     try:
         found = checked(record, CaseRecord)
-        _check_kinds(found.get("comparison", {}))
         Verdict(found["verdict"])
     except (MalformedError, ValueError) as error:
         named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
@@ -147,10 +145,3 @@ def result_of_record(record: CaseRecord) -> CaseResult:
         comparison=record.get("comparison", CaseComparison()),
         timings_s=record.get("timings_s", {}),
     )
-
-
-def _check_kinds(comparison: CaseComparison) -> None:
-    for each in comparison.get("differences", ()):
-        DifferenceClass(each["kind"])
-    for kind in comparison.get("difference_counts", ()):
-        DifferenceClass(kind)

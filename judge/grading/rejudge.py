@@ -10,18 +10,25 @@ cases.jsonl.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
+from judge.core.results import CaseRecord
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge, case_result, known_fault, problem_of_input
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key
-from judge.grading.records import CaseKey, record_key, record_of_result, result_of_record
+from judge.grading.records import (
+    CaseKey,
+    case_records,
+    record_key,
+    record_of_result,
+    result_of_record,
+)
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
 
@@ -46,7 +53,7 @@ class RejudgedCase:
 
     before: CaseResult
     after: CaseResult
-    record: Mapping[str, object] | None
+    record: CaseRecord | None
     same_rules: bool = False
     unproven: str = ""
 
@@ -82,7 +89,7 @@ def rejudge_cases(
     Returns:
         One entry for each case on record, in the order in which they were given.
     """
-    latest = {record_key(record): record for record in store.read_records(CASES_FILE)}
+    latest = case_records(store)
     wanted = [
         (task, case, latest[task.id, sample, case.number])
         for task, sample, case in cases
@@ -90,7 +97,7 @@ def rejudge_cases(
     ]
     rejudging = _Rejudging(settings, output_of)
 
-    def judge_one(item: tuple[Task, TestCase, Mapping[str, object]]) -> RejudgedCase:
+    def judge_one(item: tuple[Task, TestCase, CaseRecord]) -> RejudgedCase:
         return rejudging.rejudge(*item)
 
     found: list[RejudgedCase] = []
@@ -110,17 +117,17 @@ class _Rejudging:
         self._digests = FileDigests()
         self._output_of = output_of
 
-    def rejudge(self, task: Task, case: TestCase, record: Mapping[str, object]) -> RejudgedCase:
+    def rejudge(self, task: Task, case: TestCase, record: CaseRecord) -> RejudgedCase:
         """Judges one case on record again."""
         before = result_of_record(record)
-        run_key = str(record.get("run_key"))
+        run_key = record.get("run_key", "")
         rule_key = comparison_key(run_key, task, case, self._rules, self._digests)
         same_rules = record.get("comparison_key") == rule_key
         digest = before.run.get("output_sha256")
         unproven = ""
         if (typed := typed_answer(before.run)) is not None:
             after = self._judge_answer(task, case, before, typed)
-        elif not isinstance(digest, str):
+        elif digest is None:
             after, unproven = self._judge_run(task, case, before)
         elif isinstance(output := self._output_of(record_key(record), digest), bytes):
             finished = before.run.get("status") == "finished"

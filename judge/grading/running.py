@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from judge.console.visible import visible
 from judge.core.answer import Answer, AnswerForm, Origin
 from judge.core.limits import Limits
+from judge.core.results import CaseRun
 from judge.core.submission import Submission
 from judge.core.task import CaseInput
 from judge.core.verdict import Verdict
@@ -38,7 +39,7 @@ class RunOutcome:
 
     verdict: Verdict | None
     cause: str = ""
-    record: Mapping[str, object] = field(default_factory=dict)
+    record: CaseRun = field(default_factory=CaseRun)
     answer: Answer | None = None
 
 
@@ -113,10 +114,10 @@ def typed_outcome(text: str) -> RunOutcome:
     return RunOutcome(record={"status": _TYPED, "answer": text}, answer=answer, verdict=None)
 
 
-def typed_answer(record: Mapping[str, object]) -> Answer | None:
+def typed_answer(record: CaseRun) -> Answer | None:
     """The typed answer that the record of a run holds, if it was one."""
     text = record.get("answer")
-    if record.get("status") != _TYPED or not isinstance(text, str):
+    if record.get("status") != _TYPED or text is None:
         return None
     return Answer(Origin.SOLUTION, text=text)
 
@@ -189,7 +190,7 @@ def _signal_name(number: int | None) -> str:
 _CONSOLE_KEPT_CHARACTERS = 4000
 
 
-def _run_record(result: RunResult) -> dict[str, object]:
+def _run_record(result: RunResult) -> CaseRun:
     stdout = visible(result.stdout.decode("utf-8", "replace"))
     stderr = visible(result.stderr.decode("utf-8", "replace"))
     return {

@@ -7,10 +7,12 @@ import hashlib
 import multiprocessing
 import pickle
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from judge.core.limits import Limits
+from judge.core.results import CaseRun
 from judge.core.verdict import Verdict
 from judge.grading.executors import ThreadExecutor
 from judge.grading.jobs import CaseJob, Job, JudgedCase
@@ -38,7 +40,8 @@ def _without_times(judged: JudgedCase) -> JudgedCase:
     result = judged.result
     changing = {"cpu_s", "wall_s", "peak_memory_bytes", "output_bytes", "output_sha256"}
     run = {name: value for name, value in result.run.items() if name not in changing}
-    return replace(judged, output=None, result=replace(result, run=run, timings_s={}))
+    unmeasured = replace(result, run=cast("CaseRun", run), timings_s={})
+    return replace(judged, output=None, result=unmeasured)
 
 
 @pytest.mark.bubblewrap
