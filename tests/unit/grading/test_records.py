@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, finding_of
+from judge.core.verdict import CaseResult, Verdict
+from judge.errors import StoreError
+from judge.grading.keys import CaseKeys
+from judge.grading.records import (
+    KnownCases,
+    case_record,
+    case_records,
+    record_of_result,
+    result_of_record,
+)
+from judge.grading.store import CASES_FILE, RunDirectory
+
+KEY = ("7", 0, 1)
+KEYS = CaseKeys("run", "comparison")
+
+
+def found_by_another_checker() -> CaseResult:
+    place = DifferencePlace(PlaceKind.SHEET, "2")
+    differences = [FoundDifference("sheet_order", place, "Data", "Notes")]
+    comparison = finding_of(differences, units=3).record
+    return CaseResult(*KEY, Verdict.WA, cause="another order", comparison=comparison)
+
+
+def test_kinds_of_other_checkers_are_read_back(tmp_path: Path) -> None:
+    result = found_by_another_checker()
+    with RunDirectory(tmp_path) as store:
+        store.append(CASES_FILE, record_of_result(KEYS, result))
+        assert KnownCases(store).complete(KEY, KEYS) == result
+        assert result_of_record(case_records(store)[KEY]) == result
+
+
+def test_a_record_of_other_rules_is_replaced_whatever_it_holds(tmp_path: Path) -> None:
+    record: dict[str, Any] = {**record_of_result(KEYS, found_by_another_checker())}
+    record["comparison"] = "as it once was"
+    with RunDirectory(tmp_path) as store:
+        store.append(CASES_FILE, record)
+        assert KnownCases(store).current(KEY, CaseKeys("run", "other rules")) is None
+        with pytest.raises(StoreError, match="field 'comparison' must be an object, not text"):
+            KnownCases(store).current(KEY, KEYS)
+
+
+def test_a_verdict_of_another_judge_is_named() -> None:
+    record = {**record_of_result(KEYS, found_by_another_checker()), "verdict": "PE"}
+    with pytest.raises(StoreError, match=r"record of task '7', case 1 .* 'PE' is not a valid"):
+        case_record(record)
