@@ -36,6 +36,8 @@ MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
+_DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
+"""Of a kind that is another checker's own; the differences that are listed say how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,7 @@ class _Panes:
             return _MARK_INDEX[DifferenceClass.MISSING_SHEET.value] if self._output.judged else 0
         kind = self._marks.kinds.get((self._block.sheet, key))
         if kind is not None:
-            return _MARK_INDEX[kind]
+            return _MARK_INDEX.get(kind, _DIFFERS)
         if self._marks.doubtful and (self._gold.is_computed(key) or self._output.is_computed(key)):
             return _MARK_INDEX[UNKNOWN]
         return _AGREES
