@@ -68,7 +68,7 @@ class RunDirectory:
         self.path = path
         self._appenders: dict[str, LineAppender] = {}
         self._lock: FileLock | None = None
-        self._check_schema()
+        self.read_run()
 
     @staticmethod
     def is_run(path: Path) -> bool:
@@ -239,16 +239,6 @@ class RunDirectory:
         self.close()
 
     # -- inside --------------------------------------------------------------------------------
-
-    def _check_schema(self) -> None:
-        run = self.read_run()
-        found = None if run is None else run.get("schema_version")
-        if run is not None and found != SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path / RUN_FILE}: schema_version is {found!r}, this judge writes "
-                f"{SCHEMA_VERSION}",
-                hint="Grade into another folder (--out), or use the judge that wrote this one.",
-            )
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         kept = ": what was judged is kept"

@@ -36,7 +36,7 @@ def _do(given: bytes) -> bytes:
 
 
 def _without_times(judged: JudgedCase) -> JudgedCase:
-    """A case without what is measured, and without the workbook, which names when it was written."""
+    """A case without what is measured, and without the workbook, which is dated."""
     result = judged.result
     changing = {"cpu_s", "wall_s", "peak_memory_bytes", "output_bytes", "output_sha256"}
     run = {name: value for name, value in result.run.items() if name not in changing}
