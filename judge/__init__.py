@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judge.api.comparing import compare_runs
     from judge.api.rejudging import change_verdict
     from judge.api.rejudging import rejudge as rejudge_run
-    from judge.api.workbooks import compare_workbooks
+    from judge.api.workbooks import compare as compare_workbooks
     from judge.recalc import recalculate
     from judge.report.data import report_data
     from judge.report.html import render_run as report_html
@@ -56,7 +56,7 @@ _HOMES = {
     "ScoreOptions": ("judge.api", "ScoreOptions"),
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
     "compare_runs": ("judge.api.comparing", "compare_runs"),
-    "compare_workbooks": ("judge.api.workbooks", "compare_workbooks"),
+    "compare_workbooks": ("judge.api.workbooks", "compare"),
     "load_suite": ("judge.suites", "load_suite"),
     "make_audit": ("judge.api.auditing", "make_audit"),
     "read_audit": ("judge.api.auditing", "read_audit"),

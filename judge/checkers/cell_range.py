@@ -201,11 +201,16 @@ def _compare(
         if side.before is not None and error.culprit is side.before.package:
             raise GoldFaultError(f"{input_path}: {error.message}") from error
         raise AnswerFaultError(error.message) from error
-    return _finding(comparison, computed)
+    return finding_of_comparison(comparison, computed)
 
 
-def _finding(comparison: Comparison, computed: Computed) -> Finding:
-    """What is said of a comparison, and what of it goes on record."""
+def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding:
+    """What is said of a comparison, and what of it goes on record.
+
+    Args:
+        comparison: the comparison.
+        computed: what was computed for it.
+    """
     record = comparison_to_json(comparison)
     asked = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
     record["engines"] = sorted({engine for each in asked for engine in each.engines})
