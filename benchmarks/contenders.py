@@ -62,15 +62,13 @@ def ours(path: Path, position: str, answer_sheet: str | None) -> bool:
 def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
     """Our comparison of two workbooks that happen to be alike, each of them read."""
     from judge.comparison.answer_range import check, prepare  # noqa: PLC0415
+    from judge.comparison.options import range_spec  # noqa: PLC0415
     from judge.comparison.profiles import get_profile  # noqa: PLC0415
-    from judge.core.task import CheckerSpec  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     gold, output = open_workbook(path), open_workbook(path)
     plan = prepare(
-        CheckerSpec(),
-        answer_position=position,
-        answer_sheet=answer_sheet,
+        range_spec(position, answer_sheet),
         gold=gold,
         output=output,
     )

@@ -20,12 +20,12 @@ from pathlib import Path
 from statistics import fmean
 
 from judge.comparison.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.answer import Answer, Origin
 from judge.core.results import DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
-from judge.grading.case import GradingRules, Judgement, judge_output
+from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.engines import FORMULAS
 from judge.recalc.formula import traits
@@ -106,15 +106,8 @@ def judged(stored: StoredCase, recalculator: Recalculator, rules: GradingRules) 
     """The verdict on a stored output; None where there is none."""
     if stored.output is None:
         return None
-    return judge_output(
-        stored.task,
-        stored.case.gold_path.read_bytes(),
-        stored.output,
-        recalculator=recalculator,
-        rules=rules,
-        origin=Origin.SOLUTION,
-        gold_name=stored.case.gold_path.name,
-    )
+    answer = Answer.of_workbook(stored.output, Origin.SOLUTION)
+    return CaseJudge(recalculator, rules).judge(stored.task, stored.case, answer)
 
 
 def differing(judgement: Judgement) -> dict[str, DifferenceRecord]:

@@ -63,8 +63,6 @@ def golds(suite: Path, limit: int | None = None) -> Iterator[Gold]:
             try:
                 plan = prepare(
                     task.checker,
-                    answer_position=task.answer_position,
-                    answer_sheet=task.answer_sheet,
                     gold=workbook,
                     output=None,
                 )

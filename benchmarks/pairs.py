@@ -10,8 +10,8 @@ from pathlib import Path
 
 from judge.comparison.answer_range import check, prepare
 from judge.comparison.comparison import Comparison
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
-from judge.core.task import CheckerSpec
 from judge.workbook.reader import Workbook, open_workbook
 
 SUITE = "spreadsheetbench_912_dev300"
@@ -82,9 +82,7 @@ def compare_pair(pair: Pair, profile: str, *, max_differences: int = 3) -> Compa
     """Compares a pair under a profile; a workbook is read once for all pairs of its task."""
     gold, prediction = _opened(pair.gold), _opened(pair.prediction)
     plan = prepare(
-        CheckerSpec(),
-        answer_position=pair.position,
-        answer_sheet=pair.answer_sheet,
+        range_spec(pair.position, pair.answer_sheet),
         gold=gold,
         output=prediction,
     )

@@ -128,8 +128,6 @@ def plain_comparison(task: Task, case: TestCase, output: Path) -> bool:
         return False
     plan = prepare(
         task.checker,
-        answer_position=task.answer_position,
-        answer_sheet=task.answer_sheet,
         gold=open_workbook(case.gold_path),
         output=None,
     )
