@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import openpyxl
 import pytest
 
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.core.submission import Submission
-from judge.core.task import InstructionType, Task, TestCase
+from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
-from judge.grading.case import GradingRules, judge_output, run_case
-from judge.recalc.policy import Origin, Recalculator
+from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.running import run_program
+from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox, SandboxSession
+from judge.suites.spreadsheetbench.records import InstructionType
 from tests.conformance import ways
 from tests.conformance.attack_corpus import FOLDER, LIMITS, Attack, load_attack, load_attacks
 from tests.conformance.conftest import BACKENDS
@@ -43,31 +45,26 @@ def workbook(value: int) -> bytes:
 
 
 def task() -> Task:
-    case = TestCase(1, Path("input.xlsx"), Path("gold.xlsx"))
+    case = TestCase(1, (), (Gold(data=workbook(42)),))
     return Task(
         id="1",
         instruction="Write 42 into A1.",
-        instruction_type=InstructionType.CELL_LEVEL,
-        answer_position="A1",
+        kind=InstructionType.CELL_LEVEL.value,
+        checker=range_spec("A1"),
         cases=(case,),
     )
 
 
 def grade(session: SandboxSession, attack: Attack) -> tuple[Verdict, str, dict[str, object]]:
     submission = Submission("1", attack.program, INPUT, OUTPUT)
-    facts = run_case(session, submission, workbook(1), attack.limits)
-    record = dict(facts.record)
-    if facts.verdict is not None:
-        return facts.verdict, facts.cause, record
-    assert facts.output is not None
-    judgement = judge_output(
-        task(),
-        workbook(42),
-        facts.output,
-        recalculator=Recalculator([], mode="never"),
-        rules=GradingRules(get_profile("standard")),
-        origin=Origin.SOLUTION,
-    )
+    outcome = run_program(session, submission, {INPUT: workbook(1)}, attack.limits)
+    record = dict(outcome.record)
+    if outcome.verdict is not None:
+        return outcome.verdict, outcome.cause, record
+    assert outcome.answer is not None
+    asked = task()
+    judge = CaseJudge(Recalculator([], mode="never"), GradingRules(get_profile("standard")))
+    judgement = judge.judge(asked, asked.cases[0], outcome.answer)
     return judgement.verdict, judgement.cause, record
 
 

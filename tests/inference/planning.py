@@ -10,7 +10,8 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.core.task import CaseInput, TaskQuestion
+from judge.core.answer import AnswerForm
+from judge.core.task import CaseInput, InputFile, TaskQuestion
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
@@ -32,6 +33,10 @@ def write_workbook(path: Path, number: int) -> Path:
     return path
 
 
+def question(number: int, path: Path) -> CaseInput:
+    return CaseInput(number, (InputFile(path),))
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the judge remembers of its user, apart from what it remembers of the one who tests."""
@@ -48,12 +53,11 @@ def questions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Assignment, ...
             TaskQuestion(
                 id=str(task),
                 instruction=f"Sum up the amounts of task {task}.",
-                instruction_type=InstructionType.CELL_LEVEL,
-                answer_position="B12",
-                answer_sheet=None,
-                data_position=None,
+                kind=InstructionType.CELL_LEVEL.value,
+                details={"answer_position": "B12"},
+                answer=AnswerForm.WORKBOOK,
                 inputs=tuple(
-                    CaseInput(n, write_workbook(folder / f"{n}_{task}_input.xlsx", task * 10 + n))
+                    question(n, write_workbook(folder / f"{n}_{task}_input.xlsx", task * 10 + n))
                     for n in (1, 2, 3)
                 ),
             ),

@@ -106,7 +106,7 @@ def ids(suite: Suite, setting: str) -> list[str]:
     return [
         task.id
         for kind in InstructionType
-        for task in [each for each in suite.tasks if each.instruction_type is kind][:half]
+        for task in [each for each in suite.tasks if each.kind == kind.value][:half]
     ]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED
 from judge.comparison.api import compare_workbooks
+from judge.comparison.options import position_of
 from judge.core.task import Task
 from judge.suites import load_suite
 from judge.suites.corrections import CorrectedSuite, corrected_suite, known_faults_folder
@@ -22,12 +23,13 @@ def corrected(judge_data: Path) -> CorrectedSuite:
 
 def accepted(task: Task, *, untouched: bool, profile: str = "standard") -> list[bool]:
     """Whether each gold, or each input, of a task is accepted."""
+    position, answer_sheet = position_of(task.checker)
     return [
         compare_workbooks(
             case.gold_path,
             case.input_path if untouched else case.gold_path,
-            task.answer_position,
-            answer_sheet=task.answer_sheet,
+            position,
+            answer_sheet=answer_sheet,
             options=task.checker.options,
             profile=profile,
         ).equal

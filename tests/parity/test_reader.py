@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
 from judge.comparison.answer_range import prepare
-from judge.core.task import CheckerSpec
+from judge.comparison.options import range_spec
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET
 from judge.workbook.cell import Cell, CellRange
@@ -192,9 +192,7 @@ def test_masters_of_shared_formulas_are_found_without_the_parser(judge_data: Pat
 
 def _ranges(workbook: Workbook, position: str, answer_sheet: str | None) -> tuple[CellRange, ...]:
     plan = prepare(
-        CheckerSpec(),
-        answer_position=position,
-        answer_sheet=answer_sheet,
+        range_spec(position, answer_sheet),
         gold=workbook,
         output=None,
     )

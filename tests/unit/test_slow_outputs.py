@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
-from judge.core.answer import Origin
-from judge.core.task import Task, TestCase
+from judge.core.answer import Answer, Origin
+from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
-from judge.grading.case import GradingRules, judge_output
+from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.suites.spreadsheetbench.records import InstructionType
 from judge.workbook import package
@@ -156,21 +157,19 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
 
 def judged(output: bytes) -> tuple[str, str]:
     """Verdict and cause, in this process."""
+    case = TestCase(1, (), (Gold(data=book(cell("A1", 1))),))
     task = Task(
         id="slow",
         instruction="",
-        instruction_type=InstructionType.CELL_LEVEL,
-        answer_position="A1:XFD400",
-        cases=(TestCase(1, Path("input.xlsx"), Path("gold.xlsx")),),
+        kind=InstructionType.CELL_LEVEL.value,
+        checker=range_spec("A1:XFD400"),
+        cases=(case,),
     )
-    judgement = judge_output(
-        task,
-        book(cell("A1", 1)),
-        output,
-        recalculator=Recalculator([ScriptedEngine("libreoffice", RecalcError("no value"))]),
-        rules=GradingRules(get_profile("standard"), style=("number_format",)),
-        origin=Origin.SOLUTION,
+    judge = CaseJudge(
+        Recalculator([ScriptedEngine("libreoffice", RecalcError("no value"))]),
+        GradingRules(get_profile("standard"), style=("number_format",)),
     )
+    judgement = judge.judge(task, case, Answer.of_workbook(output, Origin.SOLUTION))
     return judgement.verdict.value, judgement.cause
 
 

@@ -1,4 +1,4 @@
-"""A checker and a suite format of one file each go through everything, and nothing else is touched."""
+"""A checker and a suite format, one file each, go through everything; nothing else is touched."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def suite(tmp_path: Path) -> Path:
     for task_id in ("a1", "a2", "b1"):
         workbook(root / task_id / "input.xlsx", *SHEETS)
         workbook(root / task_id / "gold.xlsx", *sorted(SHEETS))
-    questions = {task_id: "Sort the sheets by name." for task_id in ("a1", "a2", "b1")}
+    questions = dict.fromkeys(("a1", "a2", "b1"), "Sort the sheets by name.")
     (root / "order.json").write_text(json.dumps(questions))
     return root
 
@@ -71,9 +71,7 @@ def records(run: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.bubblewrap
-def test_scored_resumed_rejudged_and_reported(
-    suite: Path, solutions: Path, tmp_path: Path
-) -> None:
+def test_scored_resumed_rejudged_and_reported(suite: Path, solutions: Path, tmp_path: Path) -> None:
     require_backend("bubblewrap")
     options = {"dataset": str(suite), "out": tmp_path / "run", "sandbox": "bubblewrap"}
     judge.score(solutions, judge.ScoreOptions(**options, limit=1))
@@ -91,7 +89,10 @@ def test_scored_resumed_rejudged_and_reported(
     }
     assert scored.report["by_instruction_type"].keys() == {"Sheet order"}
     letters = scored.report["by_group"]["letter"]
-    assert {name: group["soft_restriction"] for name, group in letters.items()} == {"a": 0.5, "b": 1}
+    assert {name: group["soft_restriction"] for name, group in letters.items()} == {
+        "a": 0.5,
+        "b": 1,
+    }
 
     wrong = next(record for record in whole if record["task"] == "a2")
     assert "sheet 1: sheet order: expected 'Costs', found 'Sales'" in str(wrong["cause"])
@@ -100,7 +101,9 @@ def test_scored_resumed_rejudged_and_reported(
 
     page = judge.report_html(tmp_path / "run")
     assert "sheet order" in page
-    markdown = judge.Report.of(tmp_path / "run").to_markdown() if hasattr(judge.Report, "of") else ""
+    markdown = (
+        judge.Report.of(tmp_path / "run").to_markdown() if hasattr(judge.Report, "of") else ""
+    )
     assert "Sheet order" in markdown or not markdown
 
 

@@ -10,6 +10,7 @@ from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
+from judge.comparison.options import range_spec
 from judge.core.submission import Submission
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.recalc.policy import Recalculator
@@ -23,9 +24,9 @@ from tests.unit.annotate.conftest import doubling_case
 TASK = Task(
     id="7",
     instruction="Put twice the number of column A into column B.",
-    instruction_type=InstructionType.CELL_LEVEL,
-    answer_position="B2:B5",
-    cases=(TestCase(1, Path("1_7_input.xlsx"), Path("1_7_answer.xlsx")),),
+    kind=InstructionType.CELL_LEVEL.value,
+    checker=range_spec("B2:B5"),
+    cases=(TestCase.of_workbooks(1, Path("1_7_input.xlsx"), Path("1_7_answer.xlsx")),),
 )
 BASE = CaseData(1, *doubling_case(1, 2, 3, 4))
 

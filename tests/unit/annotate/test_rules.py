@@ -7,6 +7,7 @@ import pytest
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.rules import BrokenRule, check_cases
+from judge.comparison.options import range_spec
 from judge.recalc.policy import Recalculator
 from tests.unit.annotate.books import table
 from tests.unit.annotate.conftest import doubling_case
@@ -63,7 +64,7 @@ def test_answers_that_were_left_in_the_input_are_found() -> None:
     full = table(("n", "d"), *task_rows)
     part = table(("n", "d"), *task_rows[:7], (8, None))
     few = table(("n", "d"), *task_rows[:3], *[(n, None) for n, _ in task_rows[3:]])
-    task = replace(TASK, answer_position="B1:B9")
+    task = replace(TASK, checker=range_spec("B1:B9"))
     (finding,) = check_cases(task, [CaseData(1, part, full)], recalculator=NOTHING)
     assert (finding.rule, finding.is_error) == ("leftover", False)
     assert "7 answers stand in column B" in finding.message

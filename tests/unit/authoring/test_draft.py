@@ -14,6 +14,7 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import State
 from judge.cli.main import judge
+from judge.comparison.options import position_of
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite
@@ -44,8 +45,8 @@ def fields(sample: Suite, task_id: str = "1001") -> TaskFields:
     task = sample.task(task_id)
     return TaskFields(
         instruction=task.instruction,
-        instruction_type=task.instruction_type,
-        answer_position=task.answer_position,
+        instruction_type=InstructionType(task.kind),
+        answer_position=position_of(task.checker)[0],
     )
 
 
@@ -146,7 +147,7 @@ def test_an_edit_that_spoils_the_task_is_refused(draft: SuiteDraft, sample: Suit
     draft.add_task(7, fields(sample), cases(sample), by="Ann")
     with pytest.raises(SuiteError):
         draft.edit_task("7", TaskFields(answer_position="Nowhere!B0"), by="Ann")
-    assert load_suite(draft.root).task(7).answer_position == fields(sample).answer_position
+    assert position_of(load_suite(draft.root).task(7).checker)[0] == fields(sample).answer_position
 
 
 def test_whoever_comes_while_somebody_writes_waits_and_is_told(
@@ -178,7 +179,7 @@ def test_what_is_exported_is_read_back_as_the_same_suite(
     assert [task.id for task in exported.tasks] == ["7", "8-x"]
     for task in exported.tasks:
         same = written.task(task.id)
-        assert (task.instruction, task.answer_position) == (same.instruction, same.answer_position)
+        assert (task.instruction, task.checker) == (same.instruction, same.checker)
         for case, other in zip(task.cases, same.cases, strict=True):
             assert case.input_path.read_bytes() == other.input_path.read_bytes()
             assert case.gold_path.read_bytes() == other.gold_path.read_bytes()
@@ -244,7 +245,7 @@ def test_from_the_command_line(
     added = run(
         "add-task", suite, "7", "--case", question, gold,
         "--instruction", f"@{tmp_path}/question.txt", "--type", "cell",
-        "--position", sample.task("1001").answer_position, "--one-table", "--by", "Ann",
+        "--position", position_of(sample.task("1001").checker)[0], "--one-table", "--by", "Ann",
     )  # fmt: skip
     assert added.exception is None, added.exception
     assert "task 7: draft, 1 case" in added.stdout

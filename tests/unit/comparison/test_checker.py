@@ -6,9 +6,11 @@ import datetime as dt
 
 import pytest
 
+from judge.checkers.registry import checker_of
 from judge.comparison import compare_workbooks
 from judge.comparison.answer_range import check, prepare
 from judge.comparison.comparison import Comparison, DifferenceClass
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.core.task import CheckerSpec
 from judge.errors import PositionError, UsageError, WorkbookError
@@ -163,13 +165,7 @@ def checked(
     profile: str = "standard",
 ) -> Comparison:
     gold_book, output_book = open_workbook(gold), open_workbook(output)
-    plan = prepare(
-        CheckerSpec(),
-        answer_position="A1:A2",
-        answer_sheet=None,
-        gold=gold_book,
-        output=output_book,
-    )
+    plan = prepare(range_spec("A1:A2"), gold=gold_book, output=output_book)
     return check(
         plan,
         gold_book,
@@ -339,13 +335,8 @@ def test_a_shared_formula_elsewhere_is_untouched_after_the_range_was_read() -> N
     rows = [each for row in zip(*columns, strict=True) for each in row]
     data = Book({"Sheet1": sheet_data(*rows)}).to_bytes()
     gold, output, before = open_workbook(data), open_workbook(data), open_workbook(data)
-    plan = prepare(
-        CheckerSpec(options={"untouched": True}),
-        answer_position="B1:B3",
-        answer_sheet=None,
-        gold=gold,
-        output=output,
-    )
+    spec = range_spec("B1:B3", options={"untouched": True})
+    plan = prepare(spec, gold=gold, output=output)
     for each in plan.output_ranges:
         assert each is not None
         assert [found.formula for found in output.formula_cells(each)] == ["=A1", "=A2", "=A3"]
@@ -393,11 +384,8 @@ def test_faulty_options_are_named(options: dict[str, object], message: str) -> N
 
 
 def test_an_unknown_checker_is_named() -> None:
-    book = open_workbook(simple({"A1": 1}))
     with pytest.raises(UsageError, match="no checker 'charts'"):
-        prepare(
-            CheckerSpec("charts"), answer_position="A1", answer_sheet=None, gold=book, output=None
-        )
+        checker_of(CheckerSpec("charts"))
 
 
 # -- preparing ------------------------------------------------------------------------------------
@@ -405,7 +393,7 @@ def test_an_unknown_checker_is_named() -> None:
 
 def test_a_plan_on_the_gold_alone() -> None:
     book = open_workbook(simple({"A1": 1, "B3": 2}))
-    plan = prepare(CheckerSpec(), answer_position="A:B", answer_sheet=None, gold=book, output=None)
+    plan = prepare(range_spec("A:B"), gold=book, output=None)
     assert [each.size for each in plan.gold_ranges] == [6]
     assert plan.output_ranges == ()
 
@@ -429,4 +417,4 @@ def test_an_output_whose_cells_cannot_be_read_fails_while_preparing() -> None:
     gold = open_workbook(simple({"A1": 1}))
     broken = open_workbook(Book({"Sheet1": "<sheetData><row r='1'>"}).to_bytes())
     with pytest.raises(WorkbookError):
-        prepare(CheckerSpec(), answer_position="A1", answer_sheet=None, gold=gold, output=broken)
+        prepare(range_spec("A1"), gold=gold, output=broken)

@@ -12,10 +12,10 @@ import pytest
 from judge import api
 from judge.api.checks import check_complete
 from judge.comparison.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.answer import Answer, Origin
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.grading.case import GradingRules, Judgement, judge_output
+from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.recalc.policy import Recalculator
 from judge.suites import load_suite
 from tests.unit.comparison.packages import Book, cell, sheet_data, simple
@@ -46,16 +46,10 @@ def judged(
 ) -> Judgement:
     task = load_suite(suite).task(1)
     (case,) = task.cases
-    return judge_output(
-        task,
-        case.gold_path.read_bytes(),
-        output,
-        recalculator=Recalculator([], mode="never"),
-        rules=GradingRules(get_profile(profile), style=style),
-        origin=Origin.SOLUTION,
-        gold_name=case.gold_path.name,
-        input_path=case.input_path,
+    judge = CaseJudge(
+        Recalculator([], mode="never"), GradingRules(get_profile(profile), style=style)
     )
+    return judge.judge(task, case, Answer.of_workbook(output, Origin.SOLUTION))
 
 
 def test_a_task_can_ask_that_nothing_else_was_changed(tmp_path: Path) -> None:
@@ -103,15 +97,9 @@ def test_an_input_that_cannot_be_read_leaves_the_verdict_as_it_is(
         path.unlink()
     else:
         path.write_bytes(damaged)
-    judgement = judge_output(
-        task,
-        simple(GOLD),
-        simple({"A1": 1, "B1": 2}),
-        recalculator=Recalculator([], mode="never"),
-        rules=GradingRules(get_profile("standard")),
-        origin=Origin.SOLUTION,
-        input_path=path,
-    )
+    judge = CaseJudge(Recalculator([], mode="never"), GradingRules(get_profile("standard")))
+    answer = Answer.of_workbook(simple({"A1": 1, "B1": 2}), Origin.SOLUTION)
+    judgement = judge.judge(task, task.cases[0], answer)
     assert judgement.verdict is Verdict.WA
     assert judgement.cause == "Sheet1!D1: is blank: expected 'keep', found blank"
 

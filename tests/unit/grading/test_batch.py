@@ -10,14 +10,16 @@ from typing import Self
 import openpyxl
 import pytest
 
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import SandboxError
-from judge.grading.batch import ATTEMPTS, Event, FinishedOutput, Settings, grade, grade_outputs
+from judge.grading.batch import Event, FinishedOutput, Settings, grade, grade_outputs
 from judge.grading.case import GradingRules
+from judge.grading.jobs import ATTEMPTS
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.policy import Recalculator
@@ -97,11 +99,13 @@ def task(tmp_path: Path) -> Task:
     """Three cases: the answer is 1, 2, 3 in A1; inputs hold the same numbers negated."""
     cases = []
     for number in (1, 2, 3):
-        case = TestCase(number, tmp_path / f"i{number}.xlsx", tmp_path / f"g{number}.xlsx")
+        case = TestCase.of_workbooks(
+            number, tmp_path / f"i{number}.xlsx", tmp_path / f"g{number}.xlsx"
+        )
         case.input_path.write_bytes(workbook(-number))
         case.gold_path.write_bytes(workbook(number))
         cases.append(case)
-    return Task("t", "?", InstructionType.CELL_LEVEL, "A1", tuple(cases))
+    return Task("t", "?", InstructionType.CELL_LEVEL.value, tuple(cases), range_spec("A1"))
 
 
 SUBMISSION = Submission("t", "print()", "/mnt/data/in.xlsx", "/mnt/data/out.xlsx")
@@ -199,7 +203,7 @@ def test_another_gold_is_compared_again_without_running(tmp_path: Path, task: Ta
 def test_a_sandbox_that_stumbles_is_tried_again(
     tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.grading.batch.PAUSE_S", 0)
+    monkeypatch.setattr("judge.grading.jobs.PAUSE_S", 0)
     stumbles = iter([SandboxError("lost"), SandboxError("lost")])
     sandbox = FakeSandbox(lambda request: next(stumbles, None) or negated_input(request))
     with RunDirectory(tmp_path / "run") as store:
@@ -210,7 +214,7 @@ def test_a_sandbox_that_stumbles_is_tried_again(
 def test_a_sandbox_that_is_gone_ends_the_batch_and_the_next_call_continues(
     tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.grading.batch.PAUSE_S", 0)
+    monkeypatch.setattr("judge.grading.jobs.PAUSE_S", 0)
     sandbox = FakeSandbox(always(SandboxError("daemon gone")))
     with RunDirectory(tmp_path / "run") as store:
         outcome = grade(store, [(task, SUBMISSION)], settings(sandbox))
@@ -226,7 +230,7 @@ def test_a_sandbox_that_is_gone_ends_the_batch_and_the_next_call_continues(
 def test_a_submission_that_breaks_its_own_sandbox_does_not_end_the_batch(
     tmp_path: Path, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.grading.batch.PAUSE_S", 0)
+    monkeypatch.setattr("judge.grading.jobs.PAUSE_S", 0)
 
     def answer(request: RunRequest) -> Answer:
         if request.program == "break it":

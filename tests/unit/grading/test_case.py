@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import openpyxl
 import pytest
@@ -11,20 +10,25 @@ from openpyxl.formatting.rule import Rule
 from openpyxl.styles import Font
 from openpyxl.styles.differential import DifferentialStyle
 
+from judge.checkers.cell_range import finding_of_comparison
 from judge.comparison.comparison import Comparison, DifferenceClass
+from judge.comparison.computing import Computed
+from judge.comparison.conditions import NO_ANSWERS
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.console.visible import visible
-from judge.core.answer import Origin
+from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
-from judge.core.task import Task, TestCase
+from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
-from judge.grading.case import GradingRules, case_result, judge_output, verdict_of_comparison
-from judge.grading.running import last_error_line, run_case, verdict_of_run
+from judge.grading.case import CaseJudge, GradingRules, case_result, verdict_of_finding
+from judge.grading.running import last_error_line, run_program, verdict_of_run
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites.spreadsheetbench.records import InstructionType
+from judge.workbook.cell import NOTHING_COMPUTED
 from judge.workbook.styles import conditional
 
 TRACEBACK = b"""a warning before it all
@@ -117,8 +121,8 @@ def test_a_very_long_exception_is_cut() -> None:
     assert line.endswith("…")
 
 
-def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
-    return Comparison(
+def _compared(counts: dict[DifferenceClass, int]) -> tuple[Comparison, Computed]:
+    comparison = Comparison(
         equal=not counts,
         profile="standard",
         ranges=(),
@@ -127,6 +131,7 @@ def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
         difference_counts=counts,
         differences=(),
     )
+    return comparison, Computed(comparison, NOTHING_COMPUTED, NOTHING_COMPUTED, NO_ANSWERS)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,8 @@ def _comparison(counts: dict[DifferenceClass, int]) -> Comparison:
     ],
 )
 def test_the_verdict_of_a_comparison(counts: dict[DifferenceClass, int], expected: Verdict) -> None:
-    assert verdict_of_comparison(_comparison(counts))[0] is expected
+    finding = finding_of_comparison(*_compared(counts))
+    assert verdict_of_finding(finding) is expected
 
 
 def _workbook(*, formats: int = 0) -> bytes:
@@ -166,21 +172,19 @@ def test_whose_fault_is_what_only_comparing_finds(
     gold: int, output: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conditional, "_MOST_WORK", 100)  # as much as takes a moment
+    case = TestCase(1, (), (Gold(data=_workbook(formats=gold)),))
     task = Task(
         id="1",
         instruction="Write 42 into A1.",
-        instruction_type=InstructionType.CELL_LEVEL,
-        answer_position="A1",
-        cases=(TestCase(1, Path("input.xlsx"), Path("gold.xlsx")),),
+        kind=InstructionType.CELL_LEVEL.value,
+        checker=range_spec("A1"),
+        cases=(case,),
     )
-    judgement = judge_output(
-        task,
-        _workbook(formats=gold),
-        _workbook(formats=output),
-        recalculator=Recalculator([], mode="never"),
-        rules=GradingRules(get_profile("standard"), style=("bold",)),
-        origin=Origin.SOLUTION,
+    judge = CaseJudge(
+        Recalculator([], mode="never"), GradingRules(get_profile("standard"), style=("bold",))
     )
+    answer = Answer.of_workbook(_workbook(formats=output), Origin.SOLUTION)
+    judgement = judge.judge(task, case, answer)
     assert judgement.verdict is verdict, judgement.cause
 
 
@@ -196,8 +200,7 @@ def test_records_and_causes_are_visible() -> None:
     result = RunResult(RunStatus.EXITED, OutputStatus.MISSING, exit_code=1, stderr=error)
     session = ScriptedSandbox([result]).session()
     submission = Submission("1", "raise ValueError", "/mnt/data/in.xlsx", "/mnt/data/out.xlsx")
-    facts = run_case(session, submission, b"", Limits())
-    case = TestCase(1, Path("input.xlsx"), Path("gold.xlsx"))
-    judged = case_result(submission, case, facts, None)
+    outcome = run_program(session, submission, {submission.input_path: b""}, Limits())
+    judged = case_result("1", 0, 1, outcome, None)
     assert judged.cause == "ValueError: \\u001b[31mred"
     assert "\x1b" not in str(judged.run["stderr"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from judge.comparison.options import range_spec
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
@@ -37,12 +38,12 @@ def task(tmp_path: Path) -> Task:
     for number in (1, 2, 3):
         path = tmp_path / f"{number}.xlsx"
         path.write_bytes(b"input %d" % number)
-        cases.append(TestCase(number, path, tmp_path / "gold.xlsx"))
+        cases.append(TestCase.of_workbooks(number, path, tmp_path / "gold.xlsx"))
     return Task(
         id="7",
         instruction="Sum.",
-        instruction_type=InstructionType.CELL_LEVEL,
-        answer_position="A1",
+        kind=InstructionType.CELL_LEVEL.value,
+        checker=range_spec("A1"),
         cases=tuple(cases),
     )
 

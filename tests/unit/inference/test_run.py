@@ -11,7 +11,7 @@ import pytest
 
 from judge.cli.infer_options import make_plan as plan_of_options
 from judge.core.limits import Limits
-from judge.core.task import TestCase
+from judge.core.task import InputFile, TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.asker import CALLS_FILE, ReplyCache
@@ -178,7 +178,7 @@ def test_one_bad_task_never_ends_a_run(
     broken = tmp_path / "broken.xlsx"
     broken.write_bytes(b"no workbook")
     second = plan.assignments[1]
-    inputs = (replace(second.question.inputs[0], path=broken),)
+    inputs = (replace(second.question.inputs[0], files=(InputFile(broken),)),)
     bad = replace(second, question=replace(second.question, inputs=inputs))
     plan = replace(plan, assignments=(plan.assignments[0], bad, *plan.assignments[2:]))
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from judge.comparison.comparison import DifferenceClass
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.comparison.render import computed_to_json
-from judge.core.answer import Origin
+from judge.core.answer import Answer, Origin
 from judge.core.results import CaseComparison, DifferenceRecord
 from judge.core.task import Task, TestCase
-from judge.grading.case import GradingRules, judge_output
+from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import is_cut
@@ -31,21 +32,15 @@ def made(tmp_path: Path, gold: Cells, before: Cells, position: str) -> tuple[Tas
     paths = tmp_path / "input.xlsx", tmp_path / "gold.xlsx"
     for path, cells in zip(paths, (before, gold), strict=True):
         path.write_bytes(workbook(cells))
-    case = TestCase(1, *paths)
-    return Task("1", "", InstructionType.CELL_LEVEL, position, (case,)), case
+    case = TestCase.of_workbooks(1, *paths)
+    return Task("1", "", InstructionType.CELL_LEVEL.value, (case,), range_spec(position)), case
 
 
 def record(task: Task, case: TestCase, output: bytes, kept: int = 50) -> CaseComparison:
     rules = GradingRules(get_profile("standard"), recalc_mode="never", max_differences=kept)
     recalculator = Recalculator((), mode="never")
-    judged = judge_output(
-        task,
-        case.gold_path.read_bytes(),
-        output,
-        recalculator=recalculator,
-        rules=rules,
-        origin=Origin.SOLUTION,
-    )
+    answer = Answer.of_workbook(output, Origin.SOLUTION)
+    judged = CaseJudge(recalculator, rules).judge(task, case, answer)
     return judged.comparison
 
 

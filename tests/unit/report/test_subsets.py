@@ -82,7 +82,7 @@ def test_shares_of_a_part_of_the_benchmark_fit_those_of_the_whole(judge_data: Pa
     suite = load_suite(str(judge_data / "spreadsheetbench_912_dev300"))
     cache = ShapeCache()
     facts = [
-        TaskFacts(task.instruction_type.value, cache.of(task.cases[0].input_path.read_bytes()))
+        TaskFacts(task.kind, cache.of(task.cases[0].input_path.read_bytes()))
         for task in suite.tasks
     ]
     assert all(each.shape is not None for each in facts)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from judge.comparison.options import range_spec
 from judge.core.results import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
@@ -16,9 +17,9 @@ def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:
     return Task(
         id=task_id,
         instruction="?",
-        instruction_type=kind,
-        answer_position="A1",
-        cases=tuple(TestCase(n + 1, Path("i"), Path("g")) for n in range(cases)),
+        kind=kind.value,
+        checker=range_spec("A1"),
+        cases=tuple(TestCase.of_workbooks(n + 1, Path("i"), Path("g")) for n in range(cases)),
         raw_id=int(task_id) if task_id.isdigit() else task_id,
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judge.comparison.options import CheckOptions
+from judge.comparison.options import CheckOptions, position_of
 from judge.core.results import RunDocument
 from judge.errors import SuiteError
 from judge.suites import Suite, load_suite
@@ -52,7 +52,7 @@ def entry(**changes: object) -> dict[str, object]:
 
 def test_a_position_is_corrected_and_the_digest_stays(suite: Suite, tmp_path: Path) -> None:
     corrected = corrected_suite(suite, write(tmp_path, entry()))
-    assert [task.answer_position for task in corrected.suite.tasks] == ["A1:A4", "B2"]
+    assert [position_of(task.checker)[0] for task in corrected.suite.tasks] == ["A1:A4", "B2"]
     assert corrected.suite.digest == suite.digest
     assert [str(each) for each in corrected.applied] == [
         "answer_position is read as 'A1:A4': row 1 is no answer"

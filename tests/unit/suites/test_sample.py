@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 from openpyxl import load_workbook
 
+from judge.comparison.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
@@ -92,8 +93,9 @@ def answer_of(task: Task, path: Path) -> Answer | None:
     book, formulas = load_workbook(path, data_only=True), load_workbook(path)
     styled = task.checker.options.get("style") == ("fill",)
     found: Answer = {}
-    for sheet, cells in split_position(task.answer_position):
-        name = sheet or task.answer_sheet or book.sheetnames[0]
+    position, answer_sheet = position_of(task.checker)
+    for sheet, cells in split_position(position):
+        name = sheet or answer_sheet or book.sheetnames[0]
         if name not in book.sheetnames:
             return None
         for row in book[name][cells]:
@@ -115,10 +117,11 @@ def agree(gold: Answer | None, actual: Answer | None) -> bool:
 def values_of(task: Task, path: Path) -> list[object]:
     """The cached values of the answer position."""
     book = load_workbook(path, data_only=True)
+    position, answer_sheet = position_of(task.checker)
     return [
         cell.value
-        for sheet, cells in split_position(task.answer_position)
-        for row in book[sheet or task.answer_sheet or book.sheetnames[0]][cells]
+        for sheet, cells in split_position(position)
+        for row in book[sheet or answer_sheet or book.sheetnames[0]][cells]
         for cell in row
     ]
 
@@ -126,10 +129,10 @@ def values_of(task: Task, path: Path) -> list[object]:
 def test_its_size_and_its_kinds(suite: Suite) -> None:
     assert len(suite.tasks) >= 12
     assert {len(task.cases) for task in suite.tasks} == {3}
-    assert {task.instruction_type for task in suite.tasks} == set(InstructionType)
+    assert {task.kind for task in suite.tasks} == {kind.value for kind in InstructionType}
     assert not suite.notes
     assert {type(task.raw_id) for task in suite.tasks} == {int, str}
-    positions = [task.answer_position for task in suite.tasks]
+    positions = [position_of(task.checker)[0] for task in suite.tasks]
     assert "G3:G6,J3:J5" in positions
     assert any("''" in position for position in positions)
     assert any(task.checker.options.get("style") == ("fill",) for task in suite.tasks)
@@ -187,7 +190,7 @@ def test_an_untouched_input_is_never_right(suite: Suite) -> None:
 def test_nothing_but_the_answer_differs(suite: Suite) -> None:
     """Golds are inputs with the answer: no other cell has changed (rows that moved apart)."""
     for task in suite.tasks:
-        if task.instruction_type is InstructionType.SHEET_LEVEL:
+        if task.kind == InstructionType.SHEET_LEVEL.value:
             continue
         for case in task.cases:
             before, after = (load_workbook(path) for path in (case.input_path, case.gold_path))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from judge.comparison.options import position_of
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite
@@ -46,8 +47,9 @@ def test_every_field_arrives(write_suite: WriteSuite) -> None:
     assert suite.root == folder
     assert suite.format == "spreadsheetbench-v0.1"
     assert (first.id, first.raw_id) == ("11-1", "11-1")
-    assert first.instruction_type is InstructionType.SHEET_LEVEL
-    assert (first.answer_sheet, first.data_position) == ("Staff", "A1:D9")
+    assert first.kind == InstructionType.SHEET_LEVEL.value
+    assert position_of(first.checker) == ("A1:D9", "Staff")
+    assert first.context == {"data_position": "A1:D9"}
     assert first.excluded == "the gold is wrong"
     assert first.checker.name == "cell_range"
     assert first.checker.options["style"] == ("fill", "font_color")

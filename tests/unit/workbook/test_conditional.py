@@ -26,9 +26,9 @@ from judge.comparison.conditions import (
     ConditionQuestions,
     Questions,
 )
+from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.comparison.rule_check import MOST_EVALUATED
-from judge.core.task import CheckerSpec
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part
 
@@ -73,13 +73,7 @@ def opened(
     gold: bytes, output: bytes, at: str, options: dict[str, object]
 ) -> tuple[Plan, Workbook, Workbook]:
     first, second = open_workbook(gold), open_workbook(output)
-    plan = prepare(
-        CheckerSpec(options=options),
-        answer_position=at,
-        answer_sheet=None,
-        gold=first,
-        output=second,
-    )
+    plan = prepare(range_spec(at, options=options), gold=first, output=second)
     return plan, first, second
 
 
