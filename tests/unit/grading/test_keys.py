@@ -1,0 +1,125 @@
+"""Reuse keys: what is on record of a run stays good for as long as nothing has changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judge.comparison.options import range_spec
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import FileKind, Gold, InputFile, Task, TestCase
+from judge.grading.case import GradingRules
+from judge.grading.keys import FileDigests, comparison_key, run_key
+from judge.suites.spreadsheetbench.records import InstructionType
+
+RUN_KEY = "c9378308055e45f94abeb48520df082774c340552d0ea67ad9363c13d0e183cb"
+"""The key under which results directories hold the run of :data:`SUBMISSION`."""
+
+SUBMISSION = Submission(
+    "59196",
+    "print(1)",
+    "/mnt/data/input/1_59196_input.xlsx",
+    "/mnt/data/output/1_59196_output.xlsx",
+)
+LIMITS = Limits(cpu_s=10, wall_s=30, memory_bytes=1 << 30)
+STANDARD = GradingRules(get_profile("standard"))
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> TestCase:
+    input_path, gold_path = tmp_path / "1_59196_input.xlsx", tmp_path / "1_59196_answer.xlsx"
+    input_path.write_bytes(b"input workbook")
+    gold_path.write_bytes(b"gold workbook")
+    return TestCase.of_workbooks(1, input_path, gold_path)
+
+
+def task_of(case: TestCase, sheet: str | None = None, **options: object) -> Task:
+    return Task(
+        id="59196",
+        instruction="Sum up.",
+        kind=InstructionType.CELL_LEVEL.value,
+        cases=(case,),
+        checker=range_spec("'Sheet1'!A1:B9", sheet, options),
+    )
+
+
+def run_key_of(case: TestCase, submission: Submission = SUBMISSION) -> str:
+    return run_key(submission, FileDigests().of_inputs(case.question), LIMITS, "image-1")
+
+
+def comparison_key_of(task: Task, rules: GradingRules = STANDARD) -> str:
+    return comparison_key(RUN_KEY, task, task.cases[0], rules, FileDigests())
+
+
+def test_the_key_of_a_run_is_that_of_results_on_record(case: TestCase) -> None:
+    assert run_key_of(case) == RUN_KEY
+
+
+@pytest.mark.parametrize(
+    ("sheet", "options", "rules", "expected"),
+    [
+        (None, {}, STANDARD, "4d4e659fae84110761ddc86f3124dd863b1546d374be0a5c118aebcbcc5447c2"),
+        ("Data", {}, STANDARD, "31a84d4122e7c2223b27dbb335ac3f422b0ccfc013bc62c8f5ca18c234285c5b"),
+        (
+            None,
+            {"tolerance": 0.01, "style": ("fill", "font_color"), "untouched": True},
+            GradingRules(
+                get_profile("strict"),
+                style=("bold",),
+                recalc_mode="always",
+                engines=("libreoffice 24.2",),
+            ),
+            "bf4e2749f72188269f563764c54a1c4819a4be356eb6b4a1876a5e82e17da60a",
+        ),
+        (
+            None,
+            {"left_out": "the gold is wrong"},
+            GradingRules(get_profile("official"), recalc_mode="never"),
+            "3d27b9c21d3edcbfeaca6026056b8aef78f682bcf87320a4ab42d9fca28a55f1",
+        ),
+    ],
+)
+def test_the_key_of_a_comparison_is_that_of_results_on_record(
+    case: TestCase,
+    sheet: str | None,
+    options: dict[str, object],
+    rules: GradingRules,
+    expected: str,
+) -> None:
+    assert comparison_key_of(task_of(case, sheet, **options), rules) == expected
+
+
+def test_what_changes_a_run_changes_its_key(case: TestCase, tmp_path: Path) -> None:
+    second = tmp_path / "prices.csv"
+    second.write_bytes(b"a,1\n")
+    renamed = tmp_path / "costs.csv"
+    renamed.write_bytes(b"a,1\n")
+    keys = {
+        run_key_of(case),
+        run_key_of(case, replace(SUBMISSION, code="print(2)")),
+        run_key_of(case, replace(SUBMISSION, answer="42")),
+        run_key_of(replace(case, inputs=(*case.inputs, InputFile(second, FileKind.TABLE)))),
+        run_key_of(replace(case, inputs=(*case.inputs, InputFile(renamed, FileKind.TABLE)))),
+    }
+    assert len(keys) == 5
+
+
+def test_what_changes_a_verdict_changes_its_key(case: TestCase, tmp_path: Path) -> None:
+    other = tmp_path / "other.xlsx"
+    other.write_bytes(b"another gold")
+    (gold,) = case.golds
+    golds = [
+        (gold,),
+        (Gold(other),),
+        (gold, Gold(other)),
+        (Gold(gold.path, options={"tolerance": 1}),),
+        (Gold(value="42"),),
+        (Gold(value="43"),),
+    ]
+    keys = {comparison_key_of(task_of(replace(case, golds=each))) for each in golds}
+    keys |= {comparison_key_of(task_of(case, None, ignore_case=True))}
+    assert len(keys) == len(golds) + 1
