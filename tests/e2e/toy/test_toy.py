@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -73,7 +74,7 @@ def records(run: Path) -> list[dict[str, object]]:
 @pytest.mark.bubblewrap
 def test_scored_resumed_rejudged_and_reported(suite: Path, solutions: Path, tmp_path: Path) -> None:
     require_backend("bubblewrap")
-    options = {"dataset": str(suite), "out": tmp_path / "run", "sandbox": "bubblewrap"}
+    options: dict[str, Any] = {"dataset": str(suite), "out": tmp_path / "run"}
     judge.score(solutions, judge.ScoreOptions(**options, limit=1))
     begun = records(tmp_path / "run")
     assert [record["verdict"] for record in begun] == ["AC"]
