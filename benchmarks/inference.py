@@ -29,8 +29,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from judge.cli.infer_options import make_plan
-from judge.core.limits import Limits
+from judge.api.infer_options import InferOptions
+from judge.api.inferring import make_plan
+from judge.api.resuming import resume
 from judge.grading.store import RunDirectory
 from judge.inference.client import OpenAIChatModel
 from judge.inference.interview import Interviewer
@@ -160,14 +161,14 @@ def main() -> None:
     here, there = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
     server.start()
-    options = {
-        "model": "instant",
-        "mode": "single",
-        "dataset": arguments.suite,
-        "limit": arguments.tasks,
-        "base_url": f"http://127.0.0.1:{here.recv()}/v1",
-    }
-    plan = make_plan(options, Limits()).plan
+    options = InferOptions(
+        model="instant",
+        mode="single",
+        dataset=arguments.suite,
+        limit=arguments.tasks,
+        base_url=f"http://127.0.0.1:{here.recv()}/v1",
+    )
+    plan = make_plan(resume(options)).plan
     kinds: dict[str, Callable[[], Seconds]] = {
         "prompts_alone": lambda: build_prompts(plan),
         "whole_run": lambda: whole_run(plan, arguments.concurrency),

@@ -1,15 +1,15 @@
 """An online judge for spreadsheet work.
 
-The parts that other programs use are reachable from here; each is imported when it is first asked
-for, so that ``import judge`` does no work:
+What other programs use is reachable from here; each name is imported when it is first asked for, so
+that ``import judge`` does no work:
 
-- :func:`score_results`, :func:`run_program`, :class:`ScoreOptions` from :mod:`judge.api`
-- :func:`load_suite` from :mod:`judge.suites`
-- :func:`compare_workbooks` from :mod:`judge.api`
-- :func:`recalculate` from :mod:`judge.recalc`
-- :class:`Report`, :func:`report_data`, :func:`report_html` from :mod:`judge.report`
-- :func:`compare_runs`, :func:`rejudge_run`, :func:`change_verdict`, :func:`make_audit`,
-  :func:`read_audit` from :mod:`judge.api`
+- :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge
+- :func:`infer` (with :class:`InferOptions`) asks a chat model for solutions
+- :func:`compare` compares two workbooks, :func:`recalculate` computes the formulas of one
+- :func:`rejudge` and :func:`change_verdict` judge a run again, or one case by hand
+- :class:`Report`, :func:`report_data`, :func:`report_html` and :func:`compare_runs` report
+- :func:`make_audit` and :func:`read_audit` have a person mark a sample of the verdicts
+- :func:`load_suite` loads a suite
 """
 
 from __future__ import annotations
@@ -18,56 +18,61 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from judge.api import ScoreOptions, run_program
-    from judge.api import score as score_results
     from judge.api.auditing import make_audit, read_audit
+    from judge.api.commands import run, score, verify
     from judge.api.comparing import compare_runs
-    from judge.api.rejudging import change_verdict
-    from judge.api.rejudging import rejudge as rejudge_run
-    from judge.api.workbooks import compare as compare_workbooks
+    from judge.api.infer_options import InferOptions
+    from judge.api.inferring import infer
+    from judge.api.options import ScoreOptions
+    from judge.api.rejudging import change_verdict, rejudge
+    from judge.api.workbooks import compare
     from judge.recalc import recalculate
     from judge.report.data import report_data
     from judge.report.html import render_run as report_html
     from judge.report.report import Report
     from judge.suites import load_suite
-
-__version__ = "0.1.0"
+    from judge.version import __version__
 
 __all__ = [
+    "InferOptions",
     "Report",
     "ScoreOptions",
     "__version__",
     "change_verdict",
+    "compare",
     "compare_runs",
-    "compare_workbooks",
+    "infer",
     "load_suite",
     "make_audit",
     "read_audit",
     "recalculate",
-    "rejudge_run",
+    "rejudge",
     "report_data",
     "report_html",
-    "run_program",
-    "score_results",
+    "run",
+    "score",
+    "verify",
 ]
 
 _HOMES = {
+    "InferOptions": ("judge.api.infer_options", "InferOptions"),
     "Report": ("judge.report.report", "Report"),
-    "ScoreOptions": ("judge.api", "ScoreOptions"),
+    "ScoreOptions": ("judge.api.options", "ScoreOptions"),
+    "__version__": ("judge.version", "__version__"),
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
+    "compare": ("judge.api.workbooks", "compare"),
     "compare_runs": ("judge.api.comparing", "compare_runs"),
-    "compare_workbooks": ("judge.api.workbooks", "compare"),
+    "infer": ("judge.api.inferring", "infer"),
     "load_suite": ("judge.suites", "load_suite"),
     "make_audit": ("judge.api.auditing", "make_audit"),
     "read_audit": ("judge.api.auditing", "read_audit"),
     "recalculate": ("judge.recalc", "recalculate"),
-    # `judge.grading.rejudge` is a module, as `judge.core.score` is below.
-    "rejudge_run": ("judge.api.rejudging", "rejudge"),
+    "rejudge": ("judge.api.rejudging", "rejudge"),
     "report_data": ("judge.report.data", "report_data"),
     "report_html": ("judge.report.html", "render_run"),
-    "run_program": ("judge.api", "run_program"),
-    # `judge.core.score` is a module, which would take the place of a function of that name.
-    "score_results": ("judge.api", "score"),
+    "run": ("judge.api.commands", "run"),
+    "score": ("judge.api.commands", "score"),
+    "verify": ("judge.api.commands", "verify"),
 }
 
 

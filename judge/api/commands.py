@@ -1,23 +1,25 @@
-"""Score runs, run one program, hold a suite against itself."""
+"""Score runs, run one program, check a suite."""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from judge.api.opened import Opened
-from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.options import JudgingOptions, ScoredRun, ScoreOptions, check_at_least, cores
 from judge.api.progress import Progress, Silent
-from judge.api.sources import find_runs, source_of
-from judge.comparison.style_check import check_style_names
+from judge.api.resources import JudgingResources
+from judge.api.scoring import RunScorer
+from judge.api.sources import find_runs, run_to_score
+from judge.core.limits import Limits
 from judge.core.verdict import CaseResult
-from judge.errors import JudgeError, UsageError
+from judge.errors import JudgeError
 from judge.grading.batch import grade
 from judge.grading.case import known_fault
 from judge.grading.store import RunDirectory
 from judge.grading.verify import CaseCheck, verify_suite
+from judge.recalc.policy import Mode
 from judge.suites import load_suite
 from judge.suites.submissions import submission_of_program
 
@@ -34,7 +36,7 @@ def score(
     Args:
         results: what to score.
         options: how.
-        progress: gives the progress display for a run, told the run's name.
+        progress: gives the progress display of a run, from the run's name.
         failures: where given, one run that cannot be scored does not keep the others from being
             scored; its error is put in here instead of being raised.
 
@@ -46,13 +48,12 @@ def score(
         KeyboardInterrupt: the user interrupted; what was judged is kept on disk.
     """
     options = options or ScoreOptions()
-    check_style_names(options.style)
     scored: list[ScoredRun] = []
     with contextlib.ExitStack() as stack:
-        opened = Opened(options, stack)
+        scorer = RunScorer(options, JudgingResources(options, stack))
         for path in find_runs(Path(results), options):
             try:
-                scored.append(opened.score_source(source_of(path, options), progress))
+                scored.append(scorer.score(run_to_score(path, options), progress))
             except JudgeError as error:
                 if failures is None:
                     raise
@@ -61,49 +62,133 @@ def score(
 
 
 def verify(
-    options: ScoreOptions,
+    suite: str | Path,
     *,
+    jobs: int | None = None,
+    ids: Sequence[str] = (),
+    limit: int | None = None,
+    sandbox: str = "auto",
+    profile: str = "standard",
+    style: Sequence[str] = (),
+    checker: Mapping[str, object] | None = None,
+    corrections: Path | None = None,
+    recalc: Mode = "auto",
+    engine: str = "auto",
+    lenient_names: bool = False,
     on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
 ) -> list[CaseCheck]:
-    """Holds a suite against itself; see :mod:`judge.grading.verify`.
+    """Checks that a suite can be judged: golds as their own answers, untouched inputs, formulas.
+
+    Every default is that of ``judge verify``; see :mod:`judge.grading.verify` for what is checked.
 
     Args:
-        options: ``dataset`` names the suite; sandbox, recalculation and comparison as in scoring.
-        on_case: told of each finished check and of how many there are in all.
+        suite: the suite (folder, archive or name).
+        jobs: cases at one time; None for one on each core.
+        ids: task ids to check; empty for all.
+        limit: check only that many tasks, in suite order.
+        sandbox: see :class:`JudgingOptions`, as for all up to ``lenient_names``.
+        profile: comparison profile.
+        style: style attributes to compare beside the values.
+        checker: options of the comparison that count more than those of the tasks.
+        corrections: known faults of suites to correct first.
+        recalc: ``auto``, ``never`` or ``always``.
+        engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
+        on_case: called with each finished check and with how many there are in all.
+
+    Returns:
+        One check for each case, in suite order; cases of tasks that are known to be faulty are
+        left out.
+
+    Raises:
+        UsageError: an option holds a value that it cannot have.
+        SuiteError: the suite is missing or broken, or has no such task.
+        SandboxError: formulas have to be computed, and there is no sandbox.
     """
-    if options.dataset is None:
-        raise UsageError("which suite is to be verified?")
-    check_style_names(options.style)
+    check_at_least("limit", limit, 1)
+    options = JudgingOptions(
+        jobs=cores() if jobs is None else jobs,
+        sandbox=sandbox,
+        profile=profile,
+        style=tuple(style),
+        checker=checker or {},
+        corrections=corrections,
+        recalc=recalc,
+        engine=engine,
+        lenient_names=lenient_names,
+    )
     with contextlib.ExitStack() as stack:
-        opened = Opened(options, stack)
-        suite = opened.adapt(load_suite(options.dataset))
-        settings = opened.settings(needs_sandbox=False)
-        chosen = suite.select(options.ids, options.limit).tasks
+        resources = JudgingResources(options, stack)
+        loaded = resources.adapt(load_suite(suite))
+        settings = resources.settings(needs_sandbox=False)
+        chosen = loaded.select(tuple(ids), limit).tasks
         tasks = [task for task in chosen if known_fault(task) is None]
         return verify_suite(
             tasks, settings.recalculator, settings.rules, jobs=settings.jobs, on_case=on_case
         )
 
 
-def run_program(task_id: str, program: Path, options: ScoreOptions) -> list[CaseResult]:
+def run(
+    task_id: str,
+    program: str | Path,
+    *,
+    dataset: str | Path = "sample",
+    sandbox: str = "auto",
+    profile: str = "standard",
+    style: Sequence[str] = (),
+    checker: Mapping[str, object] | None = None,
+    corrections: Path | None = None,
+    recalc: Mode = "auto",
+    engine: str = "auto",
+    lenient_names: bool = False,
+    limits: Limits | None = None,
+) -> list[CaseResult]:
     """Grades one program on one task, keeping nothing on disk.
+
+    Every default is that of ``judge run``.
 
     Args:
         task_id: the task, by its id in the suite.
         program: a Python file, with the paths of a solution in it.
-        options: ``dataset`` names the suite (the sample suite where it is None).
+        dataset: the suite (folder, archive or name).
+        sandbox: see :class:`JudgingOptions`, as for all that follow.
+        profile: comparison profile.
+        style: style attributes to compare beside the values.
+        checker: options of the comparison that count more than those of the task.
+        corrections: known faults of suites to correct first.
+        recalc: ``auto``, ``never`` or ``always``.
+        engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
+        limits: bounds of each run of the program; None for the usual ones.
 
     Returns:
         One result per test case, in case order.
+
+    Raises:
+        UsageError: an option holds a value that it cannot have.
+        SuiteError: the suite is missing or broken, or has no such task.
+        SubmissionError: the program cannot be read.
+        SandboxError: there is no sandbox.
     """
+    options = JudgingOptions(
+        sandbox=sandbox,
+        profile=profile,
+        style=tuple(style),
+        checker=checker or {},
+        corrections=corrections,
+        recalc=recalc,
+        engine=engine,
+        lenient_names=lenient_names,
+        limits=limits or Limits(),
+    )
     with (
         tempfile.TemporaryDirectory(prefix="judge-run-") as folder,
         contextlib.ExitStack() as stack,
     ):
-        opened = Opened(options, stack)
-        task = opened.adapt(load_suite(options.dataset or "sample")).task(task_id)
-        submission = submission_of_program(program, task)
-        settings = opened.settings(needs_sandbox=True)
+        resources = JudgingResources(options, stack)
+        task = resources.adapt(load_suite(dataset)).task(task_id)
+        submission = submission_of_program(Path(program), task)
+        settings = resources.settings(needs_sandbox=True)
         with RunDirectory(Path(folder)) as store:
             outcome = grade(store, [(task, submission)], settings)
     if outcome.stopped is not None:

@@ -8,24 +8,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from judge.comparison.profiles import get_profile
+from judge.comparison.style_check import check_style_names
 from judge.core.limits import Limits
 from judge.core.results import ReportDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
+from judge.errors import UsageError
+from judge.recalc.select import check_recalculation
+from judge.sandbox import check_sandbox_kind
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """How to score; every field has the default of the command line.
+def cores() -> int:
+    """How many cores this machine has: the usual number of jobs."""
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgingOptions:
+    """How to judge, whatever is judged; every field has the default of the command line.
 
     Attributes:
-        dataset: the suite (folder, archive or name); None takes the one that run.json remembers.
-        out: results directory to write; None grades a run directory in place, and puts anything
-            else under ``results/``.
-        jobs: submissions at one time.
-        ids: task ids to grade; empty for all.
-        limit: grade only that many tasks, in suite order.
+        jobs: submissions, or cases, at one time; at least 1.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
         profile: comparison profile.
         style: style attributes to compare beside the values.
@@ -36,17 +41,13 @@ class ScoreOptions:
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
-        limits: bounds of each run.
-        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
-        time_factor: how many times the reference's time a solution may take; the times in
-            ``limits`` are the least that it gets.
+        limits: bounds of each run of a program.
+
+    Raises:
+        UsageError: a field holds a value that it cannot have.
     """
 
-    dataset: str | None = None
-    out: Path | None = None
-    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
-    ids: tuple[str, ...] = ()
-    limit: int | None = None
+    jobs: int = field(default_factory=cores)
     sandbox: str = "auto"
     profile: str = "standard"
     style: tuple[str, ...] = ()
@@ -56,8 +57,54 @@ class ScoreOptions:
     engine: str = "auto"
     lenient_names: bool = False
     limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        check_at_least("jobs", self.jobs, 1)
+        get_profile(self.profile)
+        check_style_names(self.style)
+        check_sandbox_kind(self.sandbox)
+        check_recalculation(self.recalc, self.engine)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions(JudgingOptions):
+    """How to score; every field has the default of the command line.
+
+    Attributes:
+        dataset: the suite (folder, archive or name); None takes the one that run.json remembers.
+        out: results directory to write; None grades a run directory in place, and puts anything
+            else under ``results/``.
+        ids: task ids to grade; empty for all.
+        limit: grade only that many tasks, in suite order.
+        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
+        time_factor: how many times the reference's time a solution may take; the times in
+            ``limits`` are the least that it gets.
+
+    Raises:
+        UsageError: a field holds a value that it cannot have.
+    """
+
+    dataset: str | None = None
+    out: Path | None = None
+    ids: tuple[str, ...] = ()
+    limit: int | None = None
     reference: Path | None = None
     time_factor: float = 10.0
+
+    def __post_init__(self) -> None:
+        JudgingOptions.__post_init__(self)
+        check_at_least("limit", self.limit, 1)
+        check_at_least("time_factor", self.time_factor, 1)
+
+
+def check_at_least(name: str, value: float | None, least: float) -> None:
+    """Checks a number that has a lower bound; None stands for no number.
+
+    Raises:
+        UsageError: it is below the bound.
+    """
+    if value is not None and not value >= least:
+        raise UsageError(f"{name} is {value}; it must be {least} or more")
 
 
 @dataclass(frozen=True, slots=True)

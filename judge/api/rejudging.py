@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from judge.api.opened import Opened, backend_of
-from judge.api.options import ScoreOptions
+from judge.api.options import JudgingOptions, cores
 from judge.api.rerunning import ran_by, rerun_cases
-from judge.comparison.style_check import check_style_names
+from judge.api.resources import JudgingResources
+from judge.api.scoring import backend_of
+from judge.core.limits import Limits
 from judge.core.results import (
     JudgingRules,
     RecalcIdentity,
@@ -128,7 +129,9 @@ def rejudge(
     dataset: str | None = None,
     apply: bool = False,
     rerun: bool = False,
-    options: ScoreOptions | None = None,
+    jobs: int | None = None,
+    sandbox: str = "auto",
+    limits: Limits | None = None,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
 ) -> Rejudgement:
     """Judges a run again, from its stored outputs or from its stored programs.
@@ -144,10 +147,12 @@ def rejudge(
         engine: calculation engine.
         dataset: the suite; None for the one that the run remembers.
         apply: append the new records and replace report.json; otherwise nothing is written.
-        rerun: run the programs of the run as well, here and within ``options.limits``; for folders
-            of others, whose outputs are claims like their verdicts.
-        options: sandbox (which the engines need), limits of a rerun, and number of workers.
-        on_case: told of each case, and of how many there are in all.
+        rerun: run the programs of the run as well, here and within ``limits``; for folders of
+            others, whose outputs are claims like their verdicts.
+        jobs: cases at one time; None for one on each core.
+        sandbox: what seals off programs and engines: ``auto``, ``docker`` or ``bubblewrap``.
+        limits: bounds of each run of a program, with ``rerun`` alone; None for the usual ones.
+        on_case: called with each case, and with how many there are in all.
 
     Returns:
         Verdicts and reports before and after. Verdicts that a person changed count in both.
@@ -155,14 +160,20 @@ def rejudge(
     Raises:
         StoreError: the directory holds no run, or another judge is writing to it.
         SuiteError: the suite is not at hand.
-        UsageError: ``rerun``, and the run holds finished outputs instead of programs.
+        UsageError: an option holds a value that it cannot have, ``limits`` come without ``rerun``,
+            or ``rerun`` is asked of a run that holds finished outputs instead of programs.
     """
+    limits = limits or Limits()
+    if limits != Limits() and not rerun:
+        raise UsageError(
+            "limits are of programs, and none is run", hint="Add --rerun (rerun=True)."
+        )
     loaded = load_run(run, dataset)
     suite = _suite_of(loaded)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
         raise UsageError(f"{loaded.path}: holds finished outputs, and no programs to run")
-    chosen = _options(loaded.run, options or ScoreOptions(), profile, style, recalc, engine)
-    check_style_names(chosen.style)
+    options = JudgingOptions(jobs=cores() if jobs is None else jobs, sandbox=sandbox, limits=limits)
+    chosen = _options(loaded.run, options, profile, style, recalc, engine)
     cases = [
         (suite.task(each.task_id), each.sample, case)
         for each in loaded.submissions
@@ -173,7 +184,7 @@ def rejudge(
         if apply:
             store.lock()
         # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
-        settings = Opened(chosen, stack).settings(
+        settings = JudgingResources(chosen, stack).settings(
             needs_sandbox=rerun, remembered=None if rerun else backend_of(loaded.run)
         )
         keep = store if apply else None
@@ -292,12 +303,12 @@ def _suite_of(loaded: LoadedRun) -> Suite:
 
 def _options(
     run: RunDocument,
-    options: ScoreOptions,
+    options: JudgingOptions,
     profile: str | None,
     style: Sequence[str] | None,
     recalc: str | None,
     engine: str | None,
-) -> ScoreOptions:
+) -> JudgingOptions:
     remembered = run.get("recalc") or RecalcIdentity()
     mode = recalc or remembered.get("mode") or options.recalc
     if mode not in _MODES:

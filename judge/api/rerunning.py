@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from judge.api.opened import sandbox_record
+from judge.api.scoring import sandbox_record
 from judge.core.results import RunDocument
 from judge.core.verdict import CaseResult
 from judge.grading.batch import Event, Settings, grade

@@ -13,8 +13,15 @@ from judge.suites import Suite
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One run to make: where its submissions or outputs come from and where it goes."""
+class RunToScore:
+    """One run to score.
+
+    Attributes:
+        run: its results directory.
+        solutions: the file of its submissions; None where it has finished outputs.
+        outputs: the folder of its finished outputs; None where it has submissions.
+        fresh: whether they come from outside the results directory.
+    """
 
     run: Path
     solutions: Path | None
@@ -38,7 +45,7 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     return runs or [results]
 
 
-def source_of(results: Path, options: ScoreOptions) -> Source:
+def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     """What a path is: a run, a file of solutions, or finished outputs; and where its run goes."""
     if not results.exists():
         raise UsageError(
@@ -48,25 +55,25 @@ def source_of(results: Path, options: ScoreOptions) -> Source:
         )
     if results.is_file():
         run = options.out or Path("results") / results.name.removesuffix(".jsonl")
-        return Source(run, solutions=results, outputs=None, fresh=True)
+        return RunToScore(run, solutions=results, outputs=None, fresh=True)
     if RunDirectory.is_run(results):
         if options.out is not None and options.out.resolve() != results.resolve():
             solutions = results / SUBMISSIONS_FILE
-            return Source(options.out, solutions=solutions, outputs=None, fresh=True)
+            return RunToScore(options.out, solutions=solutions, outputs=None, fresh=True)
         return _run_source(results)
     if next(results.rglob("*_output.xlsx"), None) is not None:
         run = options.out or Path("results") / results.resolve().name
-        return Source(run, solutions=None, outputs=results, fresh=True)
+        return RunToScore(run, solutions=None, outputs=results, fresh=True)
     raise UsageError(
         f"{results}: holds neither a run, nor runs, nor output workbooks",
         hint="A run has a submissions.jsonl; output workbooks are named {n}_{id}_output.xlsx.",
     )
 
 
-def _run_source(path: Path) -> Source:
+def _run_source(path: Path) -> RunToScore:
     solutions = path / SUBMISSIONS_FILE
     if solutions.is_file():
-        return Source(path, solutions=solutions, outputs=None, fresh=False)
+        return RunToScore(path, solutions=solutions, outputs=None, fresh=False)
     if _waits_for_answers(path):
         raise StoreError(
             f"{path}: holds no submission yet: the chat model has not answered",
@@ -76,7 +83,7 @@ def _run_source(path: Path) -> Source:
     outputs = run.get("outputs")
     if outputs is None:
         raise StoreError(f"{path}: has a run.json, but neither submissions nor outputs")
-    return Source(path, solutions=None, outputs=Path(outputs), fresh=False)
+    return RunToScore(path, solutions=None, outputs=Path(outputs), fresh=False)
 
 
 def _waits_for_answers(path: Path) -> bool:
@@ -101,7 +108,7 @@ def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> Non
         )
 
 
-def check_same_source(store: RunDirectory, run: RunDocument, source: Source) -> None:
+def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore) -> None:
     """A results directory stays with the solutions, or the outputs, that it was begun with."""
     if not source.fresh or not run:
         return

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.options import limit_options, read_limits, sandbox_option, split_ids
+from judge.cli.options import limit_options, read_limits, sandbox_option
+from judge.core.task_ids import split_ids
 from judge.errors import UsageError
 
 if TYPE_CHECKING:

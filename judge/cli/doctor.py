@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge import __version__
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
 from judge.console.terminal import make_console, styled
 from judge.errors import SandboxError
+from judge.version import __version__
 
 if TYPE_CHECKING:
     from judge.sandbox import Finding

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +12,14 @@ import click
 from judge.cli.options import limit_options, read_limits, sandbox_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from judge.api.arrivals import ArrivalScorer
+    from judge.api.infer_options import InferOptions
+    from judge.api.inferring import PlannedRun
+    from judge.api.options import ScoredRun
+    from judge.inference.progress import InferenceSummary
 
-    from judge.cli.infer_options import Planned
-    from judge.cli.infer_score import ArrivalScorer
-    from judge.inference.progress import InferenceEvent, InferenceSummary
-
+# What the command does besides, or instead of, asking.
+_NOT_INFERENCE = ("score", "dry_run", "import_log", "export_log", "as_json", "quiet")
 _PATH = click.Path(path_type=Path)
 
 
@@ -90,15 +90,19 @@ def infer(context: click.Context, /, **options: Any) -> None:
     and you are asked; without a terminal that ends with exit code 9, unless --trust-folder is
     given. Keys are read from the environment and never written anywhere.
     """
-    from judge.cli import infer_options, infer_resume  # noqa: PLC0415  --help needs none of it
-    from judge.inference.started import StartedRuns  # noqa: PLC0415
+    from judge.api.infer_options import REMEMBERED, InferOptions  # noqa: PLC0415  for a quick --help
+    from judge.api.inferring import make_plan  # noqa: PLC0415
+    from judge.api.resuming import resume  # noqa: PLC0415
 
-    if options["export_log"]:
-        _export(options)
+    shown = {name: options.pop(name) for name in _NOT_INFERENCE}
+    if shown["export_log"]:
+        _export(options["out"], shown["export_log"])
         return
-    limits = read_limits(options)
-    resumed = infer_resume.resume(context, options, StartedRuns())
-    options = resumed.options
+    default = click.core.ParameterSource.DEFAULT
+    for name in REMEMBERED:  # what is not said is the run's own
+        if context.get_parameter_source(name) is default:
+            options[name] = None
+    resumed = resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
         click.echo(
             f"the key in {resumed.dropped_key} belongs to the run's former endpoint and is not "
@@ -106,43 +110,51 @@ def infer(context: click.Context, /, **options: Any) -> None:
             err=True,
         )
     if resumed.taken:
-        asked = options["model"] and not options["import_log"]
-        spec = infer_options.find_spec(options, key_said=False) if asked else None
-        infer_resume.ask_for_word(options["out"], resumed, spec)
-    if options["import_log"]:
-        _import(options)
+        from judge.cli.infer_trust import ask_for_word  # noqa: PLC0415  seldom needed
+
+        resumed = ask_for_word(resumed, asks_model=not shown["import_log"])
+    if shown["import_log"]:
+        _import(resumed.options, shown["import_log"])
         return
-    planned = infer_options.make_plan(options, limits, key_said=resumed.key_said)
-    if options["dry_run"]:
+    planned = make_plan(resumed)
+    if shown["dry_run"]:
         from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
         from judge.inference.dryrun import dry_run  # noqa: PLC0415
 
         show_dry_run(planned.plan, dry_run(planned.plan))
         return
-    _ask(planned, options)
+    _ask(planned, score=shown["score"], as_json=shown["as_json"], quiet=shown["quiet"])
 
 
-def _ask(planned: Planned, options: dict[str, Any]) -> None:
+def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> None:
+    from judge.api.inferring import ask, check_ready  # noqa: PLC0415
+    from judge.api.progress import progress_for  # noqa: PLC0415
     from judge.cli.infer_view import InferenceProgress, show_start, show_summary  # noqa: PLC0415
-    from judge.cli.model_key import read_key  # noqa: PLC0415
     from judge.cli.signals import run_until_signal  # noqa: PLC0415
 
-    key = read_key(planned.plan.model.key_env)
-    _check_budget(planned, options)
-    if not options["quiet"]:
-        show_start(planned.plan, str(planned.out), options["concurrency"])
-    scorer = _scorer(planned, options)
+    check_ready(planned)
+    if not quiet:
+        show_start(planned.plan, str(planned.out), planned.options.concurrency)
+    scorer = _scorer(planned) if score else None
     try:
-        with InferenceProgress(quiet=options["quiet"]) as progress:
-            summary = run_until_signal(_run(planned, options, key, progress, scorer))
-        scored = scorer.finish() if scorer and summary.finished else []
+        with InferenceProgress(quiet=quiet) as progress:
+            summary = run_until_signal(
+                ask(
+                    planned,
+                    on_event=progress,
+                    on_submission=(lambda _: scorer.arrived()) if scorer else (lambda _: None),
+                )
+            )
+        scored: list[ScoredRun] = []
+        if scorer and summary.finished:
+            scored = scorer.finish(progress=lambda _: progress_for(quiet=quiet))
     except KeyboardInterrupt:
         click.echo(f"to go on: judge infer --out {planned.out}", err=True)
         raise
     finally:
         if scorer is not None:
             scorer.stop()
-    if options["as_json"]:
+    if as_json:
         document: dict[str, Any] = {"inference": asdict(summary), "results": str(planned.out)}
         if scored:
             document["report"] = scored[0].report
@@ -159,83 +171,15 @@ def _ask(planned: Planned, options: dict[str, Any]) -> None:
     _check_complete(summary, planned.out)
 
 
-async def _run(
-    planned: Planned,
-    options: dict[str, Any],
-    key: str | None,
-    progress: Callable[[InferenceEvent], None],
-    scorer: ArrivalScorer | None,
-) -> InferenceSummary:
-    from judge.files.places import cache_folder  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.asker import ReplyCache  # noqa: PLC0415
-    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
-    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
-    from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
-    from judge.inference.progress import Listeners  # noqa: PLC0415
-    from judge.inference.run import Resources, run_inference  # noqa: PLC0415
-    from judge.inference.started import StartedRuns  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
-    plan = planned.plan
-    jobs = options["jobs"] or os.cpu_count() or 1
-    chat_model = OpenAIChatModel(
-        plan.model.base_url,
-        key,
-        policy=RetryPolicy(
-            attempts=options["retries"] + 1,
-            call_timeout_s=options["timeout"],
-            longest_retry_after_s=options["max_wait"],
-        ),
-        pacer=Pacer(RateLimits(requests=options["rpm"], tokens=options["tpm"])),
-    )
-    async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(chat_model.close)
-        if not plan.model_name:
-            plan = replace(plan, model_name=await chat_model.only_model())
-        sandbox = None
-        if plan.setting.executes:
-            sandbox = stack.enter_context(
-                contextlib.closing(open_sandbox(options["sandbox"], jobs=jobs))
-            )
-        resources = Resources(
-            chat_model=chat_model,
-            sandbox=sandbox,
-            budget=Budget(options["max_cost"], options["max_tokens_total"]),
-            cache=ReplyCache(cache_folder() / "replies") if options["cache"] else None,
-            concurrency=options["concurrency"],
-            jobs=jobs,
-        )
-        listeners = Listeners(
-            on_event=progress,
-            on_submission=(lambda _: scorer.arrived()) if scorer else (lambda _: None),
-        )
-        store = stack.enter_context(RunDirectory(planned.out))
-        plan.check_continues(store.read_run() or {}, str(planned.out))
-        StartedRuns().note(planned.out, plan.options)
-        return await run_inference(plan, store, resources, listeners)
-
-
-def _check_budget(planned: Planned, options: dict[str, Any]) -> None:
-    from judge.errors import UsageError  # noqa: PLC0415
-
-    if options["max_cost"] is not None and planned.plan.model.price is None:
-        raise UsageError(
-            f"--max-cost cannot hold: no price is known for {planned.plan.model.name}",
-            hint="Give --price IN/OUT, in dollars per million tokens.",
-        )
-
-
-def _scorer(planned: Planned, options: dict[str, Any]) -> ArrivalScorer | None:
-    if not options["score"]:
-        return None
+def _scorer(planned: PlannedRun) -> ArrivalScorer:
     from judge.api import ScoreOptions  # noqa: PLC0415
-    from judge.cli.infer_score import ArrivalScorer  # noqa: PLC0415
+    from judge.api.arrivals import ArrivalScorer  # noqa: PLC0415
 
-    score_options = ScoreOptions(
-        sandbox=options["sandbox"], limits=planned.plan.limits, jobs=options["jobs"] or 1
+    options = planned.options
+    return ArrivalScorer(
+        planned.out,
+        ScoreOptions(sandbox=options.sandbox, limits=options.limits, jobs=options.jobs or 1),
     )
-    return ArrivalScorer(planned.out, score_options, quiet=options["quiet"])
 
 
 def _check_complete(summary: InferenceSummary, out: Path) -> None:
@@ -253,29 +197,28 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
         )
 
 
-def _export(options: dict[str, Any]) -> None:
+def _export(out: Path | None, log: Path) -> None:
     from judge.errors import UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import export_log  # noqa: PLC0415
 
-    if options["out"] is None:
+    if out is None:
         raise UsageError("--export-log needs --out, the run to export")
-    with RunDirectory(options["out"]) as store:
-        count = export_log(store, options["export_log"])
-    click.echo(f"{count} conversations written to {options['export_log']}")
+    with RunDirectory(out) as store:
+        count = export_log(store, log)
+    click.echo(f"{count} conversations written to {log}")
 
 
-def _import(options: dict[str, Any]) -> None:
-    from judge.cli.options import split_ids  # noqa: PLC0415
+def _import(options: InferOptions, log: Path) -> None:
+    from judge.core.task_ids import split_ids  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
     from judge.suites import load_suite  # noqa: PLC0415
 
-    source = str(options["dataset"] or "sample")
+    source = str(options.dataset or "sample")
     suite = load_suite(source)
-    out = options["out"] or Path("results") / options["import_log"].stem
+    out = options.out or Path("results") / log.stem
     resolved = str(Path(source).resolve()) if Path(source).exists() else source
-    ids = split_ids(tuple(options["ids"] or ()))
-    with RunDirectory(out) as store:
-        count = import_log(options["import_log"], suite, resolved, store, ids or None)
+    with RunDirectory(Path(out)) as store:
+        count = import_log(log, suite, resolved, store, split_ids(options.ids) or None)
     click.echo(f"{count} submissions imported; to grade: judge score {out}")

@@ -8,7 +8,6 @@ from typing import NoReturn
 
 import click
 
-from judge import __version__
 from judge.cli.signals import Ended, ending_by_signals
 from judge.console.terminal import drop_output, print_label, shown_streams
 from judge.errors import (
@@ -17,6 +16,7 @@ from judge.errors import (
     JudgeError,
     SuiteError,
 )
+from judge.version import __version__
 
 # name -> (module, attribute, one line for the overview). Modules are imported when they are used:
 # `judge --help` must not pay for Docker, the readers, or an HTTP client.

@@ -253,8 +253,3 @@ def _limits_of_yaml(path: Path) -> dict[str, Any]:
         else:
             values[field_name] = int(value) if field_name == "processes" else float(value)
     return values
-
-
-def split_ids(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Splits ``--ids`` values at commas; the option may also be repeated."""
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.options import limit_options, read_limits, sandbox_option
-from judge.core.limits import Limits
 from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, UsageError
 
@@ -70,16 +68,10 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
         return
     if any(by_hand.values()):
         raise UsageError("which case is to be changed?", hint="Add --case ID/N.")
-    from judge.api.options import ScoreOptions  # noqa: PLC0415  `judge rejudge --help` needs none
-    from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415
+    from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415  for a quick --help
 
-    jobs, sandbox = options.pop("jobs") or os.cpu_count() or 1, options.pop("sandbox")
-    style = options.pop("style") or None
     limits = read_limits(options)
-    if limits != Limits() and not options["rerun"]:
-        raise UsageError("limits are of programs, and none is run", hint="Add --rerun.")
-    chosen = ScoreOptions(jobs=jobs, sandbox=sandbox, limits=limits)
-    done = judge_again(run, style=style, options=chosen, **options)
+    done = judge_again(run, style=options.pop("style") or None, limits=limits, **options)
     if as_json:
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:

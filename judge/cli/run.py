@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("task")
 @click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the sample suite.")
+@click.option(
+    "--dataset", default="sample", metavar="SUITE", help="Suite; default: the sample suite."
+)
 @sandbox_option
 @comparison_options
 @checker_options
@@ -44,8 +46,9 @@ def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> 
 
     limits = read_limits(options)
     checker, corrections = read_checker_options(options), read_corrections(options)
-    chosen = api.ScoreOptions(limits=limits, checker=checker, corrections=corrections, **options)
-    results = api.run_program(task, solution, chosen)
+    results = api.run(
+        task, solution, checker=checker, corrections=corrections, limits=limits, **options
+    )
     if as_json:
         click.echo(json.dumps([_as_json(result) for result in results], ensure_ascii=False))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from judge.cli.options import (
     read_corrections,
     read_limits,
     sandbox_option,
-    split_ids,
 )
+from judge.core.task_ids import split_ids
 from judge.errors import JudgeError
 
 
@@ -59,15 +58,16 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     The same command again continues what was interrupted and judges nothing twice.
     """
     from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
+    from judge.api.options import cores  # noqa: PLC0415
     from judge.api.progress import progress_for  # noqa: PLC0415
     from judge.cli.tables import print_run  # noqa: PLC0415
 
     limits = read_limits(options)
-    jobs = options.pop("jobs") or os.cpu_count() or 1
+    options["jobs"] = options["jobs"] or cores()
     ids = split_ids(options.pop("ids"))
     checker, corrections = read_checker_options(options), read_corrections(options)
     chosen = api.ScoreOptions(
-        limits=limits, jobs=jobs, ids=ids, checker=checker, corrections=corrections, **options
+        limits=limits, ids=ids, checker=checker, corrections=corrections, **options
     )
     failures: list[JudgeError] = []
     try:

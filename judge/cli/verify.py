@@ -1,9 +1,8 @@
-"""``judge verify``: hold a suite against itself."""
+"""``judge verify``: check that a suite can be judged."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,9 +17,9 @@ from judge.cli.options import (
     read_checker_options,
     read_corrections,
     sandbox_option,
-    split_ids,
 )
 from judge.console.terminal import stream_behind
+from judge.core.task_ids import split_ids
 from judge.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -46,12 +45,8 @@ def verify(suite: str, as_json: bool, **options: Any) -> None:
     """
     from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
 
-    jobs = options.pop("jobs") or os.cpu_count() or 1
     ids = split_ids(options.pop("ids"))
     checker, corrections = read_checker_options(options), read_corrections(options)
-    chosen = api.ScoreOptions(
-        dataset=suite, jobs=jobs, ids=ids, checker=checker, corrections=corrections, **options
-    )
     live = sys.stderr.isatty()
     with click.progressbar(
         length=0, label="verifying", file=stream_behind(sys.stderr), hidden=not live, show_pos=True
@@ -61,7 +56,9 @@ def verify(suite: str, as_json: bool, **options: Any) -> None:
             bar.length = total
             bar.update(1)
 
-        checks = api.verify(chosen, on_case=on_case)
+        checks = api.verify(
+            suite, ids=ids, checker=checker, corrections=corrections, on_case=on_case, **options
+        )
     if as_json:
         click.echo(json.dumps(_as_json(checks), ensure_ascii=False))
     else:

@@ -51,6 +51,19 @@ class EngineEntry:
     hint: str = ""
 
 
+def check_recalculation(mode: str, engine: str) -> None:
+    """Checks the names of a mode and of an engine.
+
+    Raises:
+        UsageError: there is no such mode or engine.
+    """
+    if mode not in ("auto", "never", "always"):
+        raise UsageError(f"{mode!r} is no way to recalculate: auto, never or always")
+    if engine != "auto" and engine not in ENGINE_NAMES:
+        known = ", ".join(ENGINE_NAMES)
+        raise UsageError(f"{engine!r} is no calculation engine; there are auto, {known}")
+
+
 def open_recalculator(
     sandbox: Sandbox | None,
     *,
@@ -76,11 +89,7 @@ def open_recalculator(
         UsageError: no such engine or mode.
         RecalcError: the engine asked for by name is not there.
     """
-    if mode not in ("auto", "never", "always"):
-        raise UsageError(f"{mode!r} is no way to recalculate: auto, never or always")
-    if engine != "auto" and engine not in ENGINE_NAMES:
-        known = ", ".join(ENGINE_NAMES)
-        raise UsageError(f"{engine!r} is no calculation engine; there are auto, {known}")
+    check_recalculation(mode, engine)
     engines: list[Engine] = []
     missing: list[str] = []
     if sandbox is not None and mode != "never":

@@ -39,6 +39,16 @@ class Finding:
     backend: str = ""
 
 
+def check_sandbox_kind(kind: str) -> None:
+    """Checks the name of a kind of sandbox.
+
+    Raises:
+        UsageError: there is no such kind.
+    """
+    if kind not in _KINDS:
+        raise UsageError(f"no such sandbox: {kind!r}", hint=f"known: {', '.join(_KINDS)}")
+
+
 def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
     """Opens a sandbox.
 
@@ -51,8 +61,7 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
         SandboxError: none can be had; the hint names the command to run.
         UsageError: no such kind.
     """
-    if kind not in _KINDS:
-        raise UsageError(f"no such sandbox: {kind!r}", hint=f"known: {', '.join(_KINDS)}")
+    check_sandbox_kind(kind)
     if kind == "docker":
         return _open_docker(jobs)
     if kind == "bubblewrap":

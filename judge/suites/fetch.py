@@ -16,7 +16,6 @@ from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO
 
-from judge import __version__
 from judge.console.visible import visible
 from judge.errors import SuiteError, UsageError
 from judge.files.locks import FileLock, HeldError, take_lock
@@ -25,6 +24,7 @@ from judge.files.writing import write_whole
 from judge.suites.archive import unpack
 from judge.suites.locate import fetched_folder
 from judge.suites.sources import Source
+from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3
 """An archive of unknown size is given up past that (the largest published one has 0.1 GB)."""

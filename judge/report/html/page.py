@@ -13,8 +13,8 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
-from judge import __version__
 from judge.report.html.figures import visible
+from judge.version import __version__
 
 
 class _Templates(BaseLoader):

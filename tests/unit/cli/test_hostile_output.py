@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-import judge.api.opened
+import judge.api.resources
 import judge.recalc.library
 import judge.sandbox
 from judge.api.rejudging import change_verdict
@@ -107,7 +107,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
         detail=ATTACK,
     )
     scripted = ScriptedSandbox([failed] * 8, answers=answers({(1, 1): ATTACK}))  # type: ignore[arg-type]
-    for module in (judge.api.opened, judge.recalc.library, judge.sandbox):
+    for module in (judge.api.resources, judge.recalc.library, judge.sandbox):
         monkeypatch.setattr(module, "open_sandbox", lambda *_, **__: scripted)
     return scripted
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from judge.cli.options import parse_bytes, read_limits, split_ids
+from judge.cli.options import parse_bytes, read_limits
 from judge.core.limits import MIB, Limits
+from judge.core.task_ids import split_ids
 from judge.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import judge.api.opened
+import judge.api.resources
 from judge.api import ScoreOptions, score
 from judge.api.rejudging import change_verdict, rejudge
 from judge.core.limits import Limits
@@ -212,14 +212,13 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
     right = RunResult(status=RunStatus.OK, output_status=OutputStatus.COLLECTED, output=book(TABLE))
     nothing = RunResult(status=RunStatus.OK, output_status=OutputStatus.MISSING)
     scripted = ScriptedSandbox([right, nothing, right, right])
-    monkeypatch.setattr(judge.api.opened, "open_sandbox", lambda *_, **__: scripted)
+    monkeypatch.setattr(judge.api.resources, "open_sandbox", lambda *_, **__: scripted)
     return scripted
 
 
 def test_programs_of_others_are_run_again(run: Path, sandbox: ScriptedSandbox) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    options = ScoreOptions(jobs=1, limits=Limits(cpu_s=7))
-    found = rejudge(run, rerun=True, options=options)
+    found = rejudge(run, rerun=True, jobs=1, limits=Limits(cpu_s=7))
     assert [each.limits.cpu_s for each in sandbox.requests] == [7] * 4
     assert [each.after.verdict for each in found.cases] == ["AC", "NO", "AC", "AC"]
     assert [(each.before.verdict, each.after.verdict) for each in found.changed] == [
@@ -230,7 +229,7 @@ def test_programs_of_others_are_run_again(run: Path, sandbox: ScriptedSandbox) -
 
 
 def test_what_ran_again_can_be_written(run: Path, sandbox: ScriptedSandbox) -> None:
-    rejudge(run, rerun=True, apply=True, options=ScoreOptions(jobs=1, limits=Limits(cpu_s=7)))
+    rejudge(run, rerun=True, apply=True, jobs=1, limits=Limits(cpu_s=7))
     assert [each["verdict"] for each in records(run)[4:]] == ["AC", "NO", "AC", "AC"]
     described = json.loads((run / "run.json").read_text())
     assert described["limits"]["cpu_s"] == 7

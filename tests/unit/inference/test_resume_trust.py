@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from judge.api.infer_options import InferOptions
+from judge.api.inferring import make_plan
+from judge.api.resuming import Resumed
 from judge.cli.infer import infer
-from judge.cli.infer_options import make_plan
-from judge.core.limits import Limits
 from judge.errors import JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, check_key
@@ -73,8 +74,8 @@ def their_folder(path: Path, options: dict[str, Any]) -> Path:
 
 def begun_elsewhere(path: Path, options: dict[str, Any]) -> Path:
     """A folder as a stranger hands it over: begun, and right in everything that can be checked."""
-    defaults = {"mode": "single", "notes": True, "samples": 1, "stop": "output", "limit": 2}
-    plan = make_plan({**defaults, **options}, Limits(), key_said=True).plan
+    filled = InferOptions(**{"limit": 2, **options}).filled({})
+    plan = make_plan(Resumed(filled, key_said=True)).plan
     path.mkdir(exist_ok=True)
     with RunDirectory(path) as store:
         store.write_run(plan.run_document())

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from judge.cli.infer_options import make_plan as plan_of_options
-from judge.core.limits import Limits
+from judge.api.infer_options import InferOptions
+from judge.api.inferring import make_plan as plan_of_options
+from judge.api.resuming import resume
 from judge.core.task import InputFile, TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
@@ -24,6 +25,7 @@ from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.suites import load_suite
 from tests.inference.planning import MakePlan, code
 
 SOLVED = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x")
@@ -350,10 +352,12 @@ def reachable_golds(golds: set[str], *roots: object) -> list[object]:
 
 
 def test_no_gold_is_reachable_from_what_the_loop_holds(tmp_path: Path) -> None:
-    options = {"model": "x", "base_url": "http://x/v1", "mode": "multi", "limit": 3}
-    planned = plan_of_options(options, Limits())
-    golds = {case.gold_path.name for task in planned.suite.tasks for case in task.cases}
-    assert len(reachable_golds(golds, planned.suite)) >= len(golds) > 10  # the search finds them
+    options = InferOptions(model="x", base_url="http://x/v1", mode="multi", limit=3)
+    planned = plan_of_options(resume(options))
+    suite = load_suite("sample")
+    cases = [case for task in suite.tasks for case in task.cases]
+    golds = {gold.path.name for case in cases for gold in case.golds if gold.path}
+    assert len(reachable_golds(golds, suite)) >= len(golds) > 10  # the search finds them
     seen: list[list[object]] = []
 
     def look_around(request: RunRequest) -> RunResult:

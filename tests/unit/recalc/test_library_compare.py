@@ -1,4 +1,4 @@
-"""`judge.compare_workbooks` says what `judge compare` says, formulas included."""
+"""`judge.compare` says what `judge compare` says, formulas included."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
 def test_the_library_computes_as_the_command_does(
     books: Path, sandbox: ScriptedSandbox, gold: str, equal: bool
 ) -> None:
-    found = judge.compare_workbooks(books / f"{gold}.xlsx", books / "output.xlsx", "A1")
+    found = judge.compare(books / f"{gold}.xlsx", books / "output.xlsx", "A1")
     assert found.equal is equal
     assert sandbox.calls
     arguments = ["compare", str(books / f"{gold}.xlsx"), str(books / "output.xlsx"), "--at", "A1"]
@@ -52,9 +52,7 @@ def test_the_library_computes_as_the_command_does(
 def test_nothing_is_opened_where_nothing_is_to_be_computed(
     books: Path, sandbox: ScriptedSandbox
 ) -> None:
-    assert judge.compare_workbooks(books / "right.xlsx", books / "right.xlsx", "A1").equal
-    found = judge.compare_workbooks(
-        books / "right.xlsx", books / "output.xlsx", "A1", recalc="never"
-    )
+    assert judge.compare(books / "right.xlsx", books / "right.xlsx", "A1").equal
+    found = judge.compare(books / "right.xlsx", books / "output.xlsx", "A1", recalc="never")
     assert found.difference_counts[DifferenceClass.NOT_CALCULATED] == 1
     assert not sandbox.calls

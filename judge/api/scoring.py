@@ -1,25 +1,23 @@
-"""What is opened once for all runs, and the scoring of one run with it."""
+"""One run scored into its results directory, and what its run.json says of it."""
 
 from __future__ import annotations
 
-import contextlib
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from judge import __version__
 from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
-from judge.api.sources import Source, check_same_source, check_same_suite
-from judge.comparison.profiles import get_profile
+from judge.api.resources import JudgingResources
+from judge.api.sources import RunToScore, check_same_source, check_same_suite
 from judge.core.asking import asking_of
 from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
-from judge.errors import SandboxError, SubmissionError, UsageError
+from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,
     FinishedOutput,
@@ -28,32 +26,33 @@ from judge.grading.batch import (
     grade,
     grade_outputs,
 )
-from judge.grading.case import GradingRules
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.report.summary import build_report
-from judge.sandbox import open_sandbox
-from judge.sandbox.contract import Sandbox, SandboxInfo
+from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
-from judge.suites.corrections import Correction, corrected_suite, describe_corrections
+from judge.suites.corrections import describe_corrections
 from judge.suites.outputs import find_outputs
 from judge.suites.submissions import load_submissions, submission_record
+from judge.version import __version__
 
 
-class Opened:
-    """Sandbox, engines and suites, each opened once and only where it is needed."""
+class RunScorer:
+    """Scores runs, one after the other, each into its results directory.
 
-    def __init__(self, options: ScoreOptions, stack: contextlib.ExitStack) -> None:
+    Args:
+        options: how to score.
+        resources: sandbox and engines, opened for the same options.
+    """
+
+    def __init__(self, options: ScoreOptions, resources: JudgingResources) -> None:
         self._options = options
-        self._stack = stack
+        self._resources = resources
         self._suites: dict[str, Suite] = {}
-        self._applied: dict[Path, Sequence[Correction]] = {}
-        self._settings: dict[tuple[str, bool], Settings] = {}
 
-    def score_source(self, source: Source, progress: Callable[[str], Progress]) -> ScoredRun:
+    def score(self, source: RunToScore, progress: Callable[[str], Progress]) -> ScoredRun:
         """Scores one run into its results directory."""
         with RunDirectory(source.run) as store:
             run = store.read_run() or RunDocument()
@@ -69,7 +68,7 @@ class Opened:
         self,
         store: RunDirectory,
         run: RunDocument,
-        source: Source,
+        source: RunToScore,
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
@@ -89,7 +88,7 @@ class Opened:
                 f"{source.solutions}: none of the chosen tasks has a solution",
                 hint="Check --ids and --limit.",
             )
-        settings = self.settings(needs_sandbox=True, remembered=backend_of(run))
+        settings = self._resources.settings(needs_sandbox=True, remembered=backend_of(run))
         settings = self._follow_reference(store, suite, settings)
         models = sorted({each.model for each in submissions if each.model})
         described: RunDocument = {
@@ -162,7 +161,7 @@ class Opened:
         ]
         if not outputs:
             raise SubmissionError(f"{folder}: none of the chosen tasks has an output workbook")
-        settings = self.settings(needs_sandbox=False, remembered=backend_of(run))
+        settings = self._resources.settings(needs_sandbox=False, remembered=backend_of(run))
         described = self._describe(run, suite, settings)
         described["outputs"] = str(folder.resolve())
         store.write_run(described)
@@ -211,9 +210,7 @@ class Opened:
             problem=_problem(outcome),
         )
 
-    # -- opening ---------------------------------------------------------------------------------
-
-    def _suite(self, source: Source, run: RunDocument) -> Suite:
+    def _suite(self, source: RunToScore, run: RunDocument) -> Suite:
         remembered = run.get("suite")
         name = self._options.dataset
         if name is None and remembered is not None:
@@ -225,70 +222,8 @@ class Opened:
                 "`judge dataset list`).",
             )
         if name not in self._suites:
-            self._suites[name] = self.adapt(load_suite(name))
+            self._suites[name] = self._resources.adapt(load_suite(name))
         return self._suites[name]
-
-    def adapt(self, suite: Suite) -> Suite:
-        """The suite with the corrections and the options of the comparison that are asked for."""
-        corrected = corrected_suite(suite, self._options.corrections)
-        self._applied[suite.root] = corrected.applied
-        return corrected.suite.with_checker_options(self._options.checker)
-
-    def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
-        """Opens sandbox and engines, the first time that they are asked for.
-
-        Args:
-            needs_sandbox: whether programs are to be run.
-            remembered: the backend that the run was begun with. ``auto`` means that one then:
-                another would run everything again, and mix results of both.
-        """
-        options = self._options
-        kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
-        key = (kind, needs_sandbox)
-        if key not in self._settings:
-            sandbox = self._open_sandbox(kind, needs_sandbox)
-            recalculator = self._stack.enter_context(
-                contextlib.closing(
-                    open_recalculator(
-                        sandbox,
-                        mode=options.recalc,
-                        engine=options.engine,
-                        cache_dir=recalc_cache_folder(),
-                        lenient_names=options.lenient_names,
-                        workers=max(1, options.jobs),
-                    )
-                )
-            )
-            self._settings[key] = Settings(
-                sandbox=sandbox,
-                recalculator=recalculator,
-                rules=GradingRules(
-                    profile=get_profile(options.profile),
-                    style=options.style,
-                    recalc_mode=options.recalc,
-                    engines=recalculator.identity,
-                ),
-                limits=options.limits,
-                jobs=max(1, options.jobs),
-            )
-        return self._settings[key]
-
-    def _open_sandbox(self, kind: str, needed: bool) -> Sandbox | None:
-        # Finished outputs run nothing, but the engines that compute their formulas read files
-        # that nobody vouches for, and so need a sandbox as well, unless nothing is recalculated.
-        if not needed and self._options.recalc == "never":
-            return None
-        try:
-            sandbox = open_sandbox(kind, jobs=max(1, self._options.jobs))
-        except SandboxError as error:
-            if kind == self._options.sandbox:
-                raise
-            raise SandboxError(
-                f"this run was begun with {kind}, which is not to be had now: {error.message}",
-                hint=f"{error.hint or 'Bring it back'}; or choose with --sandbox, which runs every "
-                "case again.",
-            ) from error
-        return self._stack.enter_context(contextlib.closing(sandbox))
 
     def _describe(self, run: RunDocument, suite: Suite, settings: Settings) -> RunDocument:
         options = self._options
@@ -301,7 +236,7 @@ class Opened:
                 "source": _suite_source(options.dataset, run),
                 "digest": suite.digest,
                 "format": suite.format,
-                "corrections": describe_corrections(self._applied.get(suite.root, ())),
+                "corrections": describe_corrections(self._resources.corrections_of(suite)),
             },
             "profile": options.profile,
             "style": list(options.style),

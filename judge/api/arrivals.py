@@ -1,12 +1,14 @@
-"""``judge infer --score``: submissions are graded while the model is still being asked."""
+"""Submissions graded while the model is still being asked."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from judge import api
-from judge.api.progress import progress_for
+from judge.api.commands import score
+from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.progress import Progress, Silent
 from judge.errors import JudgeError, SubmissionError
 
 
@@ -16,11 +18,9 @@ class ArrivalScorer:
     Args:
         run: the results directory.
         options: how to grade.
-        quiet: show no progress of what is left at the end.
     """
 
-    def __init__(self, run: Path, options: api.ScoreOptions, *, quiet: bool = False) -> None:
-        self._quiet = quiet
+    def __init__(self, run: Path, options: ScoreOptions) -> None:
         self._run = run
         self._options = options
         self._arrived = threading.Event()
@@ -33,16 +33,19 @@ class ArrivalScorer:
         """Says that a submission is in submissions.jsonl."""
         self._arrived.set()
 
-    def finish(self) -> list[api.ScoredRun]:
+    def finish(
+        self, *, progress: Callable[[str], Progress] = lambda _: Silent()
+    ) -> list[ScoredRun]:
         """Waits for what is being graded, grades the rest, and gives the score.
+
+        Args:
+            progress: gives the progress display for what is left, from the run's name.
 
         Raises:
             JudgeError: grading failed.
         """
         self.stop()
-        return api.score(
-            self._run, self._options, progress=lambda _: progress_for(quiet=self._quiet)
-        )
+        return score(self._run, self._options, progress=progress)
 
     def stop(self) -> None:
         """Ends grading after the pass that is under way."""
@@ -57,7 +60,7 @@ class ArrivalScorer:
             if self._ended.is_set():
                 return
             try:
-                api.score(self._run, self._options)
+                score(self._run, self._options)
             except SubmissionError:
                 continue  # a line that is being written; the next pass sees it whole
             except JudgeError:

@@ -1,0 +1,243 @@
+"""What to ask a chat model for, and how; and what each of these options may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from judge.api.options import check_at_least
+from judge.core.limits import Limits
+from judge.errors import UsageError
+from judge.sandbox import check_sandbox_kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferOptions:
+    """What to ask and how.
+
+    None (or an empty tuple) means that an option is not given. A run remembers what makes it what
+    it is, from ``model`` to ``models`` below: where ``out`` holds a part of a run, those that are
+    not given are the run's own. Otherwise they are those of ``judge infer``, in brackets.
+
+    Attributes:
+        model: alias from models.yaml, or a raw name.
+        mode: ``single`` (one round), ``multi`` (several) or ``text`` (values for programs)
+            [single].
+        feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
+            ``row-react-exec`` [row-react-exec].
+        dataset: the suite (folder, archive or name) [sample].
+        ids: task ids to ask about [all].
+        limit: ask about only that many tasks, in suite order [all].
+        samples: solutions of each task, 1 to 1000 [1].
+        base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
+        api_key_env: name of the environment variable that holds the key [that of the model].
+        rounds: most rounds of ``multi`` [5].
+        rows: rows of each sheet in the prompt [5].
+        content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``
+            [pandas].
+        notes: whether the prompt says what of it was cut [True].
+        prompt: a prompt template of one's own.
+        stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
+            ``explicit`` about it [output].
+        session: whether all rounds of a task share one interpreter [False].
+        temperature: temperature of a request [1].
+        top_p: nucleus of a request [1].
+        max_tokens: most tokens of a reply.
+        seed: seed of sample 0; sample k gets seed + k.
+        param: other request parameters, each as ``NAME=JSON``.
+        price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
+        models: a file such as models.yaml, with more aliases.
+        out: results directory [``results/<model>-<mode>-<time>``].
+        concurrency: tasks at one time.
+        jobs: programs at one time; None for one on each core.
+        rpm: most requests per minute; None for no bound, as in the four after ``max_wait``.
+        tpm: most tokens per minute.
+        timeout: seconds for one call.
+        retries: attempts beyond the first of a call.
+        max_wait: longest Retry-After in seconds that is waited for.
+        max_cost: stop before this many US dollars are spent.
+        max_tokens_total: stop before this many tokens are used.
+        cache: whether replies to equal requests with a seed or temperature 0 are used again.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
+        limits: bounds of these programs.
+        trust_folder: whether a run that this user did not start on this machine goes on as its
+            folder says; decision 0008 says what that means.
+
+    Raises:
+        UsageError: an option holds a value that it cannot have.
+    """
+
+    model: str | None = None
+    mode: Literal["single", "multi", "text"] | None = None
+    feedback: Literal["row-exec", "react-exec", "row-react-exec"] | None = None
+    dataset: str | Path | None = None
+    ids: tuple[str, ...] = ()
+    limit: int | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    rounds: int | None = None
+    rows: int | None = None
+    content: Literal["pandas", "markdown", "csv", "addresses"] | None = None
+    notes: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    param: tuple[str, ...] = ()
+    samples: int | None = None
+    prompt: str | Path | None = None
+    stop: Literal["output", "explicit"] | None = None
+    session: bool | None = None
+    price: str | None = None
+    models: str | Path | None = None
+    out: str | Path | None = None
+    concurrency: int = 8
+    jobs: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+    timeout: float = 600.0
+    retries: int = 5
+    max_wait: float = 900.0
+    max_cost: float | None = None
+    max_tokens_total: int | None = None
+    cache: bool = True
+    sandbox: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+    trust_folder: bool = False
+
+    def __post_init__(self) -> None:
+        for name in REMEMBERED:
+            try:
+                value = check_remembered(name, getattr(self, name))
+                object.__setattr__(self, name, value)  # a path as a path, a list as a tuple
+            except (TypeError, ValueError) as error:
+                raise UsageError(f"{name} is {str(getattr(self, name))[:80]!r}: {error}") from error
+        for name in ("concurrency", "jobs", "rpm", "tpm", "max_tokens_total"):
+            check_at_least(name, getattr(self, name), 1)
+        for name in ("retries", "max_wait", "max_cost"):
+            check_at_least(name, getattr(self, name), 0)
+        check_at_least("timeout", self.timeout, 0.1)
+        check_sandbox_kind(self.sandbox)
+
+    def given(self) -> dict[str, Any]:
+        """Those of the remembered options that are given, by name."""
+        values = {name: getattr(self, name) for name in REMEMBERED}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
+
+    def filled(self, remembered: Mapping[str, Any]) -> InferOptions:
+        """The options, in which those that are not given are a run's own, or the usual ones."""
+        return replace(self, **{**USUAL, **remembered, **self.given()})
+
+
+USUAL: Mapping[str, Any] = MappingProxyType(
+    {"mode": "single", "notes": True, "samples": 1, "stop": "output", "session": False}
+)
+"""The options that are never without a value, and what they are where nobody gives one."""
+
+
+def check_remembered(name: str, value: object) -> Any:
+    """A value of an option that runs remember, as :class:`InferOptions` holds it.
+
+    Args:
+        name: one of :data:`REMEMBERED`.
+        value: the value; it may come from a record that anybody wrote. None for "not given".
+
+    Raises:
+        TypeError: it is not of the option's type.
+        ValueError: it is, and is not a value of that option.
+    """
+    if value is None:
+        return () if name in {"ids", "param"} else None
+    return _READERS[name](value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _path(value: object) -> Path:
+    if not isinstance(value, str | Path):
+        raise TypeError("not a path")
+    return Path(value)
+
+
+def _suite(value: object) -> str:
+    return str(value) if isinstance(value, Path) else _text(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("not a list of texts")
+    return tuple(_text(each) for each in value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("not true or false")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("not a number")
+    if not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return float(value)
+
+
+def _whole(least: float = -math.inf, most: float = math.inf) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError("not a whole number")
+        if not least <= value <= most:
+            raise ValueError(f"not from {least} to {most}" if most < math.inf else f"below {least}")
+        return value
+
+    return read
+
+
+def _one_of(*names: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in names:
+            raise ValueError(f"not one of {', '.join(names)}")
+        return _text(value)
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
+    {
+        "model": _text,
+        "mode": _one_of("single", "multi", "text"),
+        "feedback": _one_of("row-exec", "react-exec", "row-react-exec"),
+        "dataset": _suite,
+        "ids": _texts,
+        "limit": _whole(1),
+        "base_url": _text,
+        "api_key_env": _text,
+        "rounds": _whole(1),
+        "rows": _whole(0),
+        "content": _one_of("pandas", "markdown", "csv", "addresses"),
+        "notes": _flag,
+        "temperature": _number,
+        "top_p": _number,
+        "max_tokens": _whole(1),
+        "seed": _whole(),
+        "param": _texts,
+        "samples": _whole(1, 1000),
+        "prompt": _path,
+        "stop": _one_of("output", "explicit"),
+        "session": _flag,
+        "price": _text,
+        "models": _path,
+    }
+)
+
+REMEMBERED = tuple(_READERS)
+"""Options that make a run what it is; whoever continues a run need not give them again."""

@@ -1,0 +1,357 @@
+"""Ask a chat model for solutions, as ``judge infer`` does.
+
+:func:`infer` is the whole of it. Its steps are open to those who want to look between them:
+:func:`judge.api.resuming.resume` fills in what a run remembers, :func:`make_plan` builds the plan
+without asking anything, :func:`ask` asks. None of them takes whom to ask, with which key, or what
+to read, from a folder that this user did not begin, unless told to by ``trust_folder``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.api.infer_options import REMEMBERED, InferOptions
+from judge.api.model_key import read_key
+from judge.api.options import cores
+from judge.api.resuming import Resumed, resume
+from judge.core.task_ids import split_ids
+from judge.errors import UsageError
+from judge.files.places import cache_folder
+from judge.grading.store import RunDirectory
+from judge.inference.address import public_url
+from judge.inference.config import (
+    ModelSpec,
+    Price,
+    check_key,
+    find_model,
+    load_models,
+    load_setting,
+)
+from judge.inference.content import ContentLimits
+from judge.inference.plan import Assignment, InferencePlan, SuiteReference
+from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
+from judge.inference.prompt import load_feedback, load_template, load_user_template
+from judge.inference.started import StartedRuns
+from judge.suites import load_suite
+
+if TYPE_CHECKING:
+    from judge.inference.run import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What is going to be asked, how, and where its results go.
+
+    Attributes:
+        plan: what is asked; ``model_name`` may still have to be asked of the server.
+        out: the results directory.
+        options: how it is asked.
+    """
+
+    plan: InferencePlan
+    out: Path
+    options: InferOptions
+
+
+@dataclass(frozen=True, slots=True)
+class InferredRun:
+    """A run whose solutions were asked for.
+
+    Attributes:
+        path: its results directory, for :func:`judge.score`.
+        summary: how it ended; ``summary.is_complete`` says whether every task has its answer.
+    """
+
+    path: Path
+    summary: InferenceSummary
+
+
+def infer(
+    options: InferOptions,
+    *,
+    on_event: Callable[[InferenceEvent], None] = lambda _: None,
+    on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> InferredRun:
+    """Asks a chat model for solutions, and writes them where :func:`judge.score` finds them.
+
+    The same options with the same ``out`` go on where it stopped. A task that fails, or a budget
+    that is spent, raises nothing: the summary says it, and the same call asks again.
+
+    Args:
+        options: what to ask and how.
+        on_event: called with each task that is done.
+        on_submission: called with each new record of submissions.jsonl.
+
+    Raises:
+        UsageError: no model is named, options contradict each other, or a key would go to a server
+            that it does not belong to; also where an event loop runs already (as in a notebook):
+            ``await infer_async(options)`` there.
+        StoreError: ``out`` is a run that this user did not start on this machine and whose folder
+            alone says whom to ask or what to read, and ``trust_folder`` is not given; or it holds
+            something else.
+        InferenceError: the key is not set, or the models file is broken.
+        SuiteError: the suite is missing or broken.
+        SandboxError: programs are to be run between rounds, and there is no sandbox.
+        KeyboardInterrupt: the user interrupted; what was answered is kept on disk.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(infer_async(options, on_event=on_event, on_submission=on_submission))
+    raise UsageError(
+        "an event loop is running here already, as in a notebook",
+        hint="from judge.api.inferring import infer_async; await infer_async(options)",
+    )
+
+
+async def infer_async(
+    options: InferOptions,
+    *,
+    on_event: Callable[[InferenceEvent], None] = lambda _: None,
+    on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> InferredRun:
+    """:func:`infer` for those who have an event loop; arguments and errors are the same."""
+    planned = make_plan(resume(options))
+    summary = await ask(planned, on_event=on_event, on_submission=on_submission)
+    return InferredRun(planned.out, summary)
+
+
+def make_plan(resumed: Resumed) -> PlannedRun:
+    """Builds the plan; asks nothing.
+
+    Args:
+        resumed: the options, with those of the run that is continued.
+
+    Raises:
+        StoreError: a folder of somebody else says whom to ask or what to read; see
+            :meth:`judge.api.resuming.Resumed.check_trusted`.
+        UsageError: options are missing, contradict each other or cannot be read.
+        SuiteError: the suite is missing or broken.
+    """
+    resumed.check_trusted()
+    options = resumed.options
+    if not options.model:
+        raise UsageError("which chat model? Give --model", hint="`judge infer --help`")
+    assert options.mode is not None
+    source = str(options.dataset or "sample")
+    suite = load_suite(source)
+    ids = split_ids(options.ids)
+    # Every golden workbook stays behind here: the plan gets questions only.
+    chosen = suite.select(ids or None, options.limit).tasks
+    assignments = tuple(
+        Assignment(task.question, task.id if task.raw_id is None else task.raw_id)
+        for task in chosen
+        if task.excluded is None or ids
+    )
+    if not assignments:
+        raise UsageError("no task is left to ask about", hint="Check --ids and --limit.")
+    setting = load_setting(options.mode, options.feedback)
+    changes = ("rounds", "rows", "content", "temperature", "top_p")
+    setting = replace(
+        setting,
+        **{name: value for name in changes if (value := getattr(options, name)) is not None},
+    )
+    _check_combinations(options, setting.executes)
+    model = find_spec(options, key_said=resumed.key_said)
+    remembered = {name: getattr(options, name) for name in REMEMBERED}
+    resolved = str(Path(source).resolve()) if Path(source).exists() else source
+    plan = InferencePlan(
+        suite=SuiteReference(suite.name, resolved, suite.digest, suite.format),
+        assignments=assignments,
+        model=model,
+        model_name=model.model or "",
+        setting=setting,
+        template=load_user_template(Path(options.prompt))
+        if options.prompt
+        else load_template(setting.prompt),
+        feedback=load_feedback(),
+        content=ContentLimits(rows=setting.rows, notes=options.notes is not False),
+        params=_params(options),
+        samples=options.samples or 1,
+        session=bool(options.session),
+        explicit_stop=options.stop == "explicit",
+        limits=options.limits,
+        options=_plain(remembered | {"dataset": resolved}),
+    )
+    out = options.out or default_out(model.name, options.mode)
+    return PlannedRun(plan, Path(out), options)
+
+
+def check_ready(planned: PlannedRun) -> None:
+    """Checks what can be checked before anything is asked.
+
+    Raises:
+        InferenceError: the variable that is to hold the key is not set.
+        UsageError: ``max_cost`` is given, and no price is known.
+    """
+    read_key(planned.plan.model.key_env)
+    if planned.options.max_cost is not None and planned.plan.model.price is None:
+        raise UsageError(
+            f"--max-cost cannot hold: no price is known for {planned.plan.model.name}",
+            hint="Give --price IN/OUT, in dollars per million tokens.",
+        )
+
+
+async def ask(
+    planned: PlannedRun,
+    *,
+    on_event: Callable[[InferenceEvent], None] = lambda _: None,
+    on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> InferenceSummary:
+    """Asks what is planned, or what is left of it; arguments and errors as in :func:`infer`."""
+    from judge.inference.run import run_inference  # noqa: PLC0415  a dry run needs no HTTP client
+
+    check_ready(planned)
+    plan = planned.plan
+    async with contextlib.AsyncExitStack() as stack:
+        resources, plan = await _open_resources(planned, stack)
+        store = stack.enter_context(RunDirectory(planned.out))
+        plan.check_continues(store.read_run() or {}, str(planned.out))
+        StartedRuns().note(planned.out, plan.options)
+        listeners = Listeners(on_event=on_event, on_submission=on_submission)
+        return await run_inference(plan, store, resources, listeners)
+
+
+async def _open_resources(
+    planned: PlannedRun, stack: contextlib.AsyncExitStack
+) -> tuple[Resources, InferencePlan]:
+    """Client, sandbox, budget and cache; and the plan with the model's name on its server."""
+    from judge.inference.asker import ReplyCache  # noqa: PLC0415
+    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
+    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
+    from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
+    from judge.inference.run import Resources  # noqa: PLC0415
+    from judge.sandbox import open_sandbox  # noqa: PLC0415
+
+    plan, options = planned.plan, planned.options
+    jobs = options.jobs or cores()
+    chat_model = OpenAIChatModel(
+        plan.model.base_url,
+        read_key(plan.model.key_env),
+        policy=RetryPolicy(
+            attempts=options.retries + 1,
+            call_timeout_s=options.timeout,
+            longest_retry_after_s=options.max_wait,
+        ),
+        pacer=Pacer(RateLimits(requests=options.rpm, tokens=options.tpm)),
+    )
+    stack.push_async_callback(chat_model.close)
+    if not plan.model_name:
+        plan = replace(plan, model_name=await chat_model.only_model())
+    sandbox = None
+    if plan.setting.executes:
+        sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=jobs)))
+    resources = Resources(
+        chat_model=chat_model,
+        sandbox=sandbox,
+        budget=Budget(options.max_cost, options.max_tokens_total),
+        cache=ReplyCache(cache_folder() / "replies") if options.cache else None,
+        concurrency=options.concurrency,
+        jobs=jobs,
+    )
+    return resources, plan
+
+
+def default_out(model: str, mode: str) -> Path:
+    """The results directory where none is named: ``results/<model>-<mode>-<time>``.
+
+    One that is there already is somebody else's, whatever the clock says.
+    """
+    name = re.sub(r"[^\w.-]+", "_", model)[:100]
+    now = datetime.now().astimezone()
+    first = Path("results") / f"{name}-{mode}-{now:%Y%m%d-%H%M%S}"
+    others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([first], others) if not each.exists())
+
+
+def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
+    """The chat model that the options name, where it is, and the variable that holds its key.
+
+    Args:
+        options: the options.
+        key_said: the user gave endpoint and key name together, which settles both.
+
+    Raises:
+        UsageError: the key belongs to another endpoint.
+        InferenceError: a models file is broken.
+    """
+    configured = load_models()
+    more = load_models(Path(options.models)) if options.models else {}
+    model = find_model(
+        str(options.model),
+        configured | more,
+        base_url=options.base_url,
+        key_env=options.api_key_env,
+    )
+    if not key_said:
+        # What the judge's own file says of a key counts before what another says of it.
+        named = {each.key_env for each in configured.values()}
+        owners = configured if model.key_env in named else more
+        check_key(model, owners.values())
+    if options.price:
+        model = replace(model, price=_price(options.price))
+    return model
+
+
+def _price(text: str) -> Price:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", text)
+    if match is None or len(text) > 100:
+        raise UsageError(
+            f"--price {text[:100]}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
+        )
+    return Price(float(match[1]), float(match[2]), "--price")
+
+
+def _params(options: InferOptions) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for pair in options.param:
+        name, separator, text = pair.partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"--param {pair}: write NAME=VALUE")
+        try:
+            params[name.strip()] = json.loads(text)
+        except ValueError:
+            params[name.strip()] = text
+    if "extra_headers" in params:
+        raise UsageError(
+            "--param extra_headers: headers may hold keys, and parameters are written to run.json",
+            hint="Name the variable that holds the key with --api-key-env.",
+        )
+    for name in ("max_tokens", "seed"):
+        if (value := getattr(options, name)) is not None:
+            params[name] = value
+    return params
+
+
+def _check_combinations(options: InferOptions, executes: bool) -> None:
+    if executes:
+        return
+    for name, value in (("session", options.session), ("stop", options.stop)):
+        if value not in {None, False, "output"}:
+            raise UsageError(f"--{name} belongs to --mode multi")
+    if (options.rounds or 1) > 1:
+        raise UsageError(f"--rounds belongs to --mode multi, not to {options.mode}")
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that JSON can hold; a user's prompt is remembered by its whole path."""
+    plain: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Path):
+            plain[name] = str(value.resolve())
+        elif isinstance(value, tuple):
+            plain[name] = list(value)
+        else:
+            plain[name] = value
+    if plain.get("base_url"):
+        plain["base_url"] = public_url(plain["base_url"])
+    return plain

@@ -1,0 +1,99 @@
+"""What judging takes besides the runs: a sandbox, calculation engines, suites made ready."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from judge.api.options import JudgingOptions
+from judge.comparison.profiles import get_profile
+from judge.errors import SandboxError
+from judge.grading.batch import Settings
+from judge.grading.case import GradingRules
+from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
+from judge.suites import Suite
+from judge.suites.corrections import Correction, corrected_suite
+
+
+class JudgingResources:
+    """Sandbox and engines, each opened once and only where it is needed, and suites made ready.
+
+    Args:
+        options: how to judge.
+        stack: closes what is opened.
+    """
+
+    def __init__(self, options: JudgingOptions, stack: contextlib.ExitStack) -> None:
+        self._options = options
+        self._stack = stack
+        self._applied: dict[Path, Sequence[Correction]] = {}
+        self._settings: dict[tuple[str, bool], Settings] = {}
+
+    def adapt(self, suite: Suite) -> Suite:
+        """The suite with the corrections and the options of the comparison that are asked for."""
+        corrected = corrected_suite(suite, self._options.corrections)
+        self._applied[suite.root] = corrected.applied
+        return corrected.suite.with_checker_options(self._options.checker)
+
+    def corrections_of(self, suite: Suite) -> Sequence[Correction]:
+        """The corrections that :meth:`adapt` applied to a suite."""
+        return self._applied.get(suite.root, ())
+
+    def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
+        """Opens sandbox and engines, the first time that they are asked for.
+
+        Args:
+            needs_sandbox: whether programs are to be run.
+            remembered: the backend that the run was begun with. ``auto`` means that one then:
+                another would run everything again, and mix results of both.
+        """
+        options = self._options
+        kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
+        key = (kind, needs_sandbox)
+        if key not in self._settings:
+            sandbox = self._open_sandbox(kind, needs_sandbox)
+            recalculator = self._stack.enter_context(
+                contextlib.closing(
+                    open_recalculator(
+                        sandbox,
+                        mode=options.recalc,
+                        engine=options.engine,
+                        cache_dir=recalc_cache_folder(),
+                        lenient_names=options.lenient_names,
+                        workers=max(1, options.jobs),
+                    )
+                )
+            )
+            self._settings[key] = Settings(
+                sandbox=sandbox,
+                recalculator=recalculator,
+                rules=GradingRules(
+                    profile=get_profile(options.profile),
+                    style=options.style,
+                    recalc_mode=options.recalc,
+                    engines=recalculator.identity,
+                ),
+                limits=options.limits,
+                jobs=max(1, options.jobs),
+            )
+        return self._settings[key]
+
+    def _open_sandbox(self, kind: str, needed: bool) -> Sandbox | None:
+        # Finished outputs run nothing, but the engines that compute their formulas read files
+        # that nobody vouches for, and so need a sandbox as well, unless nothing is recalculated.
+        if not needed and self._options.recalc == "never":
+            return None
+        try:
+            sandbox = open_sandbox(kind, jobs=max(1, self._options.jobs))
+        except SandboxError as error:
+            if kind == self._options.sandbox:
+                raise
+            raise SandboxError(
+                f"this run was begun with {kind}, which is not to be had now: {error.message}",
+                hint=f"{error.hint or 'Bring it back'}; or choose with --sandbox, which runs every "
+                "case again.",
+            ) from error
+        return self._stack.enter_context(contextlib.closing(sandbox))
