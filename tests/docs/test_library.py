@@ -152,8 +152,9 @@ def test_a_function_takes_what_its_command_takes(name: str) -> None:
 @pytest.mark.parametrize("name", PUBLIC)
 def test_defaults_are_those_of_the_command_line(name: str) -> None:
     def plain(value: Any) -> Any:
-        """None, nothing and "not required" are one: what is not given."""
-        missing = value in ({}, (), [], Limits(), inspect.Parameter.empty) or value is None
+        """What is not given: None, nothing, a flag that is not set, an argument without default."""
+        missing = value is False or value is None
+        missing = missing or value in ({}, (), [], Limits(), inspect.Parameter.empty)
         return None if missing or "Sentinel" in type(value).__name__ else value
 
     function, command = options_of_function(name), options_of_command(name)
