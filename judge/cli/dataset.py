@@ -251,7 +251,11 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
         "answer_sheet": task.details.get("answer_sheet"),
         "data_position": task.details.get("data_position"),
         "checker": task.checker.name,
-        "options": dict(task.checker.options),
+        "options": {
+            name: value
+            for name, value in task.checker.options.items()
+            if name not in task.checker.public
+        },
         "excluded": task.excluded,
         "cases": len(task.cases),
     }

@@ -240,8 +240,14 @@ def _shown(value: object) -> str:
 def task_of_record(record: TaskRecord, cases: tuple[TestCase, ...]) -> Task:
     """The task that a record describes, with its test cases."""
     checker = record.checker
+    stated = {
+        "answer_position": record.answer_position,
+        "answer_sheet": record.answer_sheet,
+        "data_position": record.data_position,
+    }
     if checker.name == CELL_RANGE:
         checker = range_spec(record.answer_position, record.answer_sheet, checker.options)
+        stated = {"data_position": record.data_position}
     return Task(
         id=record.id,
         instruction=record.instruction,
@@ -249,7 +255,7 @@ def task_of_record(record: TaskRecord, cases: tuple[TestCase, ...]) -> Task:
         cases=cases,
         checker=checker,
         groups={} if record.category is None else {"category": record.category},
-        context={} if record.data_position is None else {"data_position": record.data_position},
+        context={name: text for name, text in stated.items() if text is not None},
         excluded=record.excluded,
         raw_id=record.raw_id,
     )

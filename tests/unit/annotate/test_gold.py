@@ -12,7 +12,7 @@ from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
 from judge.comparison.options import range_spec
 from judge.core.submission import Submission
-from judge.core.task import CheckerSpec, Task, TestCase
+from judge.core.task import Task, TestCase
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
@@ -116,7 +116,7 @@ def test_cells_of_the_answer_that_the_gold_has_otherwise_are_left() -> None:
 
 
 def test_a_look_is_taken_over_with_the_whole_output() -> None:
-    task = replace(TASK, checker=CheckerSpec(options={"style": ["fill"]}))
+    task = replace(TASK, checker=TASK.checker.with_options({"style": ["fill"]}))
     output = doubling_case(1, 50, 3, 4)[1]
     proposal = maker([wrote(output)]).propose(
         task, BASE, [put(3, 1, 50)], references=[program("a")]

@@ -298,7 +298,9 @@ def test_a_checker_with_options(write_suite: WriteSuite) -> None:
     one, two, three = (task.checker for task in load_suite(write_suite(records)).tasks)
     assert (one.name, dict(one.options)) == ("rules", {})
     assert (two.name, dict(two.options)) == ("rules", {"file": "rules.json", "style": ("fill",)})
-    assert (three.name, dict(three.options)) == ("cell_range", {"decimals": 4})
+    assert three.name == "cell_range"
+    assert dict(three.options) == {"answer_position": "B1", "decimals": 4}
+    assert three.public == ("answer_position", "answer_sheet")
 
 
 def test_tasks_by_id(write_suite: WriteSuite) -> None:
