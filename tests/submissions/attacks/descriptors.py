@@ -1,4 +1,4 @@
-# property: running out of descriptors is the program's own affair
+# property: running out of descriptors is the program's own problem
 # verdict: AC
 import os
 kept = []

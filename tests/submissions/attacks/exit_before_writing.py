@@ -1,4 +1,4 @@
-# property: exit code 0 without an output is no success
+# property: exit code 0 without an output is not a success
 # verdict: NO
 import sys
 sys.exit(0)

@@ -1,4 +1,4 @@
-# property: a compile error cannot be feigned
+# property: a compile error cannot be faked
 # verdict: RE
 import os
 for number in range(3, 64):

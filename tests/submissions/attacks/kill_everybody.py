@@ -1,4 +1,4 @@
-# property: a signal to everybody reaches nobody but the program's own processes
+# property: a signal to every process reaches only the program's own processes
 # verdict: AC
 import os, signal, time
 if os.fork() == 0:

@@ -1,4 +1,4 @@
-# property: a program that gives an identity away is not to be made
+# property: a set-user-ID program cannot be created
 # verdict: AC
 # next: look_for_leftovers.py
 # other: look_for_leftovers.py

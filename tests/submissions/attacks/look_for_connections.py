@@ -1,4 +1,4 @@
-# property: the other half of those that leave connections and counts
+# property: the counterpart of those that leave connections and counts
 # verdict: AC
 for name in ("tcp", "tcp6", "udp", "udp6", "raw"):
     try:

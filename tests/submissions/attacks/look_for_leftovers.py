@@ -1,4 +1,4 @@
-# property: the other half of those that leave something
+# property: the counterpart of those that leave something
 # verdict: AC
 import ctypes, os, socket, sys
 for folder in ("/tmp", "/home/solution", "/dev/shm", "/data", "/var/tmp"):

@@ -1,3 +1,3 @@
-# property: one wish far beyond the bound does no harm
+# property: one request far beyond the limit does no harm
 # verdict: MLE
 kept = bytearray(1 << 44)

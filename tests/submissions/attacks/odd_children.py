@@ -1,4 +1,4 @@
-# property: children that the kernel announces to nobody are counted and ended
+# property: children whose end the kernel does not announce are counted and ended
 # verdict: AC
 # survivors: 3
 import ctypes, os, time

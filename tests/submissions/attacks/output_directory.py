@@ -1,4 +1,4 @@
-# property: a folder at the output path is no output
+# property: a folder at the output path is not an output
 # verdict: NO
 import os
 os.mkdir("/mnt/data/output/1_1_output.xlsx")

@@ -1,4 +1,4 @@
-# property: nothing of the host is to be had through /proc
+# property: nothing of the host is available through /proc
 # verdict: AC
 import os
 for process in os.listdir("/proc"):

@@ -1,4 +1,4 @@
-# property: modules beside the program shadow none of the warden's
+# property: modules next to the program shadow none of the warden's
 # verdict: AC
 # next: look_for_leftovers.py
 import os

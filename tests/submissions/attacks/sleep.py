@@ -1,4 +1,4 @@
-# property: a program that only waits ends by the clock
+# property: a program that only waits ends at the wall-clock limit
 # verdict: TLE
 # limits: wall_s=1
 import time

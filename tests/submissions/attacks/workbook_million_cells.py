@@ -1,4 +1,4 @@
-# property: a million empty styled cells are borne
+# property: a million empty styled cells are handled
 # verdict: AC
 # limits: cpu_s=30 wall_s=300
 import zipfile, openpyxl

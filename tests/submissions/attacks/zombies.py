@@ -1,4 +1,4 @@
-# property: processes that nobody takes in do no harm
+# property: processes that nobody reaps do no harm
 # verdict: AC
 import ctypes, os
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
