@@ -128,6 +128,9 @@ TURNS = (
     Turn("counts no longer", "no longer counts", r"\bcounts? no longer\b"),
     Turn("knows no", "does not know, does not support", r"\bknows? no\b"),
     Turn("a talk", "a conversation", r"\b(?:a|the) talk\b"),
+    Turn("exits with 3 where", "exits with 3 if", r"\bexits with [\w ]{1,30}?where\b"),
+    Turn("went away", "disappeared, was lost", r"\b(?:went|gone) away\b"),
+    Turn("in the place of", "in place of, instead of", r"\bin the place of\b"),
     Turn("spelt", "written", r"\bspelt\b"),
     Turn(
         "counted apart, read apart",
@@ -214,7 +217,7 @@ def _prose(text: str) -> str:
 
 def _strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of every string; what an f-string inserts is ``{}``."""
-    inside = set()
+    inside: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             inside.update(id(part) for part in node.values)
