@@ -151,7 +151,7 @@ class Annotator:
                     raise UsageError(f"{path} has no solution of task {task_id}")
                 found += held
             else:
-                found.append(submission_of_program(path, task))
+                found.append(submission_of_program(path, task, self.book.suite.conventions))
         return found
 
     def preview(self, draft: Draft, references: Sequence[Submission] = ()) -> Preview:

@@ -1,7 +1,7 @@
 """Cases and drafts in a suite's folder, safe against crashes and against each other.
 
 ```
-SUITE/spreadsheet/ID/{n}_{id}_input.xlsx, {n}_{id}_answer.xlsx     the cases
+SUITE/…/{n}_{id}_input.xlsx, {n}_{id}_answer.xlsx                  the cases, as the format has it
 SUITE/annotations/records.jsonl        who saved what, when, and what changed
 SUITE/annotations/drafts/ID/*.jsonl    what is being worked on, edit by edit
 SUITE/annotations/versions/SHA256.xlsx every workbook that was ever saved, or built upon
@@ -28,6 +28,7 @@ from judge.annotate.edits import Edit
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
 from judge.files.documents import read_regular
+from judge.suites.formats import definition_names
 from judge.suites.load import load_suite
 from judge.suites.suite import Suite
 from judge.workbook.package import DEFAULT_LIMITS
@@ -70,7 +71,7 @@ class Casebook:
     processes.
 
     Args:
-        source: the suite's folder, or its ``dataset.json``.
+        source: the suite's folder, or the file in it that defines the suite.
 
     Raises:
         UsageError: the suite is no folder (an archive, a name).
@@ -79,13 +80,15 @@ class Casebook:
 
     def __init__(self, source: Path | str) -> None:
         path = Path(source)
-        root = path.parent if path.name == "dataset.json" else path
-        if not (root / "dataset.json").is_file():
+        names = definition_names()
+        root = path.parent if path.name in names else path
+        if not any((root / name).is_file() for name in names):
             raise UsageError(
-                f"{source}: no folder with a dataset.json",
+                f"{source}: no folder with a {' or '.join(names)}",
                 hint="Cases are written into a suite's folder; unpack or copy the suite first.",
             )
         self.root = root.absolute()
+        self._source = path.absolute()
         self._records = self.root / FOLDER / "records.jsonl"
         self._drafts = DraftFiles(self.root / FOLDER / "drafts", self.version)
         self.suite: Suite = self.reload()
@@ -99,7 +102,7 @@ class Casebook:
         if self._records.exists():
             with self._locked():
                 self._recover()
-        self.suite = load_suite(self.root)
+        self.suite = load_suite(self._source)
         return self.suite
 
     def task(self, task_id: str) -> Task:
@@ -128,15 +131,22 @@ class Casebook:
             return known
         # A case that was saved since the suite was loaded.
         case = self._new_paths(task, number)
-        return case if case.input_path.exists() and case.gold_path.exists() else None
+        if case is None or not (case.input_path.exists() and case.gold_path.exists()):
+            return None
+        return case
 
-    @staticmethod
-    def _new_paths(task: Task, number: int) -> TestCase:
+    def _new_paths(self, task: Task, number: int) -> TestCase | None:
+        """Where a case that is added would lie; None where the suite's definition lists them."""
+        names = self.suite.conventions.new_case_names(task.id, number)
+        if names is None:
+            return None
         folder = task.cases[0].input_path.parent
-        return TestCase.of_workbooks(
-            number,
-            folder / f"{number}_{task.id}_input.xlsx",
-            folder / f"{number}_{task.id}_answer.xlsx",
+        return TestCase.of_workbooks(number, folder / names[0], folder / names[1])
+
+    def _no_new_cases(self) -> UsageError:
+        return UsageError(
+            f"{self.root}: cases are added in {self.suite.conventions.definition}",
+            hint="Put the workbooks there, and a case that names them.",
         )
 
     # -- drafts --------------------------------------------------------------------------------
@@ -163,6 +173,8 @@ class Casebook:
         task = self.task(task_id)
         with self._locked():
             start = replace if replace is not None else base
+            if replace is None and self._new_paths(task, task.cases[0].number) is None:
+                raise self._no_new_cases()
             data = self.case(task_id, task.cases[0].number if start is None else start)
             number = replace if replace is not None else self._next_number(task)
             for workbook in (data.input, data.gold):
@@ -230,7 +242,7 @@ class Casebook:
 
     def _next_number(self, task: Task) -> int:
         """The first number above all cases and all drafts."""
-        numbers = [case.number for case in load_suite(self.root).task(task.id).cases]
+        numbers = [case.number for case in load_suite(self._source).task(task.id).cases]
         return max((*numbers, *self._drafts.numbers(task.id))) + 1
 
     # -- saving ----------------------------------------------------------------------------------
@@ -257,6 +269,8 @@ class Casebook:
             self._recover()
             self._check_unchanged(task, draft)
             case = self._case_paths(task, draft.number) or self._new_paths(task, draft.number)
+            if case is None:
+                raise self._no_new_cases()
             record = {
                 "id": secrets.token_hex(8),
                 "time": now(),

@@ -186,8 +186,9 @@ def run(
         contextlib.ExitStack() as stack,
     ):
         resources = JudgingResources(options, stack)
-        task = resources.adapt(load_suite(dataset)).task(task_id)
-        submission = submission_of_program(Path(program), task)
+        suite = resources.adapt(load_suite(dataset))
+        task = suite.task(task_id)
+        submission = submission_of_program(Path(program), task, suite.conventions)
         settings = resources.settings(needs_sandbox=True)
         with RunDirectory(Path(folder)) as store:
             outcome = grade(store, [(task, submission)], settings)

@@ -10,6 +10,7 @@ from judge.core.results import RunDocument
 from judge.errors import StoreError, UsageError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite
+from judge.suites.formats import is_output_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
             solutions = results / SUBMISSIONS_FILE
             return RunToScore(options.out, solutions=solutions, outputs=None, fresh=True)
         return _run_source(results)
-    if next(results.rglob("*_output.xlsx"), None) is not None:
+    if any(is_output_name(path.name) for path in results.rglob("*")):
         run = options.out or Path("results") / results.resolve().name
         return RunToScore(run, solutions=None, outputs=results, fresh=True)
     raise UsageError(
         f"{results}: holds neither a run, nor runs, nor output workbooks",
-        hint="A run has a submissions.jsonl; output workbooks are named {n}_{id}_output.xlsx.",
+        hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx.",
     )
 
 

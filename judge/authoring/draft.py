@@ -37,12 +37,13 @@ from judge.files.documents import dump_json, read_json
 from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
+from judge.suites.spreadsheetbench.format import FORMAT
 from judge.suites.spreadsheetbench.records import read_record, task_of_record
 from judge.suites.validate import Finding, Severity, check_task
 
 LOG_FOLDER = "authoring"
 LOG_FILE = "log.jsonl"
-_DATASET = "dataset.json"
+_DATASET = FORMAT.definition
 _LOCK_WAIT_S = 10.0
 _WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 
@@ -255,12 +256,12 @@ class SuiteDraft:
         with folder_beside(folder, ".adding-") as scratch:
             placed = []
             for number, (question, gold) in enumerate(cases, start=1):
-                name = f"{number}_{record['id']}"
+                names = FORMAT.new_case_names(str(record["id"]), number)
                 placed.append(
                     TestCase.of_workbooks(
                         number,
-                        _copy(question, scratch / f"{name}_input"),
-                        _copy(gold, scratch / f"{name}_answer"),
+                        _copy(question, scratch / names[0]),
+                        _copy(gold, scratch / names[1]),
                     )
                 )
             findings = _check(_task_of(record, tuple(placed)), scratch)
@@ -317,7 +318,7 @@ def _check(task: Task, root: Path) -> tuple[Finding, ...]:
         TestCase.of_workbooks(case.number, case.input_path.resolve(), case.gold_path.resolve())
         for case in task.cases
     )
-    findings = check_task(replace(task, cases=resolved), root.resolve())
+    findings = check_task(replace(task, cases=resolved), root.resolve(), _DATASET)
     faults = tuple(
         f"{finding.file}: {finding.message}"
         for finding in findings
@@ -335,7 +336,7 @@ def _copy(source: Path, target: Path) -> Path:
             f"{source}: must be an .xlsx or .xlsm workbook",
             hint="Save an .xls as .xlsx first, in a spreadsheet program.",
         )
-    placed = target.with_name(target.name + suffix)
+    placed = target.with_suffix(suffix)
     shutil.copyfile(source, placed)
     return placed
 

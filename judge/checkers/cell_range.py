@@ -73,6 +73,7 @@ class CellRangeChecker:
         rules: Rules,
     ) -> Finding:
         """Compares the cells of the answer position with those of each gold."""
+        _check_golds(golds)
         input_path = case.input_path if case.inputs else None
         needs = self.needs(task, case, rules)
         opened: dict[str, Workbook] = {}
@@ -88,6 +89,7 @@ class CellRangeChecker:
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
         """Counts the cells of the range in the first gold."""
+        _check_golds(case.golds)
         gold_file = case.golds[0]
         spec = task.checker.with_options(gold_file.options)
         try:
@@ -121,6 +123,17 @@ class CellRangeChecker:
 
 
 CHECKER = CellRangeChecker()
+
+
+def _check_golds(golds: Sequence[Gold]) -> None:
+    """There has to be a gold, and each has to be a workbook.
+
+    Raises:
+        GoldFaultError: the case has none, or one that is a value.
+    """
+    if not golds or any(each.path is None and each.data is None for each in golds):
+        what = "one that is a value" if golds else "none"
+        raise GoldFaultError(f"cells are compared with a gold workbook, and the case has {what}")
 
 
 def _is_blank(gold: Workbook, plan: Plan) -> bool:

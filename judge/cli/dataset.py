@@ -17,7 +17,7 @@ from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, read_corrections
 from judge.console.terminal import make_console
-from judge.core.task import Task
+from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
@@ -35,7 +35,7 @@ _WIDTH = 70
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
-    A SUITE is a folder, a .tar.gz, a dataset.json, or a name: `sample` ships with the judge, and
+    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with the judge, and
     `judge dataset list` names the published ones.
     """
 
@@ -84,7 +84,12 @@ def show(task_id: str, suite: str, as_json: bool) -> None:
             click.echo(f"{name.replace('_', ' ')}: {text}")
     shown = table(">case", "input", "gold")
     for case in cases:
-        shown.add_row(str(case["number"]), case["input"], case["gold"])
+        inputs = "\n".join(each["path"] for each in case["inputs"])
+        golds = "\n".join(
+            each.get("path") or json.dumps(each["value"], ensure_ascii=False)
+            for each in case["golds"]
+        )
+        shown.add_row(str(case["number"]), inputs, golds)
     print_table(shown)
 
 
@@ -250,6 +255,9 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
         "answer_position": task.details.get("answer_position"),
         "answer_sheet": task.details.get("answer_sheet"),
         "data_position": task.details.get("data_position"),
+        "answer": task.answer.value,
+        "groups": dict(task.groups),
+        "context": {name: value for name, value in task.context.items() if name != "data_position"},
         "checker": task.checker.name,
         "options": {
             name: value
@@ -260,11 +268,27 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
         "cases": len(task.cases),
     }
     if full:
-        record["cases"] = [
-            {"number": case.number, "input": str(case.input_path), "gold": str(case.gold_path)}
-            for case in task.cases
-        ]
+        record["cases"] = [_case_record(case) for case in task.cases]
     return record
+
+
+def _case_record(case: TestCase) -> dict[str, Any]:
+    """A case; ``input`` and ``gold`` are the files that most cases have one of, or null."""
+    golds: list[dict[str, Any]] = [
+        {"value": gold.value} if gold.path is None else {"path": str(gold.path)}
+        for gold in case.golds
+    ]
+    for gold, described in zip(case.golds, golds, strict=True):
+        if gold.options:
+            described["options"] = dict(gold.options)
+    inputs = [{"path": str(each.path), "kind": each.kind.value} for each in case.inputs]
+    return {
+        "number": case.number,
+        "input": inputs[0]["path"] if inputs else None,
+        "gold": golds[0].get("path") if golds else None,
+        "inputs": inputs,
+        "golds": golds,
+    }
 
 
 def _print_json(value: object) -> None:

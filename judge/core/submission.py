@@ -6,16 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
-def default_input_path(task_id: str) -> str:
-    """The path at which a solution finds its input where nobody told it another one."""
-    return f"/mnt/data/input/1_{task_id}_input.xlsx"
-
-
-def default_output_path(task_id: str) -> str:
-    """The path at which a solution leaves its output where nobody told it another one."""
-    return f"/mnt/data/output/1_{task_id}_output.xlsx"
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One solution of one task.

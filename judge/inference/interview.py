@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 
-from judge.core.submission import default_input_path, default_output_path
-from judge.core.task import CaseInput
+from judge.core.task import CaseInput, TaskQuestion
 from judge.errors import SandboxError
 from judge.inference.asker import Asker, file_digest
 from judge.inference.chat import ChatReply, Message
@@ -16,6 +15,7 @@ from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
 from judge.inference.textanswers import Answer, answer_program, read_answers
 from judge.inference.workplace import FreshWorkplace, KeptPlaces, SessionWorkplace, Workplace
 from judge.sandbox.contract import Sandbox
+from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview
 
 _SESSION_FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
@@ -65,7 +65,7 @@ class Interviewer:
             rounds=plan.setting.rounds,
             explicit_stop=plan.explicit_stop,
             feedback=plan.feedback,
-            output_path=prompt_paths(plan, question.id)[1],
+            output_path=prompt_paths(plan, question)[1],
         )
         for attempt in range(1, _SANDBOX_ATTEMPTS + 1):
             workplace = self._workplace(assignment)
@@ -111,7 +111,7 @@ class Interviewer:
             talk.ended, talk.finish_reason = part.ended, part.finish_reason
         talk.reply = last_reply
         if any(answers.values()):
-            input_path, output_path = prompt_paths(self._plan, question.id)
+            input_path, output_path = prompt_paths(self._plan, question)
             talk.solution = answer_program(
                 answers,
                 input_path=input_path,
@@ -133,29 +133,28 @@ class Interviewer:
             sheets = known if known is not None else read_preview(case.path, plan.content.rows + 1)
             if plan.samples > 1:
                 self._previews[key] = sheets
-        return build_prompt(plan.template, question, sheets, prompt_fields(plan, question.id))
+        return build_prompt(plan.template, question, sheets, prompt_fields(plan, question))
 
     def _workplace(self, assignment: Assignment) -> Workplace:
         assert self._sandbox is not None
         question = assignment.question
         workbook = question.inputs[0].path
-        paths = prompt_paths(self._plan, question.id)
+        paths = prompt_paths(self._plan, question)
         if self._plan.session:
             return SessionWorkplace(self._sandbox, workbook, *paths, self._plan.limits)
         return FreshWorkplace(self._sandbox, workbook, *paths, self._plan.limits, self._kept)
 
 
-def prompt_paths(plan: InferencePlan, task_id: str) -> tuple[str, str]:
+def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]:
     """Where a prompt asks solutions to find their input and to leave their output."""
-    if plan.session:
-        name = f"{_SESSION_FOLDER}/{{}}/1_{task_id}_{{}}.xlsx"
-        return name.format("input", "input"), name.format("output", "output")
-    return default_input_path(task_id), default_output_path(task_id)
+    folder = _SESSION_FOLDER if plan.session else DATA_FOLDER
+    paths = format_named(plan.suite.format).default_paths(question, folder)
+    return paths.input_path, paths.output_path
 
 
-def prompt_fields(plan: InferencePlan, task_id: str) -> PromptFields:
+def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
     """What a task's prompt is filled with beside the task and its workbook."""
-    input_path, output_path = prompt_paths(plan, task_id)
+    input_path, output_path = prompt_paths(plan, question)
     say = plan.feedback.say
     return PromptFields(
         input_path=input_path,

@@ -240,7 +240,7 @@ class _Runner:
             talk,
             asker.calls,
             self._records.conversation_path(task_id, sample),
-            prompt_paths(self._plan, task_id),
+            prompt_paths(self._plan, assignment.question),
         )
         self._records.append_submission(record)
         self._count(record, reused=False)

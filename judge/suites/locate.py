@@ -10,20 +10,26 @@ from pathlib import Path
 from judge.errors import SuiteError
 from judge.files.places import cache_folder
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
+from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, suite_formats
 from judge.suites.sources import load_sources
 
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
-_DATASET = "dataset.json"
-
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A suite's name and the folder that holds its ``dataset.json``."""
+    """Where a suite is.
+
+    Attributes:
+        name: what people call it.
+        root: its folder.
+        format: the format that recognises it.
+    """
 
     name: str
     root: Path
+    format: SuiteFormat
 
 
 def data_folder() -> Path:
@@ -55,19 +61,19 @@ def locate_suite(source: Path | str) -> Located:
     What exists on disk goes before a name, so ``./sample`` is never mistaken.
 
     Raises:
-        SuiteError: nothing is there, or there is no ``dataset.json`` in it.
+        SuiteError: nothing is there, or no format recognises it.
     """
     path = Path(source).expanduser()
     if path.is_dir():
         # "sample" beside a folder of that name that is no suite: the name is meant.
-        if str(source) == SAMPLE and not (path / _DATASET).is_file():
-            return Located(SAMPLE, data_folder() / SAMPLE)
+        if str(source) == SAMPLE and format_of_folder(path) is None:
+            return _in_folder(data_folder() / SAMPLE, SAMPLE)
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
     if isinstance(source, str) and os.sep not in source:
         if source == SAMPLE:
-            return Located(SAMPLE, data_folder() / SAMPLE)
+            return _in_folder(data_folder() / SAMPLE, SAMPLE)
         if fetched_folder(source).is_dir():
             return _in_folder(fetched_folder(source), source)
         if source in {published.name for published in load_sources(data_folder())}:
@@ -84,41 +90,46 @@ def locate_suite(source: Path | str) -> Located:
 
 
 def _in_file(path: Path) -> Located:
-    if path.suffix.lower() == ".json":
-        # Whatever the file is called, it is read as the suite's dataset.json only by that name.
-        if path.name == _DATASET:
-            return Located(path.resolve().parent.name, path.parent)
-    elif path.name.lower().endswith(ARCHIVE_SUFFIXES):
+    # A definition defines its own folder; a file with another name is none.
+    for each in suite_formats():
+        if path.name == each.definition:
+            return Located(path.resolve().parent.name, path.parent, each)
+    if path.name.lower().endswith(ARCHIVE_SUFFIXES):
         name = path.name
         for suffix in ARCHIVE_SUFFIXES:
             name = name.removesuffix(suffix)
         return _in_folder(unpack_once(path, cache_folder() / "archives"), name)
+    names = definition_names()
     raise SuiteError(
         f"{path} is not a suite",
-        faults=(f"{path.name}: neither dataset.json nor a .tar.gz",),
-        hint="give the folder, its dataset.json, or the .tar.gz",
+        faults=(f"{path.name}: neither {' nor '.join(names)} nor a .tar.gz",),
+        hint=f"give the folder, its {' or '.join(names)}, or the .tar.gz",
     )
 
 
 def _in_folder(folder: Path, name: str | None = None) -> Located:
-    """The folder itself, or the only folder in it that holds a ``dataset.json``."""
-    if (folder / _DATASET).is_file():
-        return Located(name or folder.resolve().name, folder)
+    """The folder itself, or the only folder in it that is a suite."""
+    own = format_of_folder(folder)
+    if own is not None:
+        return Located(name or folder.resolve().name, folder, own)
     try:
-        inner = sorted(entry for entry in folder.iterdir() if (entry / _DATASET).is_file())
+        entries = sorted(folder.iterdir())
     except OSError as error:
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
+    inner = [(entry, found) for entry in entries if (found := format_of_folder(entry)) is not None]
     if len(inner) == 1:
-        return Located(name or inner[0].name, inner[0])
+        root, found = inner[0]
+        return Located(name or root.name, root, found)
     if inner:
-        names = ", ".join(entry.name for entry in inner)
+        names = ", ".join(entry.name for entry, _ in inner)
         raise SuiteError(
             f"{folder} holds several suites: {names}",
-            faults=tuple(f"{entry.name}/dataset.json" for entry in inner),
-            hint=f"name one of them: {inner[0]}",
+            faults=tuple(f"{entry.name}/{found.definition}" for entry, found in inner),
+            hint=f"name one of them: {inner[0][0]}",
         )
+    definitions = definition_names()
     raise SuiteError(
-        f"{folder} is not a suite: it holds no dataset.json",
-        faults=("dataset.json: missing",),
+        f"{folder} is not a suite: it holds no {' or '.join(definitions)}",
+        faults=tuple(f"{definition}: missing" for definition in definitions),
         hint="dataset/schema.md describes what a suite looks like",
     )

@@ -1,9 +1,8 @@
-"""Finds finished output workbooks in a folder, for grading without running anything."""
+"""Finds finished outputs in a folder, for grading without running anything."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -11,18 +10,16 @@ from types import MappingProxyType
 from judge.errors import SubmissionError
 from judge.suites.suite import Suite
 
-_OUTPUT = re.compile(r"^(?P<number>\d+)_(?P<id>.+)_output\.xls[xm]$", re.IGNORECASE)
-_WORKBOOK = re.compile(r"\.xls[xm]$", re.IGNORECASE)
 _MAX_DEPTH = 2
 _MAX_SHOWN = 20
 
 
 class FoundOutputs(Mapping[tuple[str, int], Path]):
-    """Output workbooks by (task id, case number), in suite order.
+    """Output files by (task id, case number), in suite order.
 
     Attributes:
-        strangers: workbooks beside them whose names are not those of outputs, relative to the
-            folder.
+        strangers: files of the same kinds beside them whose names are not those of outputs,
+            relative to the folder.
     """
 
     def __init__(self, paths: Mapping[tuple[str, int], Path], strangers: tuple[str, ...]) -> None:
@@ -40,7 +37,11 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
 
 def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
-    """Finds ``{n}_{id}_output.xlsx``, in the folder itself or one or two folders down.
+    """Finds outputs by their names, in the folder itself or one or two folders down.
+
+    Args:
+        folder: where to look.
+        suite: whose tasks they answer; its format says how outputs are named.
 
     Raises:
         SubmissionError: no folder, no output in it, an output of a task or a case that the suite
@@ -49,15 +50,14 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
     found: dict[tuple[str, int], Path] = {}
     strangers: list[str] = []
     unknown: list[str] = []
+    conventions = suite.conventions
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
-    for path in _workbooks(folder):
+    for path in _files(folder, conventions.file_suffixes):
         shown = str(path.relative_to(folder))
-        match = _OUTPUT.match(re.sub(r"\s+", "", path.name))
-        if match is None:
+        key = conventions.output_of(path.name)
+        if key is None:
             strangers.append(shown)
-            continue
-        key = (match["id"], int(match["number"]))
-        if key[1] not in cases.get(key[0], ()):
+        elif key[1] not in cases.get(key[0], ()):
             what = f"task {key[0]}" if key[0] not in cases else f"case {key[1]} of task {key[0]}"
             unknown.append(f"{shown} (no {what})")
         elif key in found:
@@ -78,14 +78,14 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
     if not found:
         raise SubmissionError(
             f"{folder} holds no output workbook",
-            hint="outputs are named {n}_{id}_output.xlsx, such as 1_59196_output.xlsx",
+            hint=f"outputs are named {conventions.output_pattern}",
         )
     keys = ((task.id, case.number) for task in suite.tasks for case in task.cases)
     return FoundOutputs({key: found[key] for key in keys if key in found}, tuple(strangers))
 
 
-def _workbooks(folder: Path) -> Iterator[Path]:
-    """Workbooks of a folder and of the folders in it, in a fixed order."""
+def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """Files with such suffixes of a folder and of the folders in it, in a fixed order."""
 
     def refuse(error: OSError) -> None:
         raise SubmissionError(f"{error.filename} cannot be listed: {error.strerror}") from error
@@ -94,5 +94,5 @@ def _workbooks(folder: Path) -> Iterator[Path]:
         depth = len(Path(parent).relative_to(folder).parts)
         folders[:] = sorted(folders) if depth < _MAX_DEPTH else []
         for name in sorted(names):
-            if _WORKBOOK.search(name) and not name.startswith((".", "~$")):
+            if name.lower().endswith(suffixes) and not name.startswith((".", "~$")):
                 yield Path(parent) / name

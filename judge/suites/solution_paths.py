@@ -2,7 +2,7 @@
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
 rewritten. What was recorded counts first; then what the prompt said; then what stands in the
-code; then the default paths.
+code; then the default paths of the suite's format.
 """
 
 from __future__ import annotations
@@ -10,28 +10,23 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from judge.core.submission import default_input_path, default_output_path
+from judge.core.task import TaskQuestion
 from judge.replies.program import syntax_tree
 from judge.sandbox.layout import can_be_placed
+from judge.suites.formats import FileRole, SolutionPaths, SuiteFormat
+
+__all__ = ["SolutionPaths", "solution_paths"]
 
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<text>/[^'"\n]+?)(?P=quote)""")
 _WORD_IN_PROMPT = re.compile(r"""[^\s'"`<>|]++""")
 
 
-@dataclass(frozen=True, slots=True)
-class SolutionPaths:
-    """Absolute paths at which a solution finds its input and leaves its output."""
-
-    input_path: str
-    output_path: str
-
-
 def solution_paths(
-    task_id: str,
+    question: TaskQuestion,
     code: str | None,
+    conventions: SuiteFormat,
     *,
     conversation: object = None,
     input_path: str | None = None,
@@ -40,54 +35,58 @@ def solution_paths(
     """Finds both paths of a solution.
 
     Args:
-        task_id: the task's id as text.
+        question: the task.
         code: the program, where there is one.
+        conventions: the format of the task's suite.
         conversation: what was recorded of it: a list of texts (the first is the prompt) or of
             messages with ``role`` and ``content``.
         input_path: the recorded input path, which counts before anything else.
         output_path: the recorded output path, likewise.
     """
-    texts = [*_prompt_paths(conversation), *(_literals(code) if code else ())]
+    texts = [
+        *_prompt_paths(conversation, conventions.file_suffixes),
+        *(_literals(code) if code else ()),
+    ]
+    found: dict[FileRole, str] = {}
+    for text in texts:
+        if text.startswith("/"):
+            role = conventions.role_of(posixpath.basename(text), question.id)
+            if role is not None and role not in found and can_be_placed(text):
+                found[role] = text
+    default = conventions.default_paths(question)
     return SolutionPaths(
-        input_path or _first(texts, task_id, "input|init") or default_input_path(task_id),
-        output_path or _first(texts, task_id, "output") or default_output_path(task_id),
+        input_path or found.get(FileRole.INPUT) or default.input_path,
+        output_path or found.get(FileRole.OUTPUT) or default.output_path,
     )
 
 
-def _first(texts: Iterable[str], task_id: str, words: str) -> str | None:
-    """The first absolute path whose file is named like a workbook of this task."""
-    name = re.compile(rf"\d+_{re.escape(task_id)}_(?:{words})\.xls[xm]")
-    for text in texts:
-        if (
-            text.startswith("/")
-            and name.fullmatch(posixpath.basename(text))
-            and can_be_placed(text)
-        ):
-            return text
-    return None
-
-
-def _prompt_paths(conversation: object) -> Iterator[str]:
+def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[str]:
     """Paths in what the chat model was sent, never in what it answered."""
     if not isinstance(conversation, list):
         return
     for index, message in enumerate(conversation):
         if isinstance(message, str):
             if index == 0:
-                yield from _workbook_paths(message)
+                yield from _file_paths(message, suffixes)
         elif isinstance(message, Mapping) and message.get("role") in {"system", "user"}:
             content = message.get("content")
             if isinstance(content, str):
-                yield from _workbook_paths(content)
+                yield from _file_paths(content, suffixes)
 
 
-def _workbook_paths(text: str) -> Iterator[str]:
-    """What looks like the absolute path of a workbook, from its first slash to its last ending."""
+def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """What looks like the absolute path of a file, from its first slash to its last suffix."""
     for word in _WORD_IN_PROMPT.findall(text):
         start = word.find("/")
-        end = max(word.rfind(".xlsx"), word.rfind(".xlsm"))
-        if 0 <= start < end - 1:
-            yield word[start : end + len(".xlsx")]
+        end = max(_end(word, suffix) for suffix in suffixes)
+        if 0 <= start < end:
+            yield word[start:end]
+
+
+def _end(word: str, suffix: str) -> int:
+    """Where the last file name with that suffix ends; -1 where there is none."""
+    found = word.rfind(suffix)
+    return -1 if found < 0 else found + len(suffix)
 
 
 def _literals(code: str) -> list[str]:

@@ -30,8 +30,8 @@ class SuiteStats:
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
         several_ranges: tasks whose position holds more than one range (a comma).
         median_instruction_words: words of the instruction in the middle.
-        workbook_bytes: size of all workbooks.
-        largest_workbook_bytes: size of the largest one.
+        workbook_bytes: size of all inputs and golds.
+        largest_workbook_bytes: size of the largest one; 0 where there is none.
     """
 
     tasks: int
@@ -82,7 +82,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
         several_ranges=sum("," in task.details.get("answer_position", "") for task in suite.tasks),
         median_instruction_words=median(len(task.instruction.split()) for task in suite.tasks),
         workbook_bytes=sum(sizes),
-        largest_workbook_bytes=max(sizes),
+        largest_workbook_bytes=max(sizes, default=0),
     )
 
 

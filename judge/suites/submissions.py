@@ -13,6 +13,7 @@ from judge.files.documents import MalformedError, parse_json, read_text
 from judge.files.json_lines import read_lines
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
+from judge.suites.formats import SuiteFormat
 from judge.suites.solution_paths import solution_paths
 from judge.suites.suite import Suite
 
@@ -82,6 +83,7 @@ def load_submissions(
 def submission_of_program(
     program: Path,
     task: Task,
+    conventions: SuiteFormat,
     *,
     input_path: str | None = None,
     output_path: str | None = None,
@@ -91,6 +93,7 @@ def submission_of_program(
     Args:
         program: the Python file, which is taken as it is.
         task: the task that it answers.
+        conventions: the format of the task's suite.
         input_path: where it finds its input; None to look into the program.
         output_path: where it leaves its output; None to look into the program.
 
@@ -98,7 +101,9 @@ def submission_of_program(
         SubmissionError: the file cannot be read.
     """
     code = read_text(program, SubmissionError)
-    paths = solution_paths(task.id, code, input_path=input_path, output_path=output_path)
+    paths = solution_paths(
+        task.question, code, conventions, input_path=input_path, output_path=output_path
+    )
     return Submission(
         task_id=task.id,
         code=code if code.strip() else None,
@@ -167,21 +172,27 @@ def _read_line(
     if wanted is not None and task_id not in wanted:
         return None
     submission = _submission(task_id, record, suite)
-    if task_id not in suite:
+    if submission is None:
         unknown.setdefault(task_id, number)
-        return None
     return submission
 
 
-def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission:
+def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission | None:
+    """The submission of a record without faults; None where the suite lacks the task."""
     reply = _reply(record)
     code = recorded_program(record)
+    input_path, output_path = _path(record, "input_path"), _path(record, "output_path")
+    sample, model, setting = _sample(record), _text(record, "model"), _text(record, "setting")
+    expected, label = _expected(record, task_id, suite), _text(record, "label")
+    if task_id not in suite:
+        return None
     paths = solution_paths(
-        task_id,
+        suite.task(task_id).question,
         code,
+        suite.conventions,
         conversation=record.get("conversation"),
-        input_path=_path(record, "input_path"),
-        output_path=_path(record, "output_path"),
+        input_path=input_path,
+        output_path=output_path,
     )
     provenance = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
     if reply is not None and reply != code and reply.strip():
@@ -191,11 +202,11 @@ def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Sub
         code=code,
         input_path=paths.input_path,
         output_path=paths.output_path,
-        sample=_sample(record),
-        model=_text(record, "model"),
-        setting=_text(record, "setting"),
-        expected=_expected(record, task_id, suite),
-        label=_text(record, "label"),
+        sample=sample,
+        model=model,
+        setting=setting,
+        expected=expected,
+        label=label,
         provenance=provenance,
     )
 

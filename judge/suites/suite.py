@@ -11,12 +11,7 @@ from pathlib import Path
 from judge.checkers.registry import check_options
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError
-
-SPREADSHEETBENCH = "spreadsheetbench-v0.1"
-"""Name of the format with ``{n}_{id}_input.xlsx`` and ``{n}_{id}_answer.xlsx``."""
-
-SPREADSHEETBENCH_VERIFIED = "spreadsheetbench-verified"
-"""Name of the format with ``1_{id}_init.xlsx`` and ``1_{id}_golden.xlsx``."""
+from judge.suites.formats import SuiteFormat, format_named
 
 
 @dataclass(frozen=True)
@@ -25,9 +20,9 @@ class Suite:
 
     Attributes:
         name: what people call it: the folder's, the archive's or the published name.
-        root: the folder that holds ``dataset.json``.
-        format: ``spreadsheetbench-v0.1`` or ``spreadsheetbench-verified``.
-        tasks: the tasks in the order of ``dataset.json``; at least one.
+        root: the folder that holds the suite's definition, such as ``dataset.json``.
+        format: a name of the suite's format, such as ``spreadsheetbench-v0.1``.
+        tasks: the tasks in the order of the definition; at least one.
         notes: liberties taken when it was loaded (a misnamed workbook, an unknown field), one
             line each, with the file.
     """
@@ -44,9 +39,18 @@ class Suite:
         object.__setattr__(self, "_by_id", {task.id: task for task in self.tasks})
 
     @property
-    def dataset_path(self) -> Path:
-        """The ``dataset.json`` that the tasks were read from."""
-        return self.root / "dataset.json"
+    def conventions(self) -> SuiteFormat:
+        """The suite's format, which says how files are called around it.
+
+        Raises:
+            UsageError: the format has been taken out of the registry since.
+        """
+        return format_named(self.format)
+
+    @property
+    def definition_path(self) -> Path:
+        """The file that the tasks were read from, such as ``dataset.json``."""
+        return self.root / self.conventions.definition
 
     @property
     def case_count(self) -> int:
@@ -114,7 +118,7 @@ class Suite:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of ``dataset.json`` and of every case's workbooks.
+        """SHA-256, in hexadecimal, of the suite's definition and of every case's files.
 
         The same content gives the same digest wherever it lies: paths and file names are left
         out, ids and case numbers are in. Read once (about 0.1 s for 40 MB), then remembered.
@@ -125,7 +129,7 @@ class Suite:
         if self._whole is not None:
             return self._whole.digest
         whole = hashlib.sha256()
-        whole.update(_file_digest(self.dataset_path))
+        whole.update(_file_digest(self.definition_path))
         for task in self.tasks:
             for case in task.cases:
                 whole.update(f"\0{task.id}\0{case.number}\0".encode())

@@ -54,7 +54,7 @@ def validate_suite(
 ) -> list[Finding]:
     """Checks a suite that could be loaded, workbooks included.
 
-    What a broken ``dataset.json`` or a missing file is, :func:`judge.suites.load_suite` says.
+    What a broken definition or a missing file is, :func:`judge.suites.load_suite` says.
 
     Args:
         suite: the suite.
@@ -64,25 +64,26 @@ def validate_suite(
         The findings, in suite order; what concerns the whole suite comes first.
     """
     findings = [_of_note(note) for note in suite.notes]
-    root = suite.root.resolve()
+    root, definition = suite.root.resolve(), suite.conventions.definition
     for done, task in enumerate(suite.tasks, start=1):
-        findings.extend(check_task(task, root))
+        findings.extend(check_task(task, root, definition))
         on_progress(done, len(suite.tasks))
     return findings
 
 
 def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
     """What was corrected in a suite, and which corrections do not fit it."""
+    definition = corrected.suite.conventions.definition
     return [
         *(
-            Finding(Severity.NOTE, each.task, "dataset.json", f"corrected: {each}")
+            Finding(Severity.NOTE, each.task, definition, f"corrected: {each}")
             for each in corrected.applied
         ),
         *(
             Finding(
                 Severity.WARNING,
                 each.task,
-                "dataset.json",
+                definition,
                 f"not corrected, since {each.field} is not what was found wrong: {each}",
             )
             for each in corrected.unfit
@@ -96,12 +97,13 @@ def _of_note(note: str) -> Finding:
     return Finding(Severity.NOTE, None, file, message)
 
 
-def check_task(task: Task, root: Path) -> list[Finding]:
+def check_task(task: Task, root: Path, definition: str) -> list[Finding]:
     """Checks one task.
 
     Args:
         task: the task.
         root: the suite's folder; files are named relative to it.
+        definition: name of the file that defines the suite's tasks.
     """
     findings: list[Finding] = []
 
@@ -112,15 +114,15 @@ def check_task(task: Task, root: Path) -> list[Finding]:
             findings.append(finding)
 
     if not task.instruction.strip():
-        find(Severity.WARNING, "dataset.json", "the instruction is empty: there is no question")
+        find(Severity.WARNING, definition, "the instruction is empty: there is no question")
     if task.excluded is not None:
-        find(Severity.NOTE, "dataset.json", f"the suite leaves it out: {task.excluded}")
+        find(Severity.NOTE, definition, f"the suite leaves it out: {task.excluded}")
     for case in task.cases:
-        _check_case(task, case, find)
+        _check_case(task, case, definition, find)
     return findings
 
 
-def _check_case(task: Task, case: TestCase, find: _Find) -> None:
+def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> None:
     for each in case.inputs:
         if each.kind is FileKind.WORKBOOK:
             try:
@@ -128,7 +130,7 @@ def _check_case(task: Task, case: TestCase, find: _Find) -> None:
             except WorkbookError as error:
                 find(Severity.ERROR, each.path, error.message)
     gold = case.golds[0] if case.golds else Gold()
-    shown = gold.path or "dataset.json"
+    shown = gold.path or definition
     if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):
         find(Severity.WARNING, shown, "the gold is the untouched input")
     try:
@@ -137,7 +139,7 @@ def _check_case(task: Task, case: TestCase, find: _Find) -> None:
         find(Severity.ERROR, shown, error.message)
         return
     for note in examined.notes:
-        find(Severity.NOTE, "dataset.json", note)
+        find(Severity.NOTE, definition, note)
     for doubt in examined.doubts:
         find(Severity.WARNING, shown, doubt)
 

@@ -244,7 +244,7 @@ def test_prompts_are_filled_and_nothing_else(
         return
     plan = make_plan()
     question = replace(plan.assignments[0].question, instruction="{output_path} {rounds}")
-    filled = build_prompt(load_user_template(path), question, (), prompt_fields(plan, "1"))
+    filled = build_prompt(load_user_template(path), question, (), prompt_fields(plan, question))
     assert filled == text.replace("{instruction}", "{output_path} {rounds}")
 
 

@@ -6,15 +6,19 @@ from functools import partial
 
 import pytest
 
+from judge.core.answer import AnswerForm
+from judge.core.task import TaskQuestion
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
 from judge.suites.solution_paths import solution_paths
+from judge.suites.spreadsheetbench.format import FORMAT
 from tests.bounds import in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 
 CPU_S = 10
 MEMORY_BYTES = 1 << 30
+QUESTION = TaskQuestion("1", "Sum.", "Cell-Level Manipulation", {}, AnswerForm.WORKBOOK, ())
 bounded = partial(in_bounds, cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
 
 
@@ -82,4 +86,4 @@ def test_hostile_answers_in_text_are_read_in_time(reply: str) -> None:
     ids=["slashes", "half names", "f-string", "quotes", "quotes by turns"],
 )
 def test_paths_are_found_in_time(code: str, prompt: str) -> None:
-    assert bounded(lambda: solution_paths("1", code, conversation=[prompt])) == 0
+    assert bounded(lambda: solution_paths(QUESTION, code, FORMAT, conversation=[prompt])) == 0

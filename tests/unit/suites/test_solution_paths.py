@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from judge.core.answer import AnswerForm
+from judge.core.task import TaskQuestion
 from judge.suites.solution_paths import SolutionPaths, solution_paths
+from judge.suites.spreadsheetbench.format import FORMAT
 
+QUESTION = TaskQuestion("7-1", "Sum.", "Cell-Level Manipulation", {}, AnswerForm.WORKBOOK, ())
 DEFAULTS = SolutionPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")
+
+
+def found(code: str | None, **recorded: Any) -> SolutionPaths:
+    return solution_paths(QUESTION, code, FORMAT, **recorded)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +31,7 @@ DEFAULTS = SolutionPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1
     ],
 )
 def test_defaults(code: str | None) -> None:
-    assert solution_paths("7-1", code) == DEFAULTS
+    assert found(code) == DEFAULTS
 
 
 @pytest.mark.parametrize("end", ["", "\nprint('"])
@@ -31,14 +41,14 @@ import openpyxl
 wb = openpyxl.load_workbook("/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx")
 wb.save('/mnt/data/outputs/single_x/1_7-1_output.xlsx')
 """
-    assert solution_paths("7-1", code + end) == SolutionPaths(
+    assert found(code + end) == SolutionPaths(
         "/mnt/data/spreadsheet/7-1/1_7-1_input.xlsx",
         "/mnt/data/outputs/single_x/1_7-1_output.xlsx",
     )
 
 
 def test_the_naming_of_the_verified_suite() -> None:
-    paths = solution_paths("7-1", "x = '/in/1_7-1_init.xlsx'")
+    paths = found("x = '/in/1_7-1_init.xlsx'")
     assert paths == SolutionPaths("/in/1_7-1_init.xlsx", DEFAULTS.output_path)
 
 
@@ -57,24 +67,24 @@ def test_the_naming_of_the_verified_suite() -> None:
 )
 def test_what_the_prompt_said_goes_before_the_code(conversation: object) -> None:
     code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
-    assert solution_paths("7-1", code, conversation=conversation) == SolutionPaths(
+    assert found(code, conversation=conversation) == SolutionPaths(
         "/told/1_7-1_input.xlsx", "/told/1_7-1_output.xlsx"
     )
 
 
 @pytest.mark.parametrize("conversation", ["", "text", 3, [3], [{"role": "user", "content": 3}]])
 def test_other_conversations_say_nothing(conversation: object) -> None:
-    assert solution_paths("7-1", None, conversation=conversation) == DEFAULTS
+    assert found(None, conversation=conversation) == DEFAULTS
 
 
 def test_recorded_paths_go_first() -> None:
     code = "x = '/code/1_7-1_input.xlsx', '/code/1_7-1_output.xlsx'"
-    paths = solution_paths("7-1", code, input_path="/a.xlsx")
+    paths = found(code, input_path="/a.xlsx")
     assert paths == SolutionPaths("/a.xlsx", "/code/1_7-1_output.xlsx")
 
 
 def test_hostile_code_costs_nothing() -> None:
-    assert solution_paths("7-1", "(" * 100_000) == DEFAULTS
-    assert solution_paths("7-1", "x = '\\ud800\0'") == DEFAULTS
+    assert found("(" * 100_000) == DEFAULTS
+    assert found("x = '\\ud800\0'") == DEFAULTS
     huge = "#" * 1_000_000 + "\nx = '/in/1_7-1_input.xlsx'"
-    assert solution_paths("7-1", huge).input_path == "/in/1_7-1_input.xlsx"
+    assert found(huge).input_path == "/in/1_7-1_input.xlsx"

@@ -1,0 +1,212 @@
+"""The contract of a suite format, and the formats that there are.
+
+A format is one module with a ``FORMAT``, and one line in ``_HOMES``. It says which folders are
+suites of its kind, reads them, and knows how files are called around them.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from judge.core.task import Task, TaskQuestion
+from judge.errors import SuiteError, UsageError
+
+DATA_FOLDER = "/mnt/data"
+"""Where a program finds its input and leaves its output inside the sandbox, by default."""
+
+_HOMES = (
+    "judge.suites.spreadsheetbench.format",
+    "judge.suites.sheetjudge.format",
+)
+"""The modules whose ``FORMAT`` it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What was read of a suite's folder.
+
+    Attributes:
+        format: which of the format's names the suite goes by.
+        tasks: the tasks, in the order of the suite.
+        notes: liberties taken (a misnamed workbook, an unknown field), one line each, with the
+            file.
+        faults: everything that is wrong, one line each, with the file. A suite with faults is not
+            used.
+    """
+
+    format: str
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionPaths:
+    """Absolute paths at which a solution finds its input and leaves its output."""
+
+    input_path: str
+    output_path: str
+
+
+class FileRole(enum.Enum):
+    """What a file is to a program."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+class SuiteFormat(Protocol):
+    """How suites of one kind are written, and how files are called around them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that its suites go by in run.json, in corrections and in messages.
+
+        More than one where published suites of the format differ.
+        """
+        ...
+
+    @property
+    def definition(self) -> str:
+        """Name of the file in a suite's folder that defines its tasks."""
+        ...
+
+    @property
+    def file_suffixes(self) -> tuple[str, ...]:
+        """How names of inputs and outputs end, such as ``.xlsx``; in lower case."""
+        ...
+
+    @property
+    def output_pattern(self) -> str:
+        """How finished outputs are named, for messages."""
+        ...
+
+    def recognises(self, root: Path) -> bool:
+        """Whether a folder is a suite of this format. Cheap: whole caches are looked through."""
+        ...
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite.
+
+        Args:
+            root: a folder that it recognises.
+
+        Returns:
+            The tasks, and everything that is wrong with them.
+
+        Raises:
+            SuiteError: the definition itself cannot be read.
+        """
+        ...
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Task id and case number of which a file is an output by its name; None for others."""
+        ...
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
+        """What a file is to a program of the task, by its name; None for files of others.
+
+        Prompts and programs of other people name their files; this says which to look for.
+        """
+        ...
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The paths of a program that nothing else is known of; the same for every case.
+
+        Args:
+            question: the task.
+            folder: an absolute path inside the sandbox.
+        """
+        ...
+
+    def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:
+        """File names of the input and the gold workbook of a case that is added to a task.
+
+        They make a case wherever they are put into the folder of the task's other cases. None
+        where cases are listed in the definition instead.
+        """
+        ...
+
+
+_REGISTERED: dict[str, SuiteFormat] = {}
+
+
+def register(suite_format: SuiteFormat) -> None:
+    """Adds a format of one's own.
+
+    Raises:
+        UsageError: another format has one of its names, or the same definition file.
+    """
+    for known in suite_formats():
+        if known is suite_format:
+            continue
+        taken = set(known.names) & set(suite_format.names)
+        if taken:
+            raise UsageError(f"there is a suite format {min(taken)!r} already")
+        if known.definition == suite_format.definition:
+            raise UsageError(
+                f"suites of the format {known.names[0]!r} are defined by a "
+                f"{known.definition} already"
+            )
+    for name in suite_format.names:
+        _REGISTERED[name] = suite_format
+
+
+def unregister(name: str) -> None:
+    """Takes away a format that was registered, with all its names."""
+    found = _REGISTERED.get(name)
+    for each in () if found is None else found.names:
+        _REGISTERED.pop(each, None)
+
+
+def suite_formats() -> Iterator[SuiteFormat]:
+    """Every format once: those of the judge, then those that were registered."""
+    for home in _HOMES:
+        suite_format: SuiteFormat = importlib.import_module(home).FORMAT
+        yield suite_format
+    yield from {id(each): each for each in _REGISTERED.values()}.values()
+
+
+def format_named(name: str) -> SuiteFormat:
+    """The format that goes by a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for each in suite_formats():
+        if name in each.names:
+            return each
+    known = ", ".join(name for each in suite_formats() for name in each.names)
+    raise UsageError(f"there is no suite format {name!r}", hint=f"Suite formats: {known}.")
+
+
+def definition_names() -> tuple[str, ...]:
+    """Names of the files that define suites, over all formats."""
+    return tuple(each.definition for each in suite_formats())
+
+
+def format_of_folder(root: Path) -> SuiteFormat | None:
+    """The format of the suite that a folder is; None where it is no suite.
+
+    Raises:
+        SuiteError: it is a suite of several formats at once.
+    """
+    found = [each for each in suite_formats() if each.recognises(root)]
+    if len(found) > 1:
+        names = " and ".join(each.definition for each in found)
+        raise SuiteError(
+            f"{root} is a suite of several formats: it holds {names}",
+            faults=tuple(f"{each.definition}: {each.names[0]}" for each in found),
+            hint=f"Give the file that is meant: {root / found[0].definition}",
+        )
+    return found[0] if found else None
+
+
+def is_output_name(file_name: str) -> bool:
+    """Whether a file is a finished output of some format, by its name."""
+    return any(each.output_of(file_name) is not None for each in suite_formats())

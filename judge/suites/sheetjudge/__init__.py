@@ -1,0 +1,1 @@
+"""The schema of suites of one's own: ``suite.json``, which says all that a task can have."""

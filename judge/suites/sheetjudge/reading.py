@@ -1,0 +1,274 @@
+"""Reads a ``suite.json``: every task with its files, and every fault with its field."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from judge.checkers.registry import check_options
+from judge.core.answer import AnswerForm
+from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
+from judge.errors import SuiteError, UsageError
+from judge.files.documents import MalformedError, json_type, parse_json, read_regular
+from judge.suites.boundary import Boundary
+from judge.suites.sheetjudge.fields import Fields, shown
+
+DEFINITION = "suite.json"
+FORMAT_NAME = "sheetjudge"
+VERSION = 1
+
+_HINT = "dataset/schema.md describes what a suite.json looks like"
+_LONGEST_ID = 200
+_BOM = b"\xef\xbb\xbf"
+
+KIND_OF_SUFFIX = {
+    ".xlsx": FileKind.WORKBOOK,
+    ".xlsm": FileKind.WORKBOOK,
+    ".csv": FileKind.TABLE,
+    ".tsv": FileKind.TABLE,
+    ".png": FileKind.IMAGE,
+    ".jpg": FileKind.IMAGE,
+    ".jpeg": FileKind.IMAGE,
+    ".txt": FileKind.TEXT,
+    ".md": FileKind.TEXT,
+    ".json": FileKind.TEXT,
+}
+"""What sort of file an input is where its kind is not given."""
+
+
+def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
+    """Reads the tasks of a suite.
+
+    Args:
+        root: the folder with the ``suite.json``.
+
+    Returns:
+        The tasks without faults; and all faults, each with its file and its field.
+
+    Raises:
+        SuiteError: the ``suite.json`` is not a JSON object of this format and version.
+    """
+    records = _read_definition(root / DEFINITION)
+    boundary = Boundary(root)
+    tasks: list[Task] = []
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    for index, record in enumerate(records):
+        task, found = _read_task(record, boundary)
+        label = _label(index, record)
+        faults.extend(f"{label}: {fault}" for fault in found)
+        if task is None:
+            continue
+        if task.id in seen:
+            faults.append(f"{label}: field 'id' is that of task {seen[task.id]} already")
+        seen.setdefault(task.id, index)
+        tasks.append(task)
+    return tuple(tasks), tuple(faults)
+
+
+def _read_definition(path: Path) -> list[object]:
+    data = read_regular(path, SuiteError)
+    if data is None:
+        raise _broken(path, ["is missing"])
+    try:
+        document = parse_json(data.removeprefix(_BOM))
+    except MalformedError as error:
+        raise _broken(path, [f"is {error}"]) from error
+    if not isinstance(document, dict):
+        raise _broken(path, [f"must be an object, not {json_type(document)}"])
+    fields = Fields(document, "", [])
+    fields.only("format", "version", "tasks")
+    if fields.text("format") not in {FORMAT_NAME, ""}:
+        fields.fault("format", f"must be {FORMAT_NAME!r}, not {shown(document['format'])}")
+    version = document.get("version")
+    if version != VERSION or isinstance(version, bool):
+        fields.fault("version", f"must be {VERSION}, not {shown(version)}")
+    records = fields.items("tasks", required=True)
+    if not fields.faults and not records:
+        fields.fault("tasks", "is empty: a suite needs at least one task")
+    if fields.faults:
+        raise _broken(path, fields.faults)
+    return records
+
+
+def _broken(path: Path, problems: list[str]) -> SuiteError:
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return SuiteError(
+        f"{path}: {problems[0]}{more}",
+        faults=tuple(f"{DEFINITION}: {problem}" for problem in problems),
+        hint=_HINT,
+    )
+
+
+def _label(index: int, record: object) -> str:
+    task_id = record.get("id") if isinstance(record, dict) else None
+    named = isinstance(task_id, int | str) and not isinstance(task_id, bool)
+    return f"{DEFINITION}, task {index}" + (f" (id {shown(task_id)})" if named else "")
+
+
+def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[str]]:
+    """A task, or None where it has faults; and its faults."""
+    if not isinstance(record, dict):
+        return None, [f"must be an object, not {shown(record)}"]
+    fields = Fields(record, "", [])
+    fields.only(
+        *("id", "instruction", "kind", "groups", "context", "answer", "checker", "cases"),
+        "excluded",
+    )
+    raw_id = _raw_id(fields)
+    checker = _checker(fields)
+    task = Task(
+        id=str(raw_id),
+        instruction=fields.text("instruction", blank=True),
+        kind=fields.text("kind"),
+        cases=_cases(fields, checker, boundary),
+        checker=checker,
+        answer=fields.choice("answer", AnswerForm.WORKBOOK),
+        groups=fields.texts_by_name("groups"),
+        context=fields.texts_by_name("context"),
+        excluded=fields.optional_text("excluded"),
+        raw_id=raw_id,
+    )
+    _check_names(task, fields)
+    return (None if fields.faults else task), fields.faults
+
+
+def _check_names(task: Task, fields: Fields) -> None:
+    """A program finds the first input under a name of its own, the others beside it."""
+    taken = f"1_{task.id}_input"
+    for case in task.cases:
+        for each in case.inputs[1:]:
+            if each.path.stem == taken:
+                fields.fault(
+                    "cases", f"have a further input called {each.path.name}: the first is placed so"
+                )
+
+
+def _raw_id(fields: Fields) -> int | str:
+    value = fields.values.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = fields.text("id")
+    if "/" in text or text in {".", ".."} or not text.isprintable() or len(text) > _LONGEST_ID:
+        fields.fault(
+            "id",
+            f"must be at most {_LONGEST_ID} printable characters without a slash, "
+            f"not {shown(text)}",
+        )
+    return text
+
+
+def _checker(fields: Fields) -> CheckerSpec:
+    if "checker" not in fields.values:
+        fields.fault("checker", "is missing")
+        return CheckerSpec()
+    value = fields.values["checker"]
+    inner = Fields(fields.mapping("checker"), "checker.", fields.faults)
+    if not isinstance(value, dict):
+        return CheckerSpec()
+    inner.only("name", "options", "public")
+    options = _frozen(inner.mapping("options"))
+    public = inner.items("public", required=False)
+    for index, each in enumerate(public):
+        if not isinstance(each, str) or each not in options:
+            inner.fault(f"public[{index}]", f"must name an option, not {shown(each)}")
+    spec = CheckerSpec(inner.text("name"), options, tuple(str(each) for each in public))
+    if spec.name:
+        _check_options(spec, inner, "options")
+    return spec
+
+
+def _check_options(spec: CheckerSpec, fields: Fields, name: str) -> None:
+    try:
+        check_options(spec)
+    except UsageError as error:
+        fields.fault(name, f"does not fit: {error.message}")
+
+
+def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[TestCase, ...]:
+    """The cases in the order of their numbers."""
+    cases: dict[int, TestCase] = {}
+    before = len(fields.faults)
+    for position, inner in enumerate(fields.objects("cases", required=True), start=1):
+        inner.only("number", "inputs", "golds")
+        number = inner.values.get("number", position)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            inner.fault("number", f"must be an integer from 1 on, not {shown(number)}")
+            number = position
+        if number in cases:
+            inner.fault("number", f"is {number}, as that of another case")
+        cases[number] = TestCase(number, _inputs(inner, boundary), _golds(inner, checker, boundary))
+    if not cases and len(fields.faults) == before:
+        fields.fault("cases", "is empty: a task needs at least one test case")
+    return tuple(cases[number] for number in sorted(cases))
+
+
+def _inputs(case: Fields, boundary: Boundary) -> tuple[InputFile, ...]:
+    inputs: list[InputFile] = []
+    for fields in case.objects("inputs", required=False, short="path"):
+        fields.only("path", "kind")
+        path = _file(fields, boundary)
+        if path is None:
+            continue
+        if any(each.path.name == path.name for each in inputs):
+            fields.fault("path", f"is another input called {path.name!r}")
+        kind = KIND_OF_SUFFIX.get(path.suffix.lower())
+        if kind is None and "kind" not in fields.values:
+            fields.fault("kind", f"is missing, and {path.suffix or path.name!r} does not say it")
+        inputs.append(InputFile(path, fields.choice("kind", kind or FileKind.TEXT)))
+    return tuple(inputs)
+
+
+def _golds(case: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Gold, ...]:
+    golds: list[Gold] = []
+    for fields in case.objects("golds", required=False, short="path"):
+        fields.only("path", "value", "options")
+        options = _frozen(fields.mapping("options"))
+        if options and checker.name:
+            _check_options(CheckerSpec(checker.name, options), fields, "options")
+        if ("path" in fields.values) == ("value" in fields.values):
+            fields.fault("path", "or 'value' is needed, and not both")
+        elif "path" in fields.values:
+            golds.append(Gold(path=_file(fields, boundary), options=options))
+        else:
+            golds.append(Gold(value=fields.values["value"], options=options))
+    return tuple(golds)
+
+
+def _file(fields: Fields, boundary: Boundary) -> Path | None:
+    """A regular file of the suite's own."""
+    text = fields.text("path")
+    if not text.strip():
+        return None
+    relative = PurePosixPath(text)
+    if relative.is_absolute() or ".." in relative.parts or "\\" in text or "\0" in text:
+        fields.fault(
+            "path", f"must be relative to the suite, with '/' and without '..', not {shown(text)}"
+        )
+        return None
+    path = boundary.root / relative
+    try:
+        if not boundary.holds(path):
+            fields.fault("path", f"is a link that leaves the suite: {text}")
+        elif not stat.S_ISREG(path.stat().st_mode):
+            fields.fault("path", f"is not a regular file: {text}")
+        elif not os.access(path, os.R_OK):
+            fields.fault("path", f"cannot be read: {text}: Permission denied")
+        else:
+            return path
+    except OSError as error:
+        fields.fault("path", f"cannot be read: {text}: {error.strerror}")
+    except ValueError as error:  # a lone surrogate in the name
+        fields.fault("path", f"cannot be the name of a file: {shown(text)}: {error}")
+    return None
+
+
+def _frozen(options: Mapping[str, object]) -> dict[str, object]:
+    """Options as checkers get them from every format: lists are tuples."""
+    return {name: _tuples(value) for name, value in options.items()}
+
+
+def _tuples(value: object) -> object:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
