@@ -35,8 +35,8 @@ _WIDTH = 70
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
-    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with the judge, and
-    `judge dataset list` names the published ones.
+    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with
+    the judge, and `judge dataset list` names the published ones.
     """
 
 
