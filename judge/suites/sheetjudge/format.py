@@ -26,7 +26,7 @@ _SUFFIX_OF_ANSWER = {
 class OwnFormat:
     """A ``suite.json`` that lists tasks, cases and files."""
 
-    names = (NAME,)
+    names: tuple[str, ...] = (NAME,)
     definition = DEFINITION
     file_suffixes = _SUFFIXES
     output_pattern = "{n}_{id}_output.xlsx (or .xlsm, .csv, .tsv, .txt, .json)"
