@@ -1,1 +1,5 @@
 """The schema of suites of one's own: ``suite.json``, which says all that a task can have."""
+
+DEFINITION = "suite.json"
+FORMAT_NAME = "sheetjudge"
+VERSION = 1

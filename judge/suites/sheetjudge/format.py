@@ -8,7 +8,7 @@ from pathlib import Path
 from judge.core.answer import AnswerForm
 from judge.core.task import TaskQuestion
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths
-from judge.suites.sheetjudge.reading import DEFINITION, FORMAT_NAME, VERSION, read_suite
+from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
 
 NAME = f"{FORMAT_NAME}-v{VERSION}"
 
@@ -37,6 +37,8 @@ class OwnFormat:
 
     def load(self, root: Path) -> Contents:
         """Reads a suite; nothing unknown or odd is let pass, so there are no notes."""
+        from judge.suites.sheetjudge.reading import read_suite  # noqa: PLC0415  for its suites alone
+
         tasks, faults = read_suite(root)
         return Contents(format=NAME, tasks=tasks, faults=faults)
 

@@ -13,11 +13,8 @@ from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCa
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, json_type, parse_json, read_regular
 from judge.suites.boundary import Boundary
+from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
 from judge.suites.sheetjudge.fields import Fields, shown
-
-DEFINITION = "suite.json"
-FORMAT_NAME = "sheetjudge"
-VERSION = 1
 
 _HINT = "dataset/schema.md describes what a suite.json looks like"
 _LONGEST_ID = 200

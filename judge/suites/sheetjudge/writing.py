@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.core.task import Gold, Task, TestCase
 from judge.errors import UsageError
-from judge.suites.sheetjudge.reading import FORMAT_NAME, VERSION
+from judge.suites.sheetjudge import FORMAT_NAME, VERSION
 
 
 def suite_document(tasks: Iterable[Task], root: Path) -> dict[str, Any]:
