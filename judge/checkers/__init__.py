@@ -1,7 +1,7 @@
 """Checkers: how an answer is compared with its golds.
 
 A checker is one module with one object, and one line in :mod:`judge.checkers.registry`. Nothing
-else in the judge asks which checker a task has.
+else in the judge depends on which checker a task has.
 """
 
 from __future__ import annotations

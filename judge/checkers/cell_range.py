@@ -27,7 +27,7 @@ from judge.errors import PositionError, UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook
 
 _COMPUTED_KEPT = 2000
-"""Computed values kept of each workbook, for people who look at the verdict."""
+"""How many computed values are kept of each workbook, for people who look at the verdict."""
 
 
 class CellRangeChecker:
@@ -59,7 +59,7 @@ class CellRangeChecker:
         }
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The input, where cells outside the range or groups of cells count."""
+        """The input, if cells outside the range or groups of cells count."""
         options = CheckOptions.of(task.checker.options)
         return Needs(inputs=needs_input(options, rules.profile), engines=True)
 
@@ -104,7 +104,7 @@ class CellRangeChecker:
             doubts = (
                 ()
                 if plan.options.style or not _is_blank(gold, plan)
-                else (f"nothing stands in {plan.answer_position}",)
+                else (f"{plan.answer_position} is blank",)
             )
         except (WorkbookError, PositionError, UsageError) as error:
             raise GoldFaultError(error.message) from error
@@ -152,7 +152,7 @@ class _GoldSide:
         gold: which one.
         data: its bytes.
         workbook: the workbook.
-        before: the input workbook, where the rules look at it.
+        before: the input workbook, if the rules need it.
     """
 
     gold: Gold
@@ -168,7 +168,7 @@ def _open_gold(spec: CheckerSpec, gold: Gold, input_path: Path | None) -> _GoldS
         prepare(spec, gold=workbook, output=None)
         before = None if input_path is None else open_workbook(input_path)
     except (WorkbookError, PositionError) as error:
-        # The error of a file that is opened by its path names it already.
+        # If the file was opened by its path, the error already names it.
         named = "" if error.message.startswith(str(input_path)) else f"{gold.name}: "
         raise GoldFaultError(f"{named}{error.message}") from error
     return _GoldSide(gold, data, workbook, before)
@@ -208,7 +208,7 @@ def _compare(
             if side.before is None and input_path is not None:
                 comparison = tell_erased(comparison, input_path)
     except WorkbookError as error:
-        # Much is read only while comparing, where the files are read side by side.
+        # Much is read only during the comparison, which reads the files side by side.
         if error.culprit is side.workbook.package:
             raise GoldFaultError(f"{side.gold.name}: {error.message}") from error
         if side.before is not None and error.culprit is side.before.package:
@@ -218,7 +218,7 @@ def _compare(
 
 
 def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding:
-    """What is said of a comparison, and what of it goes on record.
+    """What is reported of a comparison, and what of it goes on record.
 
     Args:
         comparison: the comparison.

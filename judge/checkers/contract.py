@@ -1,4 +1,4 @@
-"""The contract of a checker, and of what it is given."""
+"""The contract of a checker, and of what is passed to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rules:
 
     Attributes:
         profile: what "equal" means.
-        style: style attributes to compare beside the values (``fill``, ``font_color`` …).
+        style: style attributes to compare in addition to the values (``fill``, ``font_color`` …).
         max_differences: how many differences of a case are kept (all are counted).
     """
 
@@ -41,7 +41,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a checker looks at besides the answer; what it does not need is not read.
+    """What a checker needs besides the answer; anything else is not read.
 
     Attributes:
         golds: whether it reads the files of the golds.
@@ -56,14 +56,14 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What can be said of a case without any answer.
+    """What a case shows without any answer.
 
     Attributes:
         units: how many units (cells, keys, rules …) are compared.
-        uncached_formulas: formulas among them that have no stored value.
-        not_calculated: those of them that nothing could compute.
+        uncached_formulas: how many of them are formulas without a stored value.
+        not_calculated: how many of those formulas no engine could compute.
         notes: liberties taken with what the suite says.
-        doubts: why the case may tell little, one line each.
+        doubts: why the case may test little, one line each.
     """
 
     units: int
@@ -75,12 +75,12 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class AnswerAreas:
-    """The cells that an answer stands in, for what shows them or makes cases of them.
+    """The cells that hold an answer, for callers that show them or make cases of them.
 
     Attributes:
         gold: rectangles of the gold.
-        output: the same rectangles of the output, in the same order; None where the output lacks
-            the sheet. Empty where no output was given.
+        output: the same rectangles of the output, in the same order; None if the output lacks the
+            sheet. Empty if no output was given.
     """
 
     gold: tuple[CellRange, ...] = ()
@@ -104,15 +104,15 @@ class Checker(Protocol):
         ...
 
     def describe(self, spec: CheckerSpec) -> str:
-        """What statistics of a suite call it: its name, with the options that set tasks apart."""
+        """What statistics of a suite call it: its name, and the options in which tasks differ."""
         ...
 
     def key(self, task: Task) -> Mapping[str, object]:
-        """Everything about a task that could change what the checker says, as JSON."""
+        """Everything about a task that could change the finding, as JSON."""
         ...
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
-        """What the checker looks at for a case."""
+        """What the checker needs for a case."""
         ...
 
     def check(
@@ -147,7 +147,7 @@ class Checker(Protocol):
         Args:
             task: what is asked.
             case: the test case.
-            compute: computes formulas; None to look at the files alone.
+            compute: computes formulas; None to look only at the files.
 
         Raises:
             GoldFaultError: a gold cannot be read, or does not fit the task.
@@ -155,7 +155,7 @@ class Checker(Protocol):
         ...
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
-        """The cells that an answer stands in; none where the checker looks at something else.
+        """The cells that hold an answer; none if the checker looks at something else.
 
         Raises:
             PositionError: the task names a place that the gold does not have.

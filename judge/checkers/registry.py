@@ -1,4 +1,4 @@
-"""The checkers that there are, by name."""
+"""All checkers, by name."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _REGISTERED: dict[str, Checker] = {}
 
 
 def register(checker: Checker) -> None:
-    """Adds a checker of one's own, under its name.
+    """Adds a custom checker under its name.
 
     Raises:
         UsageError: another checker has that name.
     """
     if checker.name in _HOMES or _REGISTERED.get(checker.name, checker) is not checker:
-        raise UsageError(f"there is a checker {checker.name!r} already")
+        raise UsageError(f"a checker {checker.name!r} already exists")
     _REGISTERED[checker.name] = checker
 
 
 def unregister(name: str) -> None:
-    """Takes a checker that was registered away again."""
+    """Removes a checker that was registered."""
     _REGISTERED.pop(name, None)
 
 
@@ -55,7 +55,7 @@ def checker_of(spec: CheckerSpec) -> Checker:
 
 
 LEFT_OUT_OPTION = "left_out"
-"""Option of every checker: why a task cannot be judged. It counts as a bad test then."""
+"""Option of every checker: why a task cannot be judged. The task then counts as a bad test."""
 
 
 def check_options(spec: CheckerSpec) -> None:

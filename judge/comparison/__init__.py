@@ -11,7 +11,7 @@ __all__ = ["compare_workbooks"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the library entry when it is first used; the contracts beside it stay light."""
+    """Imports the library entry when it is first used, so that the contracts load quickly."""
     if name == "compare_workbooks":
         from judge.comparison.api import compare_workbooks  # noqa: PLC0415 - lazy on purpose
 

@@ -1,7 +1,7 @@
-"""Holding the answer range of an output against that of its gold.
+"""Comparing the answer range of an output with that of its gold.
 
-:func:`prepare` finds and reads the cells, :func:`check` compares them. In between, whoever grades
-may have formulas computed: what it hands in takes the place of the values that the files hold.
+:func:`prepare` finds and reads the cells, :func:`check` compares them. In between, the caller may
+have formulas computed: the values that it passes in replace those in the files.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Plan:
     Attributes:
         answer_position: the position as the suite has it.
         gold_ranges: rectangles of the gold.
-        output_ranges: the same rectangles of the output, in the same order; None where the output
-            lacks the sheet. Empty for a plan on the gold alone.
+        output_ranges: the same rectangles of the output, in the same order; None if the output
+            lacks the sheet. Empty for a plan without an output.
         notes: liberties taken with the position.
         options: the options of the task's checker.
     """
@@ -56,12 +56,12 @@ def prepare(
     Args:
         spec: the options of the task's checker, the answer position among them.
         gold: the gold workbook.
-        output: the output workbook, or None to prepare the gold alone.
+        output: the output workbook, or None to prepare only the gold.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
         WorkbookError: the cells of a workbook cannot be read.
-        UsageError: there is no such option, or no answer position among them.
+        UsageError: an option does not exist, or there is no answer position among them.
     """
     answer_position, answer_sheet = position_of(spec)
     options = CheckOptions.of(spec.options)
@@ -104,7 +104,7 @@ def wanted_conditions(
 ) -> ConditionQuestions:
     """The conditions of conditional formats that have to be known before :func:`check`.
 
-    Nothing is asked where no style counts that they change, and where they read alike. The
+    There are none if no compared style depends on them, or if both sides have the same rules. The
     arguments are those of :func:`check`.
 
     Raises:
@@ -148,18 +148,18 @@ def check(
         gold: the gold workbook.
         output: the output workbook.
         profile: what "equal" means.
-        style: names of style attributes to compare beside the values.
-        gold_computed: computed values of the gold, which take the place of those in the file.
+        style: names of style attributes to compare in addition to the values.
+        gold_computed: computed values of the gold, which replace those in the file.
         output_computed: the same for the output.
-        conditions: what was found out about :func:`wanted_conditions`; without it, conditional
-            formats that do not read alike are not the same.
+        conditions: the answers to :func:`wanted_conditions`; without them, conditional formats
+            that are written differently count as different.
         before: the input workbook, for the groups of cells and for the option ``untouched``.
         max_differences: how many differences are kept; all are counted.
-        ask_official: also say what the published script makes of the two files.
+        ask_official: also report the published script's verdict on the two files.
 
     Raises:
         WorkbookError: cells that only the published script, a style or the check of untouched
-            cells look at cannot be read.
+            cells needs cannot be read.
         UsageError: there is no such style attribute.
     """
     if profile.published:
@@ -202,9 +202,9 @@ def check(
             answer = [each for each in plan.output_ranges if each is not None]
             touched = find_touched(before, output, answer, found)
     elif plan.options.untouched:
-        notes.append("cells outside the answer range were not checked: that takes the input")
+        notes.append("cells outside the answer range were not checked: that requires the input")
     if not found.cells and not any(_holds_values(gold, each) for each in plan.gold_ranges):
-        notes.append("nothing stands in the answer range of the gold")
+        notes.append("the answer range of the gold is blank")
     official = None
     if ask_official:
         official = officially_equal(
@@ -238,6 +238,6 @@ def _computed_notes(gold: ComputedValues, output: ComputedValues) -> list[str]:
     if gold.not_calculated:
         notes.append(
             f"gold: {len(gold.not_calculated)} formula cells could not be computed; "
-            "what the file holds was kept"
+            "the values in the file were kept"
         )
     return notes + [f"output: {note}" for note in output.notes]

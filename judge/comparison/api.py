@@ -37,14 +37,14 @@ def compare_workbooks(
         gold: the gold workbook, as a path or as bytes.
         output: the output workbook, as a path or as bytes; it may be hostile.
         position: the answer position, such as ``'Sheet1'!A1:B9``.
-        answer_sheet: the sheet that the suite names beside the position, if any.
+        answer_sheet: the sheet that the suite names in addition to the position, if any.
         profile: what "equal" means, by name or as rules.
-        style: names of style attributes to compare beside the values.
+        style: names of style attributes to compare in addition to the values.
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
-        compute: computes formulas; None lets them count by the values that stand in the files.
+        compute: computes formulas; with None, the values stored in the files count.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -55,7 +55,7 @@ def compare_workbooks(
     gold_book = open_workbook(_source(gold), limits=limits)
     output_book = open_workbook(_source(output), limits=limits)
     if output_book.data == gold_book.data:
-        # The same file twice, as when a suite is verified, is read once.
+        # A file that is compared with itself, as when a suite is verified, is read once.
         output_book = gold_book
     spec = range_spec(position, answer_sheet, options)
     plan = prepare(spec, gold=gold_book, output=output_book)

@@ -18,16 +18,16 @@ class DifferenceClass(enum.StrEnum):
     """The gold is blank, the output has a value."""
     WRONG_VALUE = "wrong_value"
     NUMBER_AS_TEXT = "number_as_text"
-    """A number stored as text, or text stored as a number, that would agree otherwise."""
+    """A number stored as text, or text stored as a number; otherwise the two agree."""
     TYPE = "type"
-    """Values of different types (a date against a text …)."""
+    """Values of different types (a date and a string …)."""
     ERROR_VALUE = "error_value"
     """One of the two is an error such as ``#N/A``."""
     NOT_CALCULATED = "not_calculated"
     """The output holds a formula that nothing could compute."""
     MISSING_SHEET = "missing_sheet"
     STYLE = "style"
-    """The values agree, an asked-for style (fill, font colour …) does not."""
+    """The values agree, but a style that is compared (fill, font colour …) does not."""
     TOUCHED = "touched"
     """A cell outside the answer range that the solution changed."""
 
@@ -42,10 +42,10 @@ class Difference:
         cell: address such as ``B7``; empty for a missing sheet.
         expected: the gold's value.
         actual: the output's value.
-        expected_formula: the gold's formula, where it holds one.
-        actual_formula: the output's formula, where it holds one.
+        expected_formula: the gold's formula, if it has one.
+        actual_formula: the output's formula, if it has one.
         detail: a line for people: which style, why not calculated, which sheets there are.
-        erased: what the input holds in a cell that the output left blank, where that is known.
+        erased: what the input holds in a cell that the output left blank, if that is known.
     """
 
     kind: DifferenceClass
@@ -86,13 +86,13 @@ class Comparison:
         cells: how many cells were compared.
         differing_cells: how many of them differ (counted in full).
         difference_counts: class -> count, in full.
-        differences: the first of them, in reading order, at most as many as were asked for.
+        differences: the first of them, in reading order, at most as many as were requested.
         notes: liberties taken with the position, engines that disagree, caches not trusted.
-        touched_cells: cells outside the answer range that the solution changed; None where that
-            was not asked. They are counted here and not among the differing cells.
-        groups: the answer range by kind of cell, where the input was given.
-        official_equal: what the published script says of the same two files, where it was asked;
-            ``None`` where it was not.
+        touched_cells: cells outside the answer range that the solution changed; None if they were
+            not checked. They are counted here and not among the differing cells.
+        groups: the answer range by kind of cell, if the input was given.
+        official_equal: the published script's verdict on the same two files, if it was requested;
+            ``None`` otherwise.
     """
 
     equal: bool
@@ -109,5 +109,5 @@ class Comparison:
 
     @property
     def cell_accuracy(self) -> float:
-        """Share of the compared cells that agree, from 0 to 1; 1 where no cell was compared."""
+        """Share of the compared cells that agree, from 0 to 1; 1 if no cell was compared."""
         return 1.0 if not self.cells else 1.0 - min(self.differing_cells, self.cells) / self.cells

@@ -1,4 +1,4 @@
-"""Comparing with what is computed on the way: values of formulas, conditions of formats."""
+"""Comparison that computes what it needs: values of formulas, conditions of formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Compute(Protocol):
     def fill(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> ComputedValues:
-        """Computes the formula cells of some ranges that have no value to trust.
+        """Computes those formula cells of some ranges that have no trustworthy value.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -41,7 +41,7 @@ class Compute(Protocol):
 
 
 class NoEngines:
-    """Computes nothing: formulas count by the values that stand in the files."""
+    """Computes nothing: the values that the files store for formulas count."""
 
     def fill(
         self,
@@ -94,7 +94,7 @@ def compute_and_check(
     before: Workbook | None = None,
     max_differences: int = 200,
 ) -> Computed:
-    """Compares two workbooks, having computed what their answer ranges and looks rest on.
+    """Compares two workbooks after computing what their answer ranges and styles depend on.
 
     Args:
         plan: what is compared, from :func:`judge.comparison.answer_range.prepare`.
@@ -103,7 +103,7 @@ def compute_and_check(
         compute: computes formulas.
         origin: where the output comes from.
         profile: what "equal" means.
-        style: names of style attributes to compare beside the values.
+        style: names of style attributes to compare in addition to the values.
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
         max_differences: how many differences are kept; all are counted.
 

@@ -1,7 +1,7 @@
-"""What a comparison wants to know of the conditions of conditional formats, and what it was told.
+"""What a comparison has to know about conditions of conditional formats, and the answers it got.
 
-The comparison computes no formula. Where the rules of two workbooks read otherwise, it says which
-conditions it would need (:class:`Questions`), and whoever grades has them computed and hands in the
+The comparison does not compute formulas. If the rules of two workbooks differ as text, it says
+which conditions it needs (:class:`Questions`); the caller has them computed and passes in the
 answers (:class:`Answers`), as with the values of formula cells.
 """
 
@@ -14,20 +14,20 @@ from types import MappingProxyType
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 
 ConditionKey = tuple[str, str]
-"""A condition: the sheet on which it is asked, and its formula as it reads in its cell."""
+"""A condition: the sheet to which it applies, and its formula as it reads in its cell."""
 
 MOST_CONDITIONS = 10_000
-"""Conditions of one workbook that are computed; what goes beyond is compared as text. Each takes
+"""How many conditions of one workbook are computed; the rest is compared as text. Each takes
 LibreOffice about a millisecond."""
 
 
 @dataclass(slots=True)
 class Questions:
-    """What one workbook is asked.
+    """What has to be known about one workbook.
 
     Attributes:
-        conditions: formulas whose truth is wanted; no one depends on where it is computed.
-        ranges: rectangles whose values are wanted, for rules that look at many cells at once.
+        conditions: formulas to evaluate; none of them depends on the cell in which it is computed.
+        ranges: rectangles whose values are needed, for rules that look at many cells at once.
     """
 
     conditions: dict[ConditionKey, None] = field(default_factory=dict)
@@ -35,11 +35,11 @@ class Questions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked."""
+        """Whether there are no questions."""
         return not self.conditions and not self.ranges
 
     def ask(self, key: ConditionKey) -> None:
-        """Asks for a condition; how many are answered is up to whoever computes them."""
+        """Asks for a condition; the caller decides how many are answered."""
         self.conditions[key] = None
 
 
@@ -57,10 +57,10 @@ class Answers:
 
     Attributes:
         truths: condition -> whether it holds.
-        unknown: condition -> why nobody knows.
+        unknown: condition -> why that is not known.
         values: values of the formula cells of the ranges.
         otherwise: why a condition that is in neither mapping is not known.
-        engines: names and versions of the engines that were asked.
+        engines: names and versions of the engines that were used.
     """
 
     truths: Mapping[ConditionKey, bool] = field(default_factory=_no_truths)
@@ -82,7 +82,7 @@ class ConditionAnswers:
 
 
 NO_ANSWERS = ConditionAnswers()
-"""For comparisons of which no condition was evaluated."""
+"""For comparisons in which no condition was evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,5 +94,5 @@ class ConditionQuestions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked of either."""
+        """Whether there are no questions about either."""
         return self.gold.is_empty and self.output.is_empty

@@ -16,7 +16,7 @@ _SAID_ALREADY = {DifferenceClass.MISSING, DifferenceClass.EXTRA, DifferenceClass
 
 
 def common_length(first: str, second: str) -> int:
-    """How many characters two texts have in common before they differ."""
+    """How many characters two strings have in common before they differ."""
     pairs = zip(first, second, strict=False)
     return next(
         (place for place, (one, other) in enumerate(pairs) if one != other),
@@ -25,7 +25,7 @@ def common_length(first: str, second: str) -> int:
 
 
 def has_values(difference: Mapping[str, Any]) -> bool:
-    """Whether a difference, in JSON form, is one of two values that can stand side by side."""
+    """Whether a difference, in JSON form, is one of two values that can be shown side by side."""
     return difference["kind"] not in {
         DifferenceClass.MISSING_SHEET,
         DifferenceClass.STYLE,
@@ -34,9 +34,9 @@ def has_values(difference: Mapping[str, Any]) -> bool:
 
 
 def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of a table of differences in JSON form, with a line of titles; none for none.
+    """Lines of a table of differences in JSON form, with a heading; no lines for no differences.
 
-    Long texts are cut so that the first character that differs is seen.
+    Long strings are cut so that the first character that differs is visible.
     """
     if not differences:
         return []
@@ -62,7 +62,7 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def place_of(difference: Mapping[str, Any]) -> str:
-    """Where a difference, in JSON form, is: a cell, or what else its checker looks at."""
+    """Where a difference, in JSON form, is: a cell, or another place that its checker names."""
     place = difference.get("place")
     if isinstance(place, dict):
         parts = (place.get("kind"), difference["sheet"], place.get("name"))
@@ -71,17 +71,17 @@ def place_of(difference: Mapping[str, Any]) -> str:
 
 
 def is_uncomputed(difference: Mapping[str, Any]) -> bool:
-    """Whether a difference, in JSON form, is a formula whose value nobody knows."""
+    """Whether a difference, in JSON form, is a formula whose value is not known."""
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
 
 def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -> str:
-    """A value in JSON form as it is written for people: texts in quotes, dates without.
+    """A value in JSON form as it is written for people: strings in quotes, dates without.
 
     Args:
         value: the value.
-        start: the character of a text that must be seen.
-        width: how many characters of a text are shown; None for all.
+        start: the character of a string that must be visible.
+        width: how many characters of a string are shown; None for all.
     """
     if value is None:
         return "blank"

@@ -45,13 +45,13 @@ class Differences:
         self._counts[kind] = self._counts.get(kind, 0) + cells
 
     def add(self, difference: Difference) -> None:
-        """Counts a differing cell and keeps it where there is room."""
+        """Counts a differing cell, and keeps it if there is room."""
         self.count(difference.kind)
         if not self.is_full:
             self._kept.append(difference)
 
     def add_missing_sheet(self, gold_range: CellRange, sheets: Sequence[str]) -> None:
-        """Counts all cells of a range as lacking."""
+        """Counts all cells of a range as missing."""
         self.count(DifferenceClass.MISSING_SHEET, gold_range.size)
         if not self.is_full:
             listed = ", ".join(repr(name) for name in sheets[:10])
@@ -71,7 +71,7 @@ class Differences:
         expected_formula: str | None = None,
         actual_formula: str | None = None,
     ) -> None:
-        """Keeps a cell outside the answer range, which counts by itself."""
+        """Keeps a cell outside the answer range; these are counted separately."""
         kind = DifferenceClass.TOUCHED
         self._counts[kind] = self._counts.get(kind, 0) + 1
         if not self.is_full:

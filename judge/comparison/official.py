@@ -1,17 +1,17 @@
 """The verdict of SpreadsheetBench's published evaluation script, faults included. Pure rules.
 
-Rewritten from the script's behaviour, and held against 3,584 of its recorded verdicts. What it
-does, and a reader would not expect:
+Rewritten from the script's behaviour, and checked against 3,584 of its recorded verdicts. What it
+does that a reader would not expect:
 
 - A position is cut at every comma and bang, and quotes (but not spaces) are taken off both ends.
 - A part without a sheet belongs to the gold's first sheet; ``answer_sheet`` is never read.
 - The corners of a range are read letter by letter, each as its code minus 64, so that lower-case
-  letters and spaces name columns that nobody meant; columns below 1 make the script fall over,
-  and a range whose end lies before its start holds no cell and is accepted.
+  letters and spaces name unintended columns; columns below 1 make the script fall over, and a
+  range whose end is before its start holds no cell and is accepted.
 - A whole column, two colons or two bangs make it fall over, which counts as not accepted.
-- Numbers, booleans and texts that Python reads as numbers are rounded to two binary decimals;
+- Numbers, booleans and strings that Python reads as numbers are rounded to two binary decimals;
   ``nan`` differs from itself. Dates are rounded to the nearest whole day and equal that number;
-  times lose their last three characters. Blank equals the empty text.
+  times lose their last three characters. Blank equals the empty string.
 - A blank cell under a hyperlink shows the link's target, since openpyxl puts it there.
 """
 
@@ -38,7 +38,7 @@ class OfficialPart:
 
     Attributes:
         sheet: the sheet whose cells are compared.
-        window: the cells; None where the part holds no cell at all.
+        window: the cells; None if the part holds no cell at all.
     """
 
     sheet: str
@@ -56,7 +56,7 @@ def official_parts(
         output_tabs: the same of the output.
 
     Returns:
-        The parts, or None where the output lacks a sheet, which is not accepted.
+        The parts, or None if the output lacks a sheet, which is not accepted.
 
     Raises:
         ScriptError: the script falls over.
@@ -117,7 +117,7 @@ def _corner(text: str) -> tuple[int, int]:
 
 
 def official_agree(expected: CellValue, actual: CellValue) -> bool:
-    """Whether the script takes two values for equal.
+    """Whether the script considers two values equal.
 
     Raises:
         ScriptError: the script falls over at one of them.

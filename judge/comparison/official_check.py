@@ -1,4 +1,4 @@
-"""The published script's verdict on two workbooks, with all differences and not only the first."""
+"""The published script's verdict on two workbooks, with all differences, not only the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROFILE_NAME = "official"
 _SCRIPT = get_profile(PROFILE_NAME)
 
 _ENDS_OF_NAN = {"n", "N", *filter(str.isspace, map(chr, range(0x3001)))}
-_HUGE = 1 << 1000  # near to where whole numbers are too large for a float
+_HUGE = 1 << 1000  # close to the largest whole number that fits a float
 
 
 def officially_equal(
@@ -34,7 +34,7 @@ def officially_equal(
     """Whether the published script accepts an output.
 
     Raises:
-        WorkbookError: cells that the script looks at cannot be read.
+        WorkbookError: cells that the script reads cannot be read here.
     """
     return check_officially(
         position,
@@ -61,12 +61,12 @@ def check_officially(
         position: the answer position as the suite has it.
         gold: the gold workbook.
         output: the output workbook.
-        gold_computed: computed values of the gold, which take the place of those in the file.
+        gold_computed: computed values of the gold, which replace those in the file.
         output_computed: the same for the output.
         max_differences: how many differences are kept; all are counted.
 
     Raises:
-        WorkbookError: cells that the script looks at cannot be read.
+        WorkbookError: cells that the script reads cannot be read here.
     """
     found = Differences(max_differences)
     notes: list[str] = []
@@ -165,7 +165,7 @@ def _values(side: RangeSide) -> Mapping[int, CellValue]:
 
 
 def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) -> Sequence[int]:
-    """Cells that get a link's target, were they blank."""
+    """Cells that get a link's target if they are blank."""
     if not merges:
         return keys
     if _first_key(linked) == cell_key(linked.max_row, linked.max_column):
@@ -190,7 +190,7 @@ def _first_key(window: Window) -> int:
 def _with_nan(
     expected: Mapping[int, CellValue], actual: Mapping[int, CellValue], differing: list[int]
 ) -> set[int]:
-    """Adds the cells that hold the same value, which the script does not take for equal."""
+    """Adds cells that hold the same value on both sides, which the script considers unequal."""
     odd = [
         key
         for key, value in expected.items()

@@ -13,18 +13,18 @@ CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
 
 POSITION_OPTIONS = ("answer_position", "answer_sheet")
-"""Where the answer is looked for, and the sheet that the suite names beside it. The question states
-them as well."""
+"""Where the answer is expected, and the sheet that the suite names in addition. The question
+states both as well."""
 
 
 def range_spec(
     position: str, sheet: str | None = None, options: Mapping[str, object] | None = None
 ) -> CheckerSpec:
-    """What a task says that is checked by the cells of a position.
+    """The checker of a task whose answer is the cells of a position.
 
     Args:
         position: the answer position, as the suite has it.
-        sheet: the sheet that the suite names beside it, if any.
+        sheet: the sheet that the suite names in addition, if any.
         options: further options of the checker.
     """
     placed: dict[str, object] = {"answer_position": position}
@@ -36,10 +36,10 @@ def range_spec(
 
 
 def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
-    """The answer position of a task, and the sheet that its suite names beside it.
+    """The answer position of a task, and the sheet that its suite names in addition.
 
     Raises:
-        UsageError: the task has none: its answer is no range of cells.
+        UsageError: the task has none: its answer is not a range of cells.
     """
     position, sheet = (spec.options.get(name) for name in POSITION_OPTIONS)
     if not isinstance(position, str):
@@ -52,19 +52,19 @@ def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What a task changes of the rules; None leaves the profile's rule as it is.
+    """The rules that a task changes; None leaves the profile's rule as it is.
 
     Attributes:
         tolerance: numbers this close to each other agree.
         relative_tolerance: numbers this close, relative to the larger one, agree.
         ignore_case: whether upper and lower case are the same.
-        ignore_whitespace: whether white space within and around texts does not matter.
-        unordered_rows: whether the rows of a range may stand in any order.
-        ignore_extra: whether values where the gold is blank are let pass.
+        ignore_whitespace: whether white space within and around strings does not matter.
+        unordered_rows: whether the rows of a range may be in any order.
+        ignore_extra: whether values are accepted where the gold is blank.
         ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
-        style: style attributes to compare beside the values.
+        style: style attributes to compare in addition to the values.
         untouched: whether cells outside the answer range must be as they were in the input.
-        left_out: why the task cannot be judged; it counts as a bad test then.
+        left_out: why the task cannot be judged; it then counts as a bad test.
     """
 
     tolerance: float | None = None
@@ -117,7 +117,7 @@ def _checked(name: str, value: object) -> object:
         texts = [value] if isinstance(value, str) else value
         if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
             return tuple(texts)
-        raise UsageError(f"option {name}: expected a text or a list of texts, found {value!r}")
+        raise UsageError(f"option {name}: expected a string or a list of strings, found {value!r}")
     if name in {"tolerance", "relative_tolerance"}:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise UsageError(f"option {name}: expected a number from 0 up, found {value!r}")

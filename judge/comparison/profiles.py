@@ -1,4 +1,4 @@
-"""What "equal" means: small tables of rules, one for each profile. Pure."""
+"""What "equal" means: a small table of rules for each profile. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from judge.errors import UsageError
 
 
 class TextNumbers(enum.StrEnum):
-    """When a text is taken for the number that it spells."""
+    """When a string counts as the number that is written in it."""
 
     PLAIN = "plain"
-    """Where it is written in digits, with sign, point and exponent at most, spaces around."""
+    """If it is written in digits, with at most a sign, a point, an exponent and outer spaces."""
     NEVER = "never"
 
 
@@ -38,14 +38,14 @@ class Profile:
     Attributes:
         name: name of the profile.
         published: judge exactly as the published script does, faults included; no other rule
-            counts then.
+            applies then.
         decimals: digits after the point to which numbers are rounded before they are compared, or
-            None to compare by tolerance alone.
+            None to compare only by tolerance.
         noise: numbers that differ by at most 1e-9 of the larger one and by less than this are the
             same sum with another rounding error, and agree. Whole numbers never come that close.
         relative_tolerance: numbers this close, relative to the larger one, agree anyway.
         absolute_tolerance: numbers this close agree anyway.
-        text_numbers: when a text is taken for a number.
+        text_numbers: when a string counts as a number.
         booleans_are_numbers: whether TRUE is 1.
         dates_are_numbers: whether a date is its serial number.
         times_are_numbers: whether a time of day or a duration is the number of days that its cell
@@ -54,15 +54,15 @@ class Profile:
         times: how far two times of day may be apart.
         errors_are_text: whether the error ``#N/A`` is the text "#N/A".
         ignore_case: whether upper and lower case are the same.
-        ignore_whitespace: whether runs of white space are one space, and none at the ends.
-        unordered_rows: whether the rows of a range may stand in any order.
-        ignore_extra: whether values where the gold is blank are let pass.
+        ignore_whitespace: whether runs of white space count as one space, and as none at the ends.
+        unordered_rows: whether the rows of a range may be in any order.
+        ignore_extra: whether values are accepted where the gold is blank.
         near_zero: a number this close to zero agrees with zero.
         blank_is_zero: whether a blank cell is the number zero.
         not_meaningful: whether "n/a", "NM", a dash, #N/A and #DIV/0! mean the same.
         formula_fallback: whether cells that show an error are compared by their formulas.
-        groups: whether cells that were to be changed and cells that were to be kept are counted
-            apart, which takes the input.
+        groups: whether cells that had to change and cells that had to stay are counted
+            separately, which requires the input.
     """
 
     name: str
@@ -90,16 +90,16 @@ class Profile:
 
     @property
     def identity(self) -> str:
-        """A text that is the same for the same rules, for reuse keys."""
+        """A string that is the same for the same rules, for reuse keys."""
         return json.dumps({"rules_version": 2, **asdict(self)}, sort_keys=True)
 
 
 PROFILES: dict[str, Profile] = {
-    # The benchmark's value rules with the faults of its script mended.
+    # The benchmark's value rules without the faults of its script.
     "standard": Profile("standard"),
     # The published script's verdict, bit for bit.
     "official": Profile("official", published=True, times_are_numbers=False),
-    # Types matter, time of day counts, numbers agree but for rounding errors.
+    # Types matter, time of day counts, numbers agree except for rounding errors.
     "strict": Profile(
         "strict",
         decimals=None,

@@ -36,7 +36,7 @@ class RangeSide:
     Attributes:
         workbook: the workbook.
         cell_range: the rectangle.
-        computed: values that take the place of those in the file.
+        computed: values that replace those in the file.
     """
 
     workbook: Workbook
@@ -55,7 +55,7 @@ class RangeSide:
         return Window(each.min_row, each.min_column, each.max_row, each.max_column)
 
     def values(self) -> Mapping[int, CellValue]:
-        """Values of the stored and of the computed cells by key."""
+        """Values of the stored and the computed cells by key."""
         stored = self.sheet.values(self.window)
         computed = self._in_range(self.computed.values)
         if not computed:
@@ -63,7 +63,7 @@ class RangeSide:
         return {**stored, **{key: self.computed.values[ref] for key, ref in computed.items()}}
 
     def uncomputed(self) -> dict[int, str]:
-        """Formula cells whose value nobody knows -> why."""
+        """Formula cells whose value is not known -> why."""
         refused = self._in_range(self.computed.not_calculated)
         unknown = {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
         known = self._in_range(self.computed.values)
@@ -93,17 +93,17 @@ def compare_range(
     conditions: ConditionAnswers = NO_ANSWERS,
     notes: list[str] | None = None,
 ) -> set[int]:
-    """Compares one rectangle and adds what differs to what was found.
+    """Compares one rectangle and adds the differences to those already found.
 
     Args:
         gold: the gold's side.
         output: the output's side.
         profile: the rules.
         options: options of the task's checker.
-        style: style attributes to compare beside the values.
+        style: style attributes to compare in addition to the values.
         found: where differences go.
         conditions: what was found out about the conditions of conditional formats.
-        notes: where it goes how conditional formats were compared.
+        notes: where to note how conditional formats were compared.
 
     Returns:
         Keys of the gold's cells that differ.
@@ -152,8 +152,8 @@ def ask_conditions(
         gold: the gold's side.
         output: the output's side.
         profile: the rules.
-        style: style attributes to compare beside the values.
-        questions: where they are noted; nothing is where the conditional formats read alike.
+        style: style attributes to compare in addition to the values.
+        questions: where they are noted; none are if the conditional formats are the same text.
 
     Raises:
         WorkbookError: there are too many conditional formats.
@@ -229,7 +229,7 @@ class _RangeComparison:
         self._unknown = {moved(key): why for key, why in self._unknown.items()}
 
     def output_key(self, key: int) -> int:
-        """Where the output has what belongs into a cell of the gold."""
+        """Where the output has the counterpart of a cell of the gold."""
         if not self._rows:
             return key
         row, column = _place(key)
@@ -237,11 +237,11 @@ class _RangeComparison:
 
     @property
     def moved_rows(self) -> Mapping[int, int]:
-        """Row of the gold -> row of the output, where rows may stand in any order."""
+        """Row of the gold -> row of the output, if rows may be in any order."""
         return self._rows
 
     def _forget_common_formulas(self) -> None:
-        # Nobody knows the value of either, but the same formula gives the same value.
+        # Neither value is known, but the same formula gives the same value.
         gold_unknown = self._gold.uncomputed()
         for key in [key for key in self._unknown if key in gold_unknown]:
             if self._gold.sheet.formula(key) == self._output.sheet.formula(self.output_key(key)):
@@ -261,7 +261,7 @@ class _RangeComparison:
         return kinds | dict.fromkeys(self._unknown, DifferenceClass.NOT_CALCULATED)
 
     def _by_formulas(self, keys: set[int]) -> set[int]:
-        """Lets the formulas decide where one of the two cells shows an error."""
+        """Lets the formulas decide if one of the two cells shows an error."""
         shown = [
             key
             for side in (self._expected, self._actual)
@@ -280,7 +280,7 @@ class _RangeComparison:
         return keys
 
     def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
-        """What is to be told of a cell."""
+        """What to report about a cell."""
         output_key = self.output_key(key)
         expected, actual = self._expected.get(key), self._actual.get(key)
         if key in self._unknown:
@@ -304,7 +304,7 @@ class _RangeComparison:
 
 
 def _plain(formula: str) -> str:
-    """A formula without what does not change its meaning in its own cell."""
+    """A formula without everything that does not change its meaning in its own cell."""
     plain = formula.replace("$", "").upper()
     return f"={plain[2:]}" if plain.startswith("=+") else plain
 
@@ -315,7 +315,7 @@ def differing_keys(
     agree: Agree,
     ignore_extra: bool = False,
 ) -> list[int]:
-    """Keys of the cells that do not agree, in no order; cells that neither side stores do."""
+    """Keys of the cells that do not agree, in no order; cells that neither side stores agree."""
     differing = [
         key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
     ]
@@ -333,10 +333,10 @@ def differing_keys(
 def unequal_keys(
     expected: Mapping[int, CellValue], actual: Mapping[int, CellValue]
 ) -> Iterable[int]:
-    """Keys of the expected cells that are not simply equal in type and value."""
+    """Keys of the expected cells that are not equal in both type and value."""
     if expected is actual:
         return ()
-    # Most cells are equal: finding those that are not is left to loops that run outside of Python.
+    # Most cells are equal, so finding those that are not is left to loops that run in C.
     others = [*map(actual.get, expected)]
     unequal = map(ne, expected.values(), others)
     retyped = map(is_not, map(type, expected.values()), map(type, others))

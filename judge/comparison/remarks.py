@@ -1,4 +1,4 @@
-"""What a person is told of a difference beside the two values."""
+"""What is reported about a difference in addition to the two values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.workbook.resolve import match_sheet
 
 
 def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = False) -> str:
-    """What the two values do not say by themselves; empty where that is nothing.
+    """What the two values do not show by themselves; empty if there is nothing to add.
 
     Args:
         expected: the gold's value.
@@ -34,13 +34,13 @@ def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = F
 
 
 def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
-    """The comparison with what the input holds in the cells that the output left blank.
+    """Adds to a comparison what the input holds in the cells that the output left blank.
 
-    That only explains: an input that cannot be read leaves the comparison as it is.
+    This is only an explanation: an input that cannot be read leaves the comparison as it is.
 
     Args:
-        comparison: an output against its gold.
-        before: the input workbook, which is only opened where something is blank.
+        comparison: the comparison of an output with its gold.
+        before: the input workbook, which is only opened if something is blank.
     """
     blank: dict[str, list[int]] = {}
     for each in comparison.differences:

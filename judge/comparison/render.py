@@ -39,7 +39,7 @@ _WORDS = {
 
 
 def kind_words(kind: str) -> str:
-    """What people are told of a class of difference, whichever checker has it."""
+    """A class of difference in words for people, for every checker that has the class."""
     known = {each.value: words for each, words in _WORDS.items()}
     return known.get(kind, kind.replace("_", " "))
 
@@ -47,8 +47,8 @@ def kind_words(kind: str) -> str:
 def value_to_json(value: CellValue) -> object:
     """A cell value as JSON: dates and times as ISO text, errors as ``{"error": "#N/A"}``.
 
-    Durations are hours, minutes and seconds, such as ``30:00:00``. Long texts are cut;
-    numbers that JSON cannot say become text.
+    Durations are hours, minutes and seconds, such as ``30:00:00``. Long strings are cut;
+    numbers that JSON cannot express become strings.
     """
     if isinstance(value, ErrorValue):
         return {"error": value.code}
@@ -73,7 +73,7 @@ def _duration(value: dt.timedelta) -> str:
 
 
 def _dated(value: CellValue) -> object:
-    """A value as JSON in which no text is taken for a date, a time or a duration."""
+    """A value as JSON in which no string can be mistaken for a date, a time or a duration."""
     shown = value_to_json(value)
     is_date = isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta)
     return {"date": shown} if is_date else shown
@@ -96,7 +96,7 @@ def range_name(cell_range: CellRange) -> str:
 
 
 def comparison_to_json(comparison: Comparison) -> CaseComparison:
-    """A comparison as a JSON object; all differences are counted in it, the kept ones listed."""
+    """A comparison as a JSON object that counts all differences and lists those that were kept."""
     return {
         "equal": comparison.equal,
         "profile": comparison.profile,
@@ -121,7 +121,7 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
 def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
     """Computed values as a JSON object: sheet -> address -> value, the first ones in reading order.
 
-    Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no text is taken for one.
+    Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for one.
     """
     found: SheetValues = {}
     for ref in sorted(computed.values)[:limit]:
@@ -151,7 +151,7 @@ def _difference_to_json(difference: Difference) -> DifferenceRecord:
 
 
 def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[CellValue, CellValue]:
-    """Two long texts without what they have in common, should cutting them hide the rest."""
+    """Two long strings without their common part, if cutting them would hide the difference."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
         if start > _LONGEST_TEXT - _SHOWN_OF_A_DIFFERENCE:
@@ -164,9 +164,9 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
 
 
 def first_difference(comparison: Comparison) -> str:
-    """One line that says what is wrong; empty where nothing is.
+    """One line that says what is wrong; empty if nothing is.
 
-    It tells of the difference that most others are like, and counts the rest by class.
+    It shows the most typical difference, and counts the rest by class.
     """
     if comparison.equal:
         return ""
@@ -180,7 +180,7 @@ def first_difference(comparison: Comparison) -> str:
     more = comparison.differing_cells - (lead.kind is not DifferenceClass.TOUCHED)
     said = []
     if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
-        # One class alone is that of the cell that is told.
+        # If there is only one class, it is that of the cell that is shown.
         counted = _counted(rest) if rest.get(lead.kind, 0) != more else ""
         said.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
     elif more > 0:
@@ -194,8 +194,8 @@ def first_difference(comparison: Comparison) -> str:
 def _lead(differences: Sequence[Difference]) -> Difference:
     """The first of those differences that are most alike.
 
-    A lost sheet explains all else; a wrong value is worse than one that nobody knows; where it is
-    as many texts as numbers, the numbers are the answer and the texts its headings.
+    A lost sheet explains everything else; a wrong value is worse than an unknown one; if there are
+    as many strings as numbers, the numbers are the answer and the strings its headings.
     """
 
     def alike(difference: Difference) -> tuple[DifferenceClass, bool]:
@@ -240,7 +240,7 @@ def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
 def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
     """The first differences of a comparison's JSON form, for a screen of fixed width.
 
-    Values stand in a table; styles, lost sheets and cells outside the range follow as lines.
+    Values are listed in a table; styles, lost sheets and cells outside the range follow as lines.
     """
     differences: Sequence[Mapping[str, Any]] = record.get("differences", ())[:limit]
     lines = difference_table([each for each in differences if has_values(each)])
@@ -300,7 +300,7 @@ def _line(difference: Mapping[str, Any]) -> str:
     if kind == DifferenceClass.STYLE:
         return f"{place}: {words}: {detail}"
     if kind == DifferenceClass.TOUCHED:
-        # A sheet that is gone has no cell to speak of.
+        # A sheet that was removed has no cell to name.
         return f"{place}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
     erased = difference.get("erased")
     if kind == DifferenceClass.MISSING and erased is not None:

@@ -1,4 +1,4 @@
-"""Rows in any order: which row of the output stands for which row of the gold. Pure."""
+"""Rows in any order: which row of the output matches which row of the gold. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def match_rows(
 
     Returns:
         Row of the gold -> row of the output, for all rows that hold something on either side; a
-        permutation. Beyond 250,000 pairs of rows that are not equal, these keep their order.
+        permutation. If there are more than 250,000 pairs of unequal rows, these keep their order.
     """
     gold_rows, output_rows = _rows(expected, window), _rows(actual, window)
     numbers = sorted(gold_rows.keys() | output_rows.keys())

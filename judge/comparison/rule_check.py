@@ -1,7 +1,7 @@
-"""What conditional formats come to, cell by cell, where they do not read alike.
+"""What conditional formats show, cell by cell, if they are written differently.
 
-Everything is asked for first and answered later: :class:`RuleAsker` says what a workbook would have
-to be asked, :class:`RuleEvaluator` makes the look of a cell of the answers.
+All questions are collected first and answered later: :class:`RuleAsker` collects what has to be
+known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
 from judge.workbook.styles.style import Fill, Palette
 
 MOST_EVALUATED = 200_000
-"""Conditions (cells times rules) of a comparison that are evaluated."""
+"""How many conditions (cells times rules) of a comparison are evaluated."""
 
 MOST_VALUES = 500_000
-"""Cells, times ranges, that a rule which looks at all of them may have."""
+"""How many cells, times ranges, a rule may have that looks at all of them."""
 
 ValuesOf = Callable[[CellRange], tuple[Mapping[int, CellValue], Mapping[int, str]]]
-"""Values of a range by key, computed ones included, and the cells whose value nobody knows."""
+"""Values of a range by key, computed ones included, and the cells whose value is not known."""
 
 Overlay = dict[str, object]
-"""Attribute -> what conditional formats make of it."""
+"""Attribute -> the value that conditional formats give it."""
 
 _OFF_THE_SHEET = "a reference of a condition leaves the sheet"
 
@@ -45,7 +45,7 @@ def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
 
 
 def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | str:
-    """The condition to ask for, or why there is none."""
+    """The condition to evaluate, or why there is none."""
     if rule.formula.reason:
         return rule.formula.reason
     text = rule.formula.at(row, column)
@@ -53,7 +53,7 @@ def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | 
 
 
 class RuleAsker:
-    """Notes what would have to be known of a workbook.
+    """Notes what has to be known about a workbook.
 
     Args:
         sheet: the sheet of the rules.
@@ -65,7 +65,7 @@ class RuleAsker:
         self._questions = questions
 
     def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
-        """Asks for all that decides the look of a cell."""
+        """Asks for everything that decides the look of a cell."""
         for rule in rules:
             if rule.rule.kind in AGGREGATES:
                 self._questions.ranges[rule_range(self._sheet, rule)] = None
@@ -76,7 +76,7 @@ class RuleAsker:
 
 
 class RuleEvaluator:
-    """Says what the rules of one sheet make of a cell.
+    """Says how the rules of one sheet change the look of a cell.
 
     Args:
         sheet: the sheet of the rules.
@@ -96,16 +96,16 @@ class RuleEvaluator:
     def overlay(
         self, rules: Sequence[SpokenRule], row: int, column: int, names: Sequence[str]
     ) -> Overlay | str:
-        """What the rules make of a cell: the first one that holds and sets an attribute wins.
+        """How the rules change a cell: the first one that holds and sets an attribute wins.
 
         Args:
-            rules: the rules that speak for the cell, in their order.
+            rules: the rules that apply to the cell, in their order.
             row: its row.
             column: its column.
-            names: the attributes that are asked for.
+            names: the attributes that are compared.
 
         Returns:
-            The attributes that are set, or why nobody can say.
+            The attributes that are set, or why they cannot be determined.
         """
         found: Overlay = {}
         for rule in rules:

@@ -1,9 +1,9 @@
 """Comparing the conditional formats of a rectangle: as text first, then by what they show.
 
-Rules that read alike are the same, and nothing is computed for them. Where they do not read alike,
-what counts is the look of each cell, by the conditions that hold in it. Where nobody can say which
-hold, the text decides, with a note. A side without any rule is no match for one with rules, even if
-none of these holds: that a rule was asked for shows in nothing else.
+Rules with the same text are the same, and nothing is computed for them. If their text differs, what
+counts is the look of each cell, by the conditions that hold in it. If it cannot be determined which
+hold, the text decides, with a note. A side without any rule does not match one with rules, even if
+none of these holds: nothing else shows that the task required a rule.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from judge.workbook.styles.rule_formulas import UNDRAWN
 from judge.workbook.styles.style import CellStyle, attribute_agrees
 
 OTHER_RULES = "other conditional formats"
-"""How a difference ends that was found in the text of rules."""
+"""How the detail of a difference ends that was found in the text of rules."""
 
 _ONE_SIDED = "one side has no such rule"
 _TOO_MANY = f"there are more than {MOST_EVALUATED:,} conditions to evaluate"
@@ -61,13 +61,13 @@ class RuleSide:
 
 @dataclass(frozen=True, slots=True)
 class _Unlike:
-    """A rectangle in which rules do not read alike.
+    """A rectangle in which the text of the rules differs.
 
     Attributes:
         segment: the rectangle.
-        names: the attributes for which they do not.
-        other: those of them that the text calls different, whatever the order of the rules.
-        reason: why the rules are not evaluated; empty where they may be.
+        names: the attributes for which it differs.
+        other: those for which it differs whatever the order of the rules.
+        reason: why the rules are not evaluated; empty if they may be.
     """
 
     segment: Segment
@@ -90,7 +90,7 @@ class RuleComparison:
         output: the output's side.
         window: the rectangle.
         names: attributes of :data:`judge.workbook.styles.conditional.CONDITIONAL_ATTRIBUTES`.
-        moved_rows: row of the gold -> row in which the output has it, where rows were moved.
+        moved_rows: row of the gold -> row in which the output has it, if rows were moved.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RuleComparison:
 
     @property
     def notes(self) -> list[str]:
-        """How rules that do not read alike were compared, after :meth:`differing`."""
+        """How rules with different text were compared, after :meth:`differing`."""
         where = f"{self._gold.sheet!r}"
         told = []
         if self._as_shown:
@@ -159,7 +159,7 @@ class RuleComparison:
                     output.ask(segment.output, row + segment.rows_down, column)
 
     def _unlike(self) -> Iterator[_Unlike]:
-        """Rectangles in which rules do not read alike."""
+        """Rectangles in which the text of the rules differs."""
         if self._gold.workbook is self._output.workbook and not self._moved_rows:
             return
         work = RuleWork()
@@ -197,10 +197,10 @@ class RuleComparison:
     # -- comparing -------------------------------------------------------------------------------
 
     def differing(self, *, skip: Collection[int]) -> Iterator[tuple[int, str]]:
-        """The cells that conditional formats make look otherwise, and how.
+        """The cells that conditional formats make look different, and how.
 
         Args:
-            skip: keys of cells that are not looked at.
+            skip: keys of cells that are not compared.
 
         Yields:
             Key of the gold's cell, and what differs.
@@ -245,7 +245,7 @@ class RuleComparison:
         )
 
     def _look(self, side: RuleSide, key: int, overlay: Overlay) -> CellStyle:
-        """What a cell looks like with what conditional formats make of it."""
+        """What a cell looks like after its conditional formats were applied."""
         if id(side) not in self._styles:
             self._styles[id(side)] = side.workbook.sheet(side.sheet).styles(self._window)
         own = side.workbook.style(self._styles[id(side)].get(key, 0))

@@ -24,7 +24,7 @@ _ON = {"1", "true"}
 
 
 def as_number(value: CellValue) -> float | None:
-    """The number that a cell counts as among others; None for texts, blanks and the like."""
+    """The number that a cell counts as among others; None for strings, blanks and the like."""
     if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
         return float(to_serial(value))
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -36,7 +36,7 @@ def as_number(value: CellValue) -> float | None:
 
 
 def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds | str:
-    """What a rule says of the cells of its ranges.
+    """In which cells of its ranges a rule holds.
 
     Args:
         rule: a rule of the kinds ``duplicateValues``, ``uniqueValues``, ``top10`` or
@@ -44,7 +44,7 @@ def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds |
         values: the values of its ranges by key.
 
     Returns:
-        Whether it holds in a cell, or why nobody can say.
+        Whether it holds in a cell, or why that cannot be determined.
     """
     if rule.kind in {"duplicateValues", "uniqueValues"}:
         return _repeated(values, unique=rule.kind == "uniqueValues")
@@ -125,7 +125,7 @@ def scale(
         palette: what its colours refer to.
 
     Returns:
-        The fill of a cell, None where it gets none, or why nobody can say.
+        The fill of a cell, None if it gets none, or why that cannot be determined.
     """
     numbers = {
         key: number for key, each in values.items() if (number := as_number(each)) is not None
@@ -133,7 +133,7 @@ def scale(
     points = [dict(each) for name, each in rule.drawn if name == "cfvo"]
     colours = [resolve_colour(dict(each), palette) for name, each in rule.drawn if name == "color"]
     if len(points) != len(colours) or len(points) not in {2, 3} or None in colours:
-        return "a colour scale that is not whole"
+        return "an incomplete colour scale"
     if not numbers:
         return lambda _: None
     ranked = sorted(numbers.values())

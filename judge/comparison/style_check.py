@@ -32,7 +32,7 @@ class StyleChecker:
     """Compares style attributes of two workbooks.
 
     A cell that a file does not store looks like its first cell format. Conditional formats are
-    compared beside the cells' own formats: see :mod:`judge.comparison.rule_comparison`.
+    compared in addition to the cells' own formats: see :mod:`judge.comparison.rule_comparison`.
 
     Args:
         gold: the gold workbook.
@@ -64,9 +64,9 @@ class StyleChecker:
         Args:
             gold_range: the gold's rectangle.
             output_range: the output's rectangle.
-            output_key: where the output has what belongs into a cell of the gold.
-            skip: cells that are not looked at.
-            rules: compares the conditional formats, where they count.
+            output_key: where the output has the counterpart of a cell of the gold.
+            skip: cells that are not compared.
+            rules: compares the conditional formats, if they count.
 
         Returns:
             Key of the gold's cell -> which attributes differ and how.

@@ -20,8 +20,8 @@ def find_touched(
 ) -> int:
     """Adds the cells that a solution changed outside the answer range to what was found.
 
-    A formula that reads as before is untouched, whatever value stands beside it: programs that
-    write workbooks often drop the values. All else is held against the input strictly.
+    A formula that reads as before is untouched, whatever value is stored with it: programs that
+    write workbooks often drop the values. Everything else is compared with the input strictly.
 
     Args:
         before: the input workbook.
@@ -30,7 +30,7 @@ def find_touched(
         found: where differences go.
 
     Returns:
-        How many cells were changed; all cells of a sheet that is gone.
+        How many cells were changed; all cells of a sheet that was removed.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -107,7 +107,7 @@ def group_cells(
         ranges: rectangles of the gold.
         differing: for each rectangle, keys of the cells in which the output differs, or
             None where it differs in all of them.
-        profile: the rules by which gold and input are held against each other.
+        profile: the rules by which gold and input are compared.
         gold_computed: computed values of the gold.
 
     Raises:

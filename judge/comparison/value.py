@@ -15,7 +15,7 @@ from judge.workbook.dates import to_serial
 Agree = Callable[[CellValue, CellValue], bool]
 """Whether an expected and an actual value agree."""
 
-# Nothing gives back what it took: a megabyte of digits with a letter behind them is no number
+# Possessive quantifiers do not backtrack: a megabyte of digits followed by a letter is rejected
 # at once.
 _NUMBER = re.compile(r"\s*+[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?\s*+")
 _SPACES = re.compile(r"\s+")
@@ -34,7 +34,7 @@ _DAY_START = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - any day will do
 
 
 def text_as_number(text: str) -> float | None:
-    """The number that a text spells, or None.
+    """The number that is written in a string, or None.
 
     ``nan``, ``inf`` and ``1_000`` are text: no spreadsheet reads them as numbers.
     """
@@ -89,7 +89,7 @@ def comparator(
 
 
 def _comparable(profile: Profile) -> Callable[[CellValue], CellValue]:
-    """Turns values that mean the same under a profile into the same kind of value."""
+    """Turns values that mean the same under a profile into the same type of value."""
     plain_numbers = profile.text_numbers is TextNumbers.PLAIN
 
     def comparable(value: CellValue) -> CellValue:
@@ -156,7 +156,7 @@ def _dates_agree(
     *,
     date_1904: bool,
 ) -> bool:
-    """Whether a date agrees with another value, a number counting as its own workbook counts."""
+    """Whether a date agrees with another value; a number counts as its own workbook counts."""
     if isinstance(other, dt.datetime):
         if abs(date - other) < _SECOND:
             return True
@@ -200,8 +200,8 @@ def _stored_agree(
 ) -> bool:
     """Whether two stored numbers of days agree, of which one is a time or a duration.
 
-    They agree to the second, where one is a time of day to its minute, and to the tolerance that
-    was asked for. Rounding to two decimals, as of other numbers, would be a quarter of an hour.
+    They agree to the second, or to the minute if one is a time of day, and to the tolerance that
+    was set. Rounding to two decimals, as for other numbers, would be a quarter of an hour.
     """
     to_minute = profile.times is Times.SAME_MINUTE and (
         isinstance(first, dt.time) or isinstance(second, dt.time)
@@ -246,13 +246,13 @@ def _times_agree(expected: CellValue, actual: CellValue, profile: Profile) -> bo
 def classify(
     expected: CellValue, actual: CellValue, profile: Profile | None = None
 ) -> DifferenceClass:
-    """What kind of difference two values show that do not agree.
+    """The kind of difference between two values that do not agree.
 
     Args:
         expected: the gold's value.
         actual: the output's value.
-        profile: the rules under which they do not agree: where these hold values of two types
-            against each other, the type is not what is wrong. None knows no such rule.
+        profile: the rules under which they do not agree: if these compare values of two types with
+            each other, the type is not what is wrong. None means that there is no such rule.
     """
     if actual is None or actual == "":
         return DifferenceClass.MISSING
@@ -262,7 +262,7 @@ def classify(
         return DifferenceClass.ERROR_VALUE
     kinds = {_kind(expected), _kind(actual)}
     if len(kinds) == 1:
-        # Two texts are of one type, even where only one of them spells a number.
+        # Two strings are of one type, even if only one of them can be read as a number.
         return DifferenceClass.WRONG_VALUE
     if kinds == {"number", "text"}:
         number, text = (expected, actual) if isinstance(actual, str) else (actual, expected)

@@ -348,7 +348,7 @@ def test_untouched_without_the_input_says_so() -> None:
     comparison = compare_workbooks(
         simple({"A1": 1}), simple({"A1": 1}), "A1", options={"untouched": True}
     )
-    assert "takes the input" in comparison.notes[-1]
+    assert "requires the input" in comparison.notes[-1]
     assert comparison.touched_cells is None
 
 
@@ -373,8 +373,8 @@ def test_groups_tell_cells_to_change_from_cells_to_keep() -> None:
         ({"tolerance": True}, "tolerance: expected a number"),
         ({"tolerance": float("nan")}, "tolerance: expected a number"),
         ({"ignore_case": "yes"}, "ignore_case: expected true or false"),
-        ({"ignore": 5}, "ignore: expected a text"),
-        ({"style": [1]}, "style: expected a text"),
+        ({"ignore": 5}, "ignore: expected a string"),
+        ({"style": [1]}, "style: expected a string"),
         ({"style": ["colour"]}, "no style attribute 'colour'"),
     ],
 )
@@ -409,7 +409,7 @@ def test_the_only_sheet_of_the_gold_is_the_one_that_is_meant() -> None:
     gold, other = simple({"A1": 1}, sheet="Data"), simple({"A1": 2}, sheet="Data")
     comparison = compare_workbooks(gold, gold, "'Sheet9'!A1")
     assert (comparison.equal, comparison.cells, comparison.official_equal) == (True, 1, False)
-    assert "the only one, 'Data', was taken for it" in comparison.notes[0]
+    assert "the only one, 'Data', was used instead" in comparison.notes[0]
     assert not compare_workbooks(gold, other, "'Sheet9'!A1").equal
 
 

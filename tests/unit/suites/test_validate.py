@@ -95,7 +95,7 @@ def test_the_only_sheet_by_another_name_is_a_note(folder: Path) -> None:
 
 def test_warnings(folder: Path) -> None:
     assert findings_of(folder, answer_position="D5:E9") == [
-        ("warning", f"spreadsheet/101/{number}_101_answer.xlsx", "nothing stands in D5:E9")
+        ("warning", f"spreadsheet/101/{number}_101_answer.xlsx", "D5:E9 is blank")
         for number in (1, 2)
     ]
     assert not findings_of(folder, answer_position="D5:E9", style=["fill"])
