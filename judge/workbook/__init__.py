@@ -1,1 +1,1 @@
-"""Reading workbooks as the hostile files that they may be."""
+"""Reading workbooks, any of which may be a hostile file."""

@@ -50,7 +50,7 @@ class Window:
     max_column: int
 
     def holds(self, row: int, column: int) -> bool:
-        """Whether a cell lies within."""
+        """Whether a cell is within."""
         return self.min_row <= row <= self.max_row and self.min_column <= column <= self.max_column
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ WHOLE_SHEET = Window(1, 1, MAX_ROW, COLUMN_MASK)
 
 
 def parse_cell(text: str) -> tuple[int, int] | None:
-    """Row and column of an address such as ``B7`` or ``$b$7``; None where it is none."""
+    """Row and column of an address such as ``B7`` or ``$b$7``; None if it is not an address."""
     match = _REFERENCE.fullmatch(text)
     if match is None:
         return None
@@ -72,7 +72,7 @@ def parse_cell(text: str) -> tuple[int, int] | None:
 
 
 def parse_window(text: str) -> Window | None:
-    """Reads ``B7`` or ``B7:C9``; None where the text is neither."""
+    """Reads ``B7`` or ``B7:C9``; None if the text is neither."""
     first, colon, last = text.partition(":")
     start = parse_cell(first)
     end = parse_cell(last) if colon else start

@@ -3,7 +3,8 @@
 Programs find the entries of an archive in different ways: by its directory or by the header in
 front of each entry, from the first or the last end record, with names folded or as they are. An
 archive that two of them would read differently is refused: it could show one workbook to the
-comparison and another one to a person. What no program writes on purpose is no loss.
+comparison and another one to a person. Nothing is lost by that: no program writes such archives on
+purpose.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Entry(NamedTuple):
         offset: where its local header begins.
         checksum: CRC-32 of what it inflates to.
         flags: its general purpose flags.
-        record: where the directory tells of it.
+        record: where its record in the directory begins.
     """
 
     name: str
@@ -87,8 +88,8 @@ def read_entries(data: bytes, *, most: int) -> list[Entry]:
 
     Raises:
         WorkbookError: not an archive, a broken one, one with too many entries, an entry that is
-            encrypted or packed in another way than workbooks are, or an archive that two programs
-            could read differently.
+            encrypted or packed by a method that workbooks do not use, or an archive that two
+            programs could read differently.
     """
     if not data:
         raise WorkbookError("the file is empty")
@@ -110,7 +111,7 @@ def _ambiguous(what: str) -> WorkbookError:
 
 
 def _refuse_other_formats(data: bytes) -> None:
-    """Says of a file that is no archive what it is instead, where that can be told."""
+    """Says what a file is that is not an archive, if that can be determined."""
     if data.startswith(_OLE2_SIGNATURE):
         if _ENCRYPTED_STREAM in data:
             raise WorkbookError(
@@ -154,17 +155,17 @@ def _directory(data: bytes) -> tuple[int, int, int]:
             raise _ambiguous("its two end records disagree")
         stop = end_64
     if disk or first_disk or here != count:
-        raise WorkbookError("the archive is a part of one that was split")
+        raise WorkbookError("the archive is one part of a split archive")
     if offset + size > stop:
-        raise WorkbookError("the archive's directory is broken: it lies outside of the file")
+        raise WorkbookError("the archive's directory is broken: it is outside the file")
     if offset + size < stop:
-        # A self-extractor's program, say: some programs count offsets from behind it, some do not.
+        # A self-extractor's program, say: some programs count offsets from its end, some do not.
         raise _ambiguous("its directory is not where its end record says")
     return count, size, offset
 
 
 def _check_single_end(data: bytes, end: int) -> None:
-    """Refuses another end record that would fit as well: some programs take the first of them."""
+    """Refuses a second end record that would also fit: some programs take the first of them."""
     start = max(0, len(data) - _END.size - _LONGEST_COMMENT)
     other = data.find(_END_SIGNATURE, start)
     while 0 <= other < end:
@@ -184,7 +185,7 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
         position += _CENTRAL.size
         following = position + name_length + extra_length + comment_length
         if signature != _CENTRAL_SIGNATURE or following > stop:
-            raise WorkbookError("the archive's directory is broken: an entry is no entry")
+            raise WorkbookError("the archive's directory is broken: an entry is not valid")
         encoded = data[position : position + name_length]
         name = encoded.decode("utf-8" if flags & _UTF8_FLAG else "cp437", "replace")
         if extra_length:
@@ -220,7 +221,7 @@ def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
-    """Sizes and offset of an entry, taken from the 64-bit field where they are there."""
+    """Sizes and offset of an entry, taken from the 64-bit field if it has them."""
     if _IN_EXTRA_32 in fields:
         for kind, content in _extra_fields(extra):
             if kind == _ZIP64_EXTRA:
@@ -235,7 +236,7 @@ def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
 
 
 def _check_names(entries: list[Entry]) -> None:
-    """Refuses names that mean the same to a program, and such as climb out of the archive."""
+    """Refuses names that mean the same to a program, and names that lead out of the archive."""
     seen: dict[str, str] = {}
     for entry in entries:
         name = entry.name.removesuffix("/")
@@ -244,14 +245,14 @@ def _check_names(entries: list[Entry]) -> None:
             or any(segment in {"", ".", ".."} for segment in name.split("/"))
         ):
             raise WorkbookError(
-                f"the archive's entry {_cut(entry.name)!a} has a name that is no plain path",
+                f"the archive's entry {_cut(entry.name)!a} has a name that is not a plain path",
                 hint=_AMBIGUOUS_HINT,
             )
         if not entry.encoded_name.isascii():
             is_text = name.casefold().endswith(_READ_AS_TEXT)
             if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:
                 raise _ambiguous(f"nothing says how the name {_cut(name)} is encoded")
-        # To the package convention, case and escapes do not tell names apart.
+        # By the package convention, names that differ only in case or escapes are the same.
         folded = (unquote(name) if "%" in name else name).casefold()
         if folded in seen:
             what = (
@@ -267,11 +268,11 @@ def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:
     """Refuses a second name in an extra field, which some programs take instead of the first."""
     for kind, content in _extra_fields(extra):
         if kind == _UNICODE_NAME_EXTRA and content[_UNICODE_NAME.size :] != encoded:
-            raise _ambiguous(f"{_cut(name)} has another name beside its own")
+            raise _ambiguous(f"{_cut(name)} has a second name next to its own")
 
 
 def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
-    """Refuses entries that overlap, and headers that say something else than the directory."""
+    """Refuses entries that overlap, and headers that contradict the directory."""
     position = 0
     for entry in sorted(entries, key=lambda each: each.offset):
         if entry.offset < position:
@@ -279,7 +280,7 @@ def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
         if entry.offset > position and (
             position == 0 or data.startswith(_LOCAL_SIGNATURE, position)
         ):
-            raise _ambiguous(f"what stands before {_cut(entry.name)} is in no directory")
+            raise _ambiguous(f"the bytes before {_cut(entry.name)} are not in the directory")
         position = _end_of(data, entry)
         if position > directory:
             raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
@@ -288,7 +289,7 @@ def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
 
 
 def _end_of(data: bytes, entry: Entry) -> int:
-    """Where an entry ends, after its header was held against the directory."""
+    """Where an entry ends, after its header was checked against the directory."""
     start = _start_of(data, entry)
     named = entry.offset + _LOCAL.size
     if (
@@ -300,7 +301,9 @@ def _end_of(data: bytes, entry: Entry) -> int:
         return start + entry.packed_bytes  # word for word what the directory says
     _, _, flags, method, _, _, *sizes, name_length, _ = _LOCAL.unpack_from(data, entry.offset)
     if data[named : named + name_length] != entry.encoded_name:
-        raise _ambiguous(f"the header of {_cut(entry.name)} gives another name than the directory")
+        raise _ambiguous(
+            f"the header of {_cut(entry.name)} has a different name than the directory"
+        )
     extra = data[named + name_length : start]
     if extra:
         _check_other_name(extra, entry.encoded_name, entry.name)
@@ -309,7 +312,7 @@ def _end_of(data: bytes, entry: Entry) -> int:
     told = (checksum, packed_bytes, plain_bytes)
     listed = (entry.checksum, entry.packed_bytes, entry.bytes)
     if flags & _DESCRIPTOR_FLAG:
-        # What is not known yet where an entry is written as a stream is nought, and follows it.
+        # In an entry that is written as a stream, values not known yet are 0 and follow its data.
         agree = all(
             one in {0, _IN_EXTRA_32, other} for one, other in zip(told, listed, strict=True)
         )
@@ -320,7 +323,7 @@ def _end_of(data: bytes, entry: Entry) -> int:
         or method != entry.method
         or flags & _FLAGS_OF_BOTH != entry.flags & _FLAGS_OF_BOTH
     ):
-        raise _ambiguous(f"the header of {_cut(entry.name)} says something else than the directory")
+        raise _ambiguous(f"the header of {_cut(entry.name)} contradicts the directory")
     stop = start + entry.packed_bytes
     return stop + _descriptor_bytes(data, stop, entry) if flags & _DESCRIPTOR_FLAG else stop
 
@@ -337,7 +340,7 @@ def _descriptor_bytes(data: bytes, start: int, entry: Entry) -> int:
                 continue  # sizes that take 64 bits
             if data.startswith(record, start):
                 return len(record)
-    raise _ambiguous(f"what follows {_cut(entry.name)} says something else than the directory")
+    raise _ambiguous(f"the record after {_cut(entry.name)} contradicts the directory")
 
 
 def packed(data: bytes, entry: Entry) -> memoryview:

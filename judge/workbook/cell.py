@@ -1,4 +1,4 @@
-"""Cells, their values, and where they stand. Pure data, no reading."""
+"""Cells, their values and their places. Pure data, no reading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class ErrorValue:
-    """An error such as ``#N/A`` as a value of its own, not to be mixed up with the text."""
+    """An error such as ``#N/A`` as a value of its own, distinct from the same text."""
 
     code: str
 
@@ -23,7 +23,7 @@ CellValue = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class CellRef:
-    """Where a cell stands: the sheet's real name and 1-based row and column."""
+    """The place of a cell: the sheet's real name and 1-based row and column."""
 
     sheet: str
     row: int
@@ -58,10 +58,10 @@ class Cell:
     Attributes:
         row: 1-based row.
         column: 1-based column.
-        value: the constant, or the *cached* value where the cell holds a formula.
+        value: the constant, or the *cached* value if the cell holds a formula.
         formula: the formula's text with its leading ``=``, or None for a constant.
         array_range: the range that an array formula fills, as ``A1:A3``, on its first cell.
-        has_cached_value: False where a formula stands without any value (openpyxl writes those).
+        has_cached_value: False if a formula is stored without any value (openpyxl writes those).
         style: index into the workbook's cell formats.
         number_format: the number format's code.
     """
@@ -78,7 +78,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookFacts:
-    """What a workbook says of itself that decides whether its cached values can be trusted.
+    """What a workbook says about itself that decides whether its cached values can be trusted.
 
     Attributes:
         application: ``Application`` of ``docProps/app.xml``, such as ``Microsoft Excel``.
@@ -105,12 +105,12 @@ def _no_reasons() -> Mapping[CellRef, str]:
 
 @dataclass(frozen=True, slots=True)
 class ComputedValues:
-    """What a calculation engine says of the formula cells of a range.
+    """The results of calculation engines for the formula cells of a range.
 
     A cell that is in neither mapping keeps what the file holds.
 
     Attributes:
-        values: computed cells, which take the place of the cached values.
+        values: computed values, which replace the cached ones.
         not_calculated: formula cells that no engine could compute -> why.
         engines: names and versions of the engines that computed something here.
         notes: lines for people: volatile functions, engines that disagree, caches not trusted.

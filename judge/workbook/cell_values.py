@@ -19,7 +19,7 @@ class ValueReader:
     Args:
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
-        fail: called with what is wrong where a text is no value of its type; it raises.
+        fail: called with a reason if some text is not a value of its type; it raises.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ValueReader:
         return number
 
     def days(self, texts: list[str], style: int) -> list[dt.datetime] | None:
-        """The dates of many cells of one format at once; None where not all are plain days."""
+        """The dates of many cells of one format at once; None if not all are plain days."""
         if style in self._elapsed:
             return None
         try:
@@ -59,7 +59,7 @@ class ValueReader:
             return None
 
     def typed(self, kind: str, text: str) -> CellValue:
-        """The value of a cell of another type than ``n``, ``s`` and ``inlineStr``."""
+        """The value of a cell of any type except ``n``, ``s`` and ``inlineStr``."""
         if kind == "b":
             return bool(self.integer(text))
         if kind == "e":

@@ -1,7 +1,7 @@
-"""Serial numbers as dates: which number formats make a date of a number, and which date it is.
+"""Serial numbers as dates: which number formats turn a number into a date, and into which date.
 
-The rules are those of openpyxl, with which the published verdicts were made, so that a value read
-here has the same type and the same digits.
+The rules are those of openpyxl, with which the published verdicts were produced, so that a value
+read here has the same type and the same digits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
 LONGEST_CODE = 255
-"""Characters that a number format can have; what is longer is cut there before it is looked at."""
+"""Characters that a number format can have; a longer one is cut to this length first."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -55,9 +55,9 @@ def from_serial(
         elapsed: whether the number format shows elapsed time.
 
     Returns:
-        A duration for elapsed time, a time of day for serials from 0 up to 1, else a date-time;
-        all to the millisecond. Serials 1 to 59 count from 1900-01-01, since Excel believes in
-        1900-02-29.
+        A duration for elapsed time, a time of day for serials from 0 up to 1, otherwise a
+        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since for Excel
+        1900-02-29 existed.
 
     Raises:
         OverflowError, ValueError: the serial is outside the range of dates.
@@ -96,7 +96,7 @@ def from_iso8601(text: str) -> dt.datetime | dt.date | dt.time | dt.timedelta:
     """Reads the text of a cell of type ``d``.
 
     Raises:
-        ValueError: the text is no date, time or duration.
+        ValueError: the text is not a date, time or duration.
     """
     if (match := _ISO.match(text)) and (match["date"] or match["time"]):
         _, year, month, day, _, hour, minute, second, fraction = match.groups()
@@ -113,7 +113,7 @@ def from_iso8601(text: str) -> dt.datetime | dt.date | dt.time | dt.timedelta:
     if (match := _ISO_DURATION.match(text)) and any(match.groups()):
         hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return dt.timedelta(hours=hours, minutes=minutes, seconds=seconds)
-    raise ValueError(f"{text!r} is no ISO 8601 date or time")
+    raise ValueError(f"{text!r} is not an ISO 8601 date or time")
 
 
 def to_serial(
@@ -122,8 +122,8 @@ def to_serial(
     """The serial number of a date, time or duration with its fraction, in days.
 
     Args:
-        value: the value. 1900-02-28 is taken for 59, though Excel shows 60 where it believes in
-            1900-02-29 (see :func:`from_serial`).
+        value: the value. 1900-02-28 becomes 59, although Excel shows 60 as well, since for Excel
+            1900-02-29 existed (see :func:`from_serial`).
         date_1904: whether dates count from 1904; times and durations are the same in both systems.
     """
     if isinstance(value, dt.timedelta):

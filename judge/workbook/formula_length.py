@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 LONGEST_FORMULA = 8_192
-"""Characters that a formula can have, as a person sees it.
+"""Characters that a formula can have, as a person sees them.
 
 Source: Excel specifications and limits, "length of formula contents".
 """
 
 _LONGEST_IN_FILE = 2 * LONGEST_FORMULA
-"""Prefixes that only the file shows included: a formula of nothing but calls of new functions."""
+"""The same with prefixes that only the file has: a formula that only calls new functions."""
 
 _PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
 
 
 def is_too_long(formula: str) -> bool:
-    """Whether no spreadsheet would read a formula for its length alone.
+    """Whether a formula is too long for any spreadsheet program to read.
 
-    Asked before any expression looks at a formula: what is longer is a text that somebody made to
-    be slow, and is not looked at.
+    This is checked before any regular expression is applied to a formula: anything longer was
+    made to be slow, and is not searched.
 
     Args:
         formula: with or without its leading ``=``.

@@ -23,7 +23,7 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
         columns: by how many columns they move to the right.
 
     Returns:
-        The formula; a reference that would leave the worksheet becomes ``#REF!``. A text that is
+        The formula; a reference that would leave the worksheet becomes ``#REF!``. A string that is
         too long for a formula stays as it is.
     """
     if (not rows and not columns) or is_too_long(formula):
@@ -43,7 +43,7 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
 
 @functools.cache
 def _token() -> re.Pattern[str]:
-    """What can stand in a formula; compiled late, as it takes a third of loading the reader."""
+    """What a formula can contain; compiled late, as that takes a third of loading the reader."""
     return re.compile(
         rf"""
         "(?:[^"]++|"")*+"                                  # text

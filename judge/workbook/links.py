@@ -1,4 +1,4 @@
-"""Cells that hyperlinks cover, counted: a file's links may overlap as often as it likes."""
+"""Cells that hyperlinks cover, counted: the links of a file may overlap any number of times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from judge.workbook.address import Window, cell_key
 from judge.workbook.reader import Workbook
 
 _MOST_LOOKS = 20_000_000
-"""Pairs of a linked cell and a merged range that may be looked at: some seconds at most."""
+"""Pairs of a linked cell and a merged range that may be checked: a few seconds at most."""
 
 
 def linked_keys(
@@ -21,7 +21,7 @@ def linked_keys(
         workbook: whose links count.
         sheet: name of the sheet.
         window: other cells are left out.
-        merges: how many merged ranges whoever asks looks at for each link and cell.
+        merges: how many merged ranges the caller checks for each link and cell.
 
     Raises:
         WorkbookError: the sheet is broken or over a limit, or its links cover too much.

@@ -52,7 +52,7 @@ BUILTIN_FORMATS: dict[int, str] = {
     48: "##0.0E+0",
     49: "@",
 }
-"""Codes of the number formats that files name by id alone, in the words of openpyxl."""
+"""Codes of the number formats that files name only by id, as openpyxl writes them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class NumberFormats:
     custom: dict[int, str] = field(default_factory=dict)
 
     def code(self, style: int) -> str:
-        """The code of a cell format; ``General`` where nothing defines one."""
+        """The code of a cell format; ``General`` if nothing defines one."""
         if not 0 <= style < len(self.ids):
             return GENERAL
         number = self.ids[style]

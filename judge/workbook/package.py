@@ -1,6 +1,6 @@
 """The container of a workbook: a zip archive of XML parts, opened with hard bounds.
 
-The file may be what a solution wrote, so nothing of it is trusted: entries are checked before
+A solution may have written the file, so nothing in it is trusted: entries are checked before
 anything is inflated, bytes are counted while they are inflated, and document types, which carry
 entity bombs, are refused by every XML reader that reads from here.
 """
@@ -36,15 +36,15 @@ class ReadLimits:
         ratio: inflated to packed size of a part larger than ``ratio_floor_bytes``.
         ratio_floor_bytes: parts up to this inflated size may have any ratio.
         cells: stored cells kept of one workbook.
-        kept_chars: characters of texts and formulas kept of one workbook.
+        kept_chars: characters of strings and formulas kept of one workbook.
         text_chars: characters of one cell, string or formula.
-        formula_chars: characters of the formulas that are looked at, shared ones written out; a
-            formula counts as :data:`FEWEST_FORMULA_CHARS` at least, and each cell's once.
+        formula_chars: characters of the formulas that are read, shared ones written out; a formula
+            counts as at least :data:`FEWEST_FORMULA_CHARS`, and the formula of each cell once.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
         seconds: processor time spent reading one workbook, however busy the machine is.
         work_seconds: processor time spent on everything that is done with one output, reading
-            included: the last resort where nothing that is counted has stopped it.
+            included: the last resort if none of the other bounds has stopped it.
     """
 
     file_bytes: int = 256 << 20
@@ -64,7 +64,7 @@ class ReadLimits:
 
 
 FEWEST_FORMULA_CHARS = 16
-"""What looking at a formula costs at least, however short it is."""
+"""The least that reading a formula counts as, however short it is."""
 
 DEFAULT_LIMITS = ReadLimits()
 """Bounds that let every published workbook through and stop every known bomb."""
@@ -121,7 +121,7 @@ class Budget:
         """Counts the characters of a formula that is written out.
 
         Raises:
-            WorkbookError: more of formulas is looked at than may be.
+            WorkbookError: more characters of formulas are read than may be.
         """
         self._formula_chars_left -= max(length, FEWEST_FORMULA_CHARS)
         if self._formula_chars_left < 0:
@@ -136,7 +136,7 @@ class Budget:
         """Counts the processor time of this thread as time that the workbook costs.
 
         Raises:
-            WorkbookError: asked for more of the workbook after that time was up.
+            WorkbookError: more of the workbook was requested after that time was up.
         """
         started = time.thread_time()
         outer, self._stop_at_s = self._stop_at_s, started + self._work_seconds_left
@@ -207,7 +207,7 @@ class Package:
         return tuple(self._entries)
 
     def inflated_size(self, name: str) -> int:
-        """Bytes of a part as the archive declares them; 0 where there is no such part."""
+        """Bytes of a part as the archive declares them; 0 if there is no such part."""
         entry = self._entries.get(name)
         return 0 if entry is None else entry.bytes
 
@@ -220,7 +220,7 @@ class Package:
         return b"".join(self.chunks(name))
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """A part in pieces of about 64 KiB, inflated as they are asked for.
+        """A part in pieces of about 64 KiB, inflated as they are requested.
 
         Raises:
             WorkbookError: there is no such part, it is broken, or over a limit.
@@ -235,8 +235,8 @@ class Package:
         for number, chunk in enumerate(inflate(entry, body)):
             budget.take_bytes(len(chunk))
             yield chunk
-            # What is done with a chunk is reading time too. The clock is not free: it is not
-            # asked after every one.
+            # The time that the caller spends on a chunk is reading time too. Reading the clock is
+            # not free, so it is not read after every chunk.
             if number % _CHUNKS_BETWEEN_CLOCKS == 0:
                 now = time.thread_time()
                 budget.take_seconds(now - started)
@@ -281,7 +281,7 @@ class Package:
 
 
 def _check_checksum(entry: Entry, checksum: int) -> None:
-    """Called where a part was read to its end: what was changed on the way is no answer."""
+    """Called when a part was read to its end: data that was damaged on the way is not an answer."""
     if checksum != entry.checksum:
         raise WorkbookError(
             f"{entry.name} is damaged: its checksum is not that of the archive",
@@ -319,7 +319,7 @@ def new_parser() -> expat.XMLParserType:
 
 
 def feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool = False) -> None:
-    """Hands bytes to a parser.
+    """Passes bytes to a parser.
 
     Raises:
         WorkbookError: the XML is broken.
@@ -337,13 +337,13 @@ def scan_part(
 ) -> None:
     """Calls a function for every element of a part, with its local name and attributes.
 
-    For small parts of which only attributes matter. Attribute names keep their prefix.
+    For small parts in which only attributes matter. Attribute names keep their prefix.
 
     Args:
         package: the workbook.
         name: name of the part.
-        start: called where an element begins.
-        end: called where an element ends.
+        start: called when an element begins.
+        end: called when an element ends.
 
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
@@ -376,7 +376,7 @@ def scan_part(
 
 
 def check_token(parser: expat.XMLParserType, fed: int, name: str, limits: ReadLimits) -> None:
-    """Stops a parser that holds back more bytes than one tag may have.
+    """Stops a parser that buffers more bytes than one tag may have.
 
     Raises:
         WorkbookError: a single tag is longer than ``token_bytes``.
@@ -394,7 +394,7 @@ class Relationship:
 
     Attributes:
         kind: last segment of the relationship's type, such as ``worksheet``.
-        target: name of the part, or the address where it is external.
+        target: name of the part, or the address if it is external.
         external: whether it points out of the file.
     """
 
@@ -404,7 +404,7 @@ class Relationship:
 
 
 def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
-    """Relationships of a part by id; empty where it has none.
+    """Relationships of a part by id; empty if it has none.
 
     Raises:
         WorkbookError: the relationships cannot be read.

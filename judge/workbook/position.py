@@ -1,7 +1,7 @@
 """Answer positions: what a suite means by ``'Sheet1!'A1:B9, C3`` and the like. Pure.
 
-Published positions are written by hand, and every tenth of them is irregular. The grammar reads
-what was meant, keeps it apart from what was written, and notes each liberty that it took:
+Published positions are written by hand, and one in ten is irregular. The grammar reads what was
+meant, keeps that separate from what was written, and notes each liberty that it took:
 
 ```
 position  = part { "," part }
@@ -76,7 +76,7 @@ class Position:
     Attributes:
         text: the position as it was written.
         parts: its rectangles; at least one.
-        answer_sheet: the sheet that the suite names beside the position, where it names one.
+        answer_sheet: the sheet that the suite names in addition to the position, if it does.
         notes: one line for each liberty that reading it took.
     """
 
@@ -97,7 +97,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
         answer_sheet: the suite's field of that name, which may list several sheets.
 
     Raises:
-        PositionError: no reading of the text is a position.
+        PositionError: the text cannot be read as a position.
     """
     if len(text) > _LONGEST_POSITION:
         raise PositionError(f"the answer position has {len(text):,} characters")
@@ -112,7 +112,7 @@ def parse_position(text: str, *, answer_sheet: str | None = None) -> Position:
                 hint="Write it like 'Sheet1'!A1:B9, several of them with commas between.",
             )
         if part.sheet is None and parts and parts[-1].sheet is not None:
-            notes.append(f"{_shorten(written)!r} names no sheet and was read on that before it")
+            notes.append(f"{_shorten(written)!r} names no sheet and was read on the one before it")
             part = PositionPart(
                 parts[-1].sheet, part.min_row, part.min_column, part.max_row, part.max_column
             )
@@ -130,7 +130,7 @@ def _split(text: str, notes: list[str]) -> list[str]:
     while start <= len(text):
         quoted = _QUOTED_SHEET.match(text, start)
         search_from = quoted.end() if quoted else start
-        # Without closed quotes, a comma ends a part only where a range stands before it.
+        # Without closed quotes, a comma ends a part only if a range precedes it.
         for comma in _COMMAS.finditer(text, search_from):
             if _read_cells(_cells_of(text[start : comma.start()])) is not None:
                 end = comma.start()
@@ -188,7 +188,7 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
 
 
 def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
-    """What follows a sheet's name, without the same name where that stands there once more."""
+    """What follows a sheet's name, without the same name if that is repeated."""
     name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
     if not bang or not _bare(name) or _bare(name) != _bare(sheet):
         return cells
@@ -219,7 +219,7 @@ def _plain_sheet(name: str, written: str, notes: list[str]) -> str:
 
 
 def _read_cells(written: str) -> tuple[PositionPart, list[str]] | None:
-    """Reads the cells of a part; None where they are none."""
+    """Reads the cells of a part; None if the text does not name cells."""
     liberties: list[str] = []
     bare = written.strip(_SPACES + _QUOTES + "!\uff01")
     stripped = written.strip(_SPACES)
@@ -292,11 +292,11 @@ def _ordered(
 
 
 def _fault(written: str) -> str:
-    """What keeps a part of a position from being read, in words."""
+    """Why a part of a position cannot be read, in words."""
     if not written.strip(_SPACES + _QUOTES):
-        return "nothing stands there"
+        return "it is blank"
     if _COMMAS.match(written.strip(_SPACES)):
-        return "a separator stands where a range should begin"
+        return "there is a separator where a range should begin"
     quoted = _QUOTED_SHEET.match(written)
     sheet, cells = "", written
     if quoted:
@@ -304,13 +304,13 @@ def _fault(written: str) -> str:
     elif _BANGS.search(written):
         sheet, _, cells = _BANGS.sub("!", written).rpartition("!")
         if not sheet.strip(_SPACES + _QUOTES):
-            return "no sheet stands before the exclamation mark"
+            return "there is no sheet before the exclamation mark"
     if quoted and _BANGS.search(cells.strip("!\uff01")):
         second = _BANGS.split(cells.strip("!\uff01"))[0].strip(_SPACES + _QUOTES)
         return f"it names two sheets, {_shorten(sheet)!r} and {_shorten(second)!r}, for one range"
     bare = cells.strip(_SPACES + _QUOTES + "!\uff01")
     if not sheet and written.strip(_SPACES)[0] in _QUOTES and bare[-1:] not in _QUOTES:
-        return "no exclamation mark stands between the sheet and the cells"
+        return "there is no exclamation mark between the sheet and the cells"
     if sheet and not bare:
         return f"no cells follow the sheet {_shorten(sheet.strip(_SPACES + _QUOTES))!r}"
     text = unicodedata.normalize("NFKC", bare)
@@ -323,7 +323,7 @@ def _fault_of_cells(plain: str, bare: str) -> str:
     if ":" in last:
         return f"{shown!r} has more than one colon"
     if colon and not (first and last):
-        return f"nothing stands {'behind' if first else 'before'} the colon of {shown!r}"
+        return f"there is nothing {'after' if first else 'before'} the colon of {shown!r}"
     for corner in (first, last):
         match = _CORNER.fullmatch(corner)
         if match is None:
@@ -342,7 +342,7 @@ def _fault_of_cells(plain: str, bare: str) -> str:
 
 
 def _clean_answer_sheet(answer_sheet: str | None) -> str | None:
-    """The one sheet that the suite names, or None where it names none or several."""
+    """The one sheet that the suite names, or None if it names none or several."""
     if answer_sheet is None:
         return None
     bare = answer_sheet.strip(_SPACES)

@@ -1,8 +1,8 @@
 """The first rows of a workbook's sheets, for people and models to look at.
 
-Only the rows that are shown are taken apart, and of the shared strings only as many are read as
-those rows point to. What stands below them is passed over as bytes, since merged ranges are written
-behind all rows; of a worksheet of more than 16 MiB not even that is done.
+Only the rows that are shown are parsed, and the shared strings are read only as far as those rows
+need them. The rows below are skipped as bytes, since merged ranges are written after all rows; in a
+worksheet of more than 16 MiB not even that is done.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Value = str | int | float | bool | dt.datetime | dt.time | ErrorValue | None
 
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _EXACT = 10**15
-"""From here on, not every whole number is a floating-point number that prints its own digits."""
+"""From here on, not every whole number is a floating-point number that prints the same digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class SheetPreview:
         name: the sheet's name.
         rows: values of the first rows, row 1 first, all of the same width; blank rows at the
             end of the sheet are left out.
-        total_rows: rows that the sheet says it has; None where it does not say.
-        total_columns: columns that the sheet says it has; None where it does not say.
+        total_rows: rows that the sheet says it has; None if it does not say.
+        total_columns: columns that the sheet says it has; None if it does not say.
         more_rows: whether rows follow that are not in ``rows``.
         merged: merged ranges that touch ``rows``, as ``A1:C1``.
     """
@@ -92,7 +92,7 @@ def _grid(
     height = max(max(stored, default=0) >> COLUMN_BITS, least_rows)
     width = max((key & COLUMN_MASK for key in stored), default=0)
     if width > MAX_COLUMN:
-        raise WorkbookError(f"a cell stands in column {width}, outside of a sheet")
+        raise WorkbookError(f"a cell is in column {width}, outside the sheet")
     grid: list[list[Value]] = [[None] * width for _ in range(height)]
     for key, value in stored.items():
         grid[(key >> COLUMN_BITS) - 1][(key & COLUMN_MASK) - 1] = _shown(value, date_1904=date_1904)
@@ -114,7 +114,7 @@ def _shown(value: CellValue, *, date_1904: bool) -> Value:
 
 
 def _number(number: float) -> int | float:
-    """Files write 3.0 as 3 or as 3.0; every reader of theirs sees the same whole number."""
+    """Files write 3.0 as 3 or as 3.0; every program reads the same whole number."""
     if abs(number) < _EXACT:
         return int(number) if number == int(number) else number
     # The digits, since a whole number may be too large for a conversion.

@@ -1,4 +1,4 @@
-"""Our own reader of workbooks: exact like openpyxl, at the cost of the range that is asked for.
+"""The judge's own reader of workbooks: as exact as openpyxl, at the cost of the requested range.
 
 Nothing is read before it is needed: opening a workbook reads its list of sheets; cells are read
 range by range, and each range once.
@@ -60,7 +60,7 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
 class Workbook:
     """A workbook that was opened.
 
-    Sheets are asked for by their real names. Ranges keep their cells once they were read; several
+    Sheets are requested by their real names. Ranges keep their cells once they were read; several
     ranges of one sheet are best announced together with :meth:`preload`.
 
     Args:
@@ -109,7 +109,7 @@ class Workbook:
 
     @cached_property
     def facts(self) -> WorkbookFacts:
-        """What the workbook says of itself."""
+        """What the workbook says about itself."""
         with self._package.blamed():
             application, version = read_application(self._package)
         return WorkbookFacts(
@@ -122,7 +122,7 @@ class Workbook:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the file holds that reading it leaves alone, a line each."""
+        """What the file holds that the reader ignores, a line each."""
         names = self._package.names
         remarks = []
         if any(name.endswith("vbaProject.bin") for name in names):
@@ -164,7 +164,7 @@ class Workbook:
         """The stored cells of the first rows of every worksheet, for a look at the workbook.
 
         They are as the file has them: cells that a merged range covers keep what is stored there.
-        The cost is that of the rows, and of inflating what stands below them
+        The cost is that of the rows, and of inflating what is below them
         (:func:`~judge.workbook.sheets.sheet_scan.scan_first_rows`). Nothing is kept.
 
         Args:
@@ -258,7 +258,7 @@ class Workbook:
 
     @cached_property
     def style_sheet(self) -> StyleSheet:
-        """The looks that the workbook defines, read when they are first asked for."""
+        """The looks that the workbook defines, read when they are first needed."""
         from judge.workbook.styles.style_sheet import (  # noqa: PLC0415 - seldom needed
             read_style_sheet,
         )
@@ -284,7 +284,7 @@ class Workbook:
 
 
 class _CellsView(Mapping[tuple[int, int], Cell]):
-    """Cells of a window; the objects are made when they are looked at."""
+    """Cells of a window; the objects are made when they are accessed."""
 
     def __init__(self, sheet: Sheet, window: Window) -> None:
         self._sheet = sheet

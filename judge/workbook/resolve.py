@@ -13,12 +13,12 @@ from judge.workbook.position import Position, PositionPart
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """What resolving needs to know of a workbook.
+    """What resolving needs to know about a workbook.
 
     Attributes:
         names: its worksheets in workbook order.
-        used: the rectangle around all values of a worksheet, or None where it is blank; asked
-            only where a position is open-ended.
+        used: the rectangle around all values of a worksheet, or None if it is blank; called only
+            if a position is open-ended.
     """
 
     names: Sequence[str]
@@ -31,7 +31,7 @@ class ResolvedPosition:
 
     Attributes:
         gold_ranges: its rectangles on the gold.
-        output_ranges: the same rectangles on the output, in the same order; None where the output
+        output_ranges: the same rectangles on the output, in the same order; None if the output
             lacks the sheet.
         notes: one line for each liberty that resolving it took.
     """
@@ -46,13 +46,13 @@ def resolve_position(
 ) -> ResolvedPosition:
     """Finds the sheets of a position and bounds its open ends.
 
-    Open ends are bounded by what gold and output use together, so that what an output has too
-    much is seen as well.
+    Open ends are bounded by what gold and output use together, so that surplus cells of an output
+    are compared as well.
 
     Args:
         position: the position.
         gold: sheets of the gold.
-        output: sheets of the output, or None to resolve on the gold alone.
+        output: sheets of the output, or None to resolve only on the gold.
 
     Raises:
         PositionError: the gold has no sheet that the position could mean.
@@ -84,13 +84,13 @@ def _gold_sheet(
         found = match_sheet(position.answer_sheet, names)
     if found is None and len(names) == 1 and _names_one_sheet(position):
         notes.append(
-            f"no sheet is called {part.sheet!r}; the only one, {names[0]!r}, was taken for it"
+            f"no sheet is called {part.sheet!r}; the only one, {names[0]!r}, was used instead"
         )
         return names[0]
     if found is None:
         listed = ", ".join(repr(name) for name in names[:20])
         raise PositionError(
-            f"the answer position {position.text[:60]!r} speaks of sheet {part.sheet!r}; "
+            f"the answer position {position.text[:60]!r} names the sheet {part.sheet!r}; "
             f"the workbook has {listed}"
         )
     notes.append(f"sheet {part.sheet!r} was read as {found!r}")
@@ -98,7 +98,7 @@ def _gold_sheet(
 
 
 def _names_one_sheet(position: Position) -> bool:
-    """Whether all parts of a position speak of one sheet, and so can mean the only one there is."""
+    """Whether all parts of a position name one sheet, and so can mean the only one there is."""
     return len({_folded(each.sheet) for each in position.parts if each.sheet is not None}) == 1
 
 
@@ -128,7 +128,7 @@ def match_sheet(meant: str, names: Sequence[str]) -> str | None:
     """The sheet that a name means: exactly, then in case and spacing, then as a unique prefix.
 
     Returns:
-        The sheet's real name, or None where none or several fit.
+        The sheet's real name, or None if none or several fit.
     """
     if meant in names:
         return meant

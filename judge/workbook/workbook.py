@@ -1,6 +1,6 @@
-"""The reference that our own reader is held against: openpyxl behind the same contract.
+"""The reference that the judge's own reader is checked against: openpyxl behind the same contract.
 
-Nothing that grades uses it. It is slower by an order of magnitude and has no bounds.
+Grading never uses it. It is slower by an order of magnitude and has no bounds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReferenceWorkbook:
     def cells(self, cell_range: CellRange) -> Mapping[tuple[int, int], Cell]:
         """The stored cells of a range by (row, column), 1-based.
 
-        Unlike our reader, openpyxl puts the target of a hyperlink into a blank cell.
+        Unlike the judge's reader, openpyxl puts the target of a hyperlink into a blank cell.
         """
         sheet = self._values[cell_range.sheet]
         written = {}

@@ -1,4 +1,4 @@
-"""The parts around the sheets: which sheets there are, and what the workbook says of itself."""
+"""The parts around the sheets: which sheets there are, and what the workbook says about itself."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WorkbookPart:
     Attributes:
         tabs: sheets in workbook order.
         date_1904: whether serial dates count from 1904.
-        full_calc_on_load: whether a full calculation is asked for when the file is opened.
+        full_calc_on_load: whether the file requests a full calculation when it is opened.
         shared_strings: part of the shared strings, or None.
         styles: part of the style sheet, or None.
         theme: part of the theme, or None.
@@ -62,7 +62,7 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     """Finds and reads the main part of a workbook.
 
     Raises:
-        WorkbookError: the package is no workbook, or the part is broken or over a limit.
+        WorkbookError: the package is not a workbook, or the part is broken or over a limit.
     """
     main = _main_part(package)
     links = relationships(package, main)
@@ -168,6 +168,6 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
         for chunk in package.chunks(_APPLICATION):
             feed(parser, chunk, _APPLICATION)
     except WorkbookError:
-        # A damaged property sheet says nothing of its program; the cells can still be read.
+        # A damaged property part does not name its program; the cells can still be read.
         return None, None
     return found.get("Application"), found.get("AppVersion")

@@ -8,9 +8,9 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def whole_number(text: str | None) -> int | None:
-    """The number that some digits spell; None where the text is something else.
+    """The number that is written in some digits; None if the text is anything else.
 
-    Nine digits hold every index and count of a workbook. ``str.isdigit`` is no test for this: it
-    takes superscripts, and :class:`int` refuses them, as it refuses thousands of digits.
+    Nine digits hold every index and count of a workbook. ``str.isdigit`` cannot test for this: it
+    accepts superscripts, and :class:`int` refuses them, as it refuses thousands of digits.
     """
     return int(text) if text is not None and _WHOLE.fullmatch(text) else None

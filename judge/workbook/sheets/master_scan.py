@@ -1,9 +1,8 @@
 """Where a worksheet writes its shared formulas out, found without reading its cells.
 
-The rows are passed over as text, as in :mod:`judge.workbook.sheets.sheet_scan`; only shared
-formulas are looked at. That is exact where each of them is spelled as programs usually spell it,
-and where no comment, CDATA section or processing instruction stands between them. Anything else is
-left to the parser.
+The rows are skipped as text, as in :mod:`judge.workbook.sheets.sheet_scan`; only shared formulas
+are read. That is exact if each of them is written as programs usually write it, and if there is no
+comment, CDATA section or processing instruction between them. Anything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
         part: name of the worksheet's part.
 
     Returns:
-        Their formulas by key, in the order of the file; None where the parser must look.
+        Their formulas by key, in the order of the file; None if the parser must read it.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
@@ -74,7 +73,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
 
 
 def _take(block: bytes, found: dict[int, RawFormula]) -> bool:
-    """Adds the masters of some whole rows; false where the parser must look at them."""
+    """Adds the masters of some whole rows; false if the parser must read them."""
     if b"<!" in block or b"<?" in block or b"\r" in block:
         return False
     if b"&" in block and _FORMULA_WITH_ENTITY.search(block):
@@ -95,10 +94,10 @@ def _take(block: bytes, found: dict[int, RawFormula]) -> bool:
             continue
         if UNUSUAL_ENTITY.search(text) or not 1 <= int(digits) <= MAX_ROW:
             return False
-        # Where an address stands twice, the last cell counts, which the parser knows.
+        # If an address occurs twice, the last cell counts; the parser handles that.
         key = cell_key(int(digits), column_number(letters))
         if key in found:
             return False
         found[key] = RawFormula(unescape(text), given, cached=True)
-    # The word stands somewhere else, too, or in a spelling that was not read.
+    # The word also occurs elsewhere, or in a form that was not read.
     return spelled == 0

@@ -1,11 +1,11 @@
 """Rows as programs usually write them, read with regular expressions instead of an XML parser.
 
-A cell in its usual spelling (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the like) needs no parser,
-and reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are
-only taken if every wanted cell among them is spelled in one of the known ways, and if no comment,
-CDATA section or processing instruction stands between them. All others are left to the parser.
+A cell in its usual form (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the like) needs no parser, and
+reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are only
+read if every wanted cell among them is written in one of the known ways, and if there is no
+comment, CDATA section or processing instruction between them. All others are left to the parser.
 
-Of large ranges, rows that all look alike are taken first, whole rows at a time
+In large ranges, rows that look alike are read first, whole rows at a time
 (:mod:`judge.workbook.sheets.row_shapes`); what remains is read cell by cell.
 """
 
@@ -58,7 +58,7 @@ _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
 
 
 class _UnusualError(Exception):
-    """Something is spelled in a way that only the parser reads."""
+    """Something is written in a way that only the parser reads."""
 
 
 def _leave_to_parser(_: str) -> NoReturn:
@@ -75,7 +75,7 @@ class _Rows(dict[str, int]):
 
     def __missing__(self, digits: str) -> int:
         row = int(digits)
-        # A cell whose address is not that of its row is the parser's business.
+        # A cell whose address is not that of its row is left to the parser.
         if not self._first <= row <= self._last:
             raise _UnusualError
         self[digits] = row << COLUMN_BITS
@@ -106,14 +106,14 @@ class _Dates(dict[str, CellValue]):
 
 
 class PlainRows:
-    """Reads rows of a worksheet that are spelled as usual.
+    """Reads rows of a worksheet that are written as usual.
 
     Args:
         windows: the rectangles whose cells are kept; at least one.
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
-        blanks: keep stored cells without value and formula too, and all cell formats; without it
-            those of formulas alone are kept.
+        blanks: also keep stored cells without value and formula, and all cell formats; without it,
+            only the cell formats of formulas are kept.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class PlainRows:
         blanks: bool,
     ) -> None:
         self._windows = tuple(windows)
-        # Within a single rectangle, the first and the last of rows and columns say it all.
+        # For a single rectangle, the first and last row and column say everything.
         self._several = len(windows) > 1
         self._blanks = blanks
         self._reader = ValueReader(formats, date_1904=date_1904, fail=_leave_to_parser)
@@ -142,7 +142,7 @@ class PlainRows:
         self._dates: dict[int, _Dates] = {}
 
     def take(self, rows: str, cells: SheetCells) -> int | None:
-        """Adds the wanted cells of some rows to those that were read.
+        """Adds the wanted cells of some rows to those already read.
 
         Args:
             rows: complete rows, the first and the last of them wanted, without any comment, CDATA
@@ -150,8 +150,8 @@ class PlainRows:
             cells: where the cells go.
 
         Returns:
-            How many characters of texts and formulas were kept; None where the rows must be left
-            to the parser, and then nothing was added.
+            How many characters of strings and formulas were kept; None if the rows must be left to
+            the parser, in which case nothing was added.
         """
         if "\r" in rows:
             return None
@@ -176,7 +176,7 @@ class PlainRows:
         """Reads the rows that look like others at once, and the rest cell by cell.
 
         Returns:
-            How many characters were kept; None where everything is to be read cell by cell.
+            How many characters were kept; None if everything is to be read cell by cell.
         """
         # Learning how rows look costs more than it saves before there are many of them.
         if self._several or self._chars < _FEWEST_CHARS:
@@ -191,7 +191,7 @@ class PlainRows:
             cells += more_cells
         known = read.values.keys() | read.strings.keys()
         if len(known) != cells:
-            return None  # an address stands twice
+            return None  # an address occurs twice
         others = SheetCells()
         kept += self._read(rest, others)
         if not known.isdisjoint(others.values) or not known.isdisjoint(others.strings):
@@ -206,7 +206,7 @@ class PlainRows:
             raise _UnusualError  # a cell whose address is not that of its row
         rows = [*map((1 << COLUMN_BITS).__mul__, numbers)]
         kept = cells = 0
-        texts = iter(taken.texts)
+        texts = iter(taken.values)
         for cell in taken.shape:
             values = next(texts) if cell.value else None
             column = self._columns[cell.letters]
@@ -239,7 +239,7 @@ class PlainRows:
     ) -> Iterable[CellValue]:
         """The values of the cells of one column."""
         if (kind is _INLINE) is (cell.value == "v"):
-            # A type that says where the value stands, which then does not stand there.
+            # The type says where the value is, but it is not there.
             return [None] * len(texts)
         if kind is _INLINE:
             return texts
@@ -294,7 +294,7 @@ class PlainRows:
                 kept += len(text) + len(inline)
                 values[key] = self._other(known, text, inline)
         if strings and not strings.keys().isdisjoint(values):
-            raise _UnusualError  # an address stands twice
+            raise _UnusualError  # an address occurs twice
         return kept
 
     def _keep_formula(
@@ -339,11 +339,11 @@ def _number(text: str) -> int | float:
 
 
 def _columns_pattern(windows: Sequence[Window]) -> str:
-    """A regular expression for the letters of the columns that are looked at."""
+    """A regular expression for the letters of the columns that are read."""
     rows = sum(each.max_row - each.min_row + 1 for each in windows)
     wanted = sum(max(0, each.max_column - each.min_column + 1) for each in windows)
     if rows < _FEWEST_ROWS or not 0 < wanted <= _MOST_NAMED_COLUMNS:
-        # Compiling an expression takes longer than looking at the other columns of a few rows.
+        # Compiling an expression takes longer than reading the other columns of a few rows.
         return "[A-Z]{1,3}"
     columns = {column for each in windows for column in range(each.min_column, each.max_column + 1)}
     letters = [column_letters(column) for column in sorted(columns)]
@@ -354,11 +354,11 @@ def _columns_pattern(windows: Sequence[Window]) -> str:
 
 @lru_cache(maxsize=64)
 def _patterns(columns: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Expressions for the cells that are looked at.
+    """Expressions for the cells that are read.
 
     Returns:
         One that finds where such a cell begins; one that finds all of them, with empty groups for
-        those in an unusual spelling; and one that reads a cell in a usual spelling.
+        those in an unusual form; and one that reads a cell in its usual form.
     """
     start = f'<c r="(?:{columns}[0-9]|[^A-Z])'
     cell = _CELL.replace("{columns}", columns)

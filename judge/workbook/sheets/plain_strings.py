@@ -24,8 +24,8 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
         wanted: the indices; at least one.
 
     Returns:
-        Index -> string; None where the table, or a string that is wanted, is spelled in a way that
-        only a parser reads, or where a string is not there.
+        Index -> string; None if the table, or a string that is wanted, is written in a way that
+        only a parser reads, or if a string is missing.
     """
     last = max(wanted)
     found: dict[int, str] = {}

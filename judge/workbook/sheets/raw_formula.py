@@ -1,10 +1,10 @@
-"""A formula as a worksheet has it, taken apart when somebody looks at it."""
+"""A formula as a worksheet has it, parsed when it is accessed."""
 
 from __future__ import annotations
 
 import re
 
-# What XML allows in a text, apart from markup and from the carriage return, which it rewrites.
+# What XML allows in text, apart from markup and from the carriage return, which it rewrites.
 TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
 ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
 ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
@@ -17,7 +17,7 @@ UNUSUAL_ENTITY = re.compile("&(?!(?:amp|lt|gt|quot|apos);)")
 
 
 def unescape(text: str) -> str:
-    """A text with its five named entities written out."""
+    """Text in which the five named entities are replaced by their characters."""
     return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text) if "&" in text else text
 
 
@@ -25,12 +25,12 @@ class RawFormula:
     """A formula as the file has it.
 
     Args:
-        text: the formula without its leading ``=``; empty where a shared one is meant.
+        text: the formula without its leading ``=``; empty if it refers to a shared one.
         attributes: attributes of its element.
-        cached: whether a value stands beside it.
+        cached: whether a value is stored with it.
 
     Attributes:
-        cached: whether a value stands beside it.
+        cached: whether a value is stored with it.
     """
 
     __slots__ = ("_attributes", "_markup", "_text", "cached")
@@ -43,7 +43,7 @@ class RawFormula:
 
     @classmethod
     def of_markup(cls, markup: str, *, cached: bool) -> RawFormula:
-        """A formula that begins with the markup of an ``<f>`` element in its usual spelling."""
+        """A formula that begins with the markup of an ``<f>`` element in its usual form."""
         formula = cls("", {}, cached=cached)
         formula._markup = markup
         return formula
@@ -58,7 +58,7 @@ class RawFormula:
 
     @property
     def text(self) -> str:
-        """The formula without its leading ``=``; empty where a shared one is meant."""
+        """The formula without its leading ``=``; empty if it refers to a shared one."""
         self._parse()
         return self._text
 
@@ -70,7 +70,7 @@ class RawFormula:
 
     @property
     def reference(self) -> str | None:
-        """The range that a shared or array formula speaks for, on its first cell."""
+        """The range to which a shared or array formula applies, on its first cell."""
         self._parse()
         return self._attributes.get("ref")
 

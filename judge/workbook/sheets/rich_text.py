@@ -1,10 +1,10 @@
-"""Text of a cell that is made of runs, without its formatting."""
+"""Text of a cell that consists of runs, without its formatting."""
 
 from __future__ import annotations
 
 
 class InlineText:
-    """Text made of a plain part and of formatted runs, without its phonetic hints."""
+    """Text that consists of a plain part and formatted runs, without its phonetic hints."""
 
     __slots__ = ("_depth", "_phonetic", "_plain", "_runs")
 

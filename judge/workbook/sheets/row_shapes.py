@@ -1,9 +1,9 @@
 """Rows that look alike, read at once: the wanted cells of a table usually repeat row by row.
 
-The columns, cell formats and types of one row make a *shape*, a regular expression whose only open
-places are the row's number and the values. All rows of that shape are taken out of a text in one
-pass, column by column; what is left is for whoever reads cell by cell. So a shape can never read a
-cell otherwise than that reader would: it only saves time.
+The columns, cell formats and types of one row make a *shape*, a regular expression whose only
+groups are the row's number and the values. All rows of that shape are taken out of the markup in
+one pass, column by column; what is left is read cell by cell. A shape can therefore never read a
+cell differently from the reader of single cells: it only saves time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from judge.workbook.sheets.raw_formula import TEXT
 
 MARK = "<\0"
-"""What stands where a run of cells was taken out: nothing that a cell is made of goes over it."""
+"""Marks where a run of cells was taken out: no part of a cell matches across it."""
 
 _MOST_CELLS = 64
 _FEWEST_ROWS = 8
@@ -30,8 +30,8 @@ class ShapeCell:
 
     Attributes:
         letters: letters of its column.
-        attributes: what stands between its address and the end of its tag.
-        value: how its content begins: ``v``, ``is``, or nothing for a cell without any.
+        attributes: everything between its address and the end of its tag.
+        value: how its content begins: ``v``, ``is``, or nothing for a cell without content.
     """
 
     letters: str
@@ -46,16 +46,16 @@ class Taken:
     Attributes:
         shape: their cells.
         digits: the number of each row, as written.
-        texts: for each cell of the shape that has a value, the values of all rows.
+        values: the values of all rows, for each cell of the shape that has a value.
     """
 
     shape: tuple[ShapeCell, ...]
     digits: list[str]
-    texts: list[list[str]]
+    values: list[list[str]]
 
 
 class RowShapes:
-    """The shapes of the rows of a worksheet, learnt while they are read.
+    """The shapes of the rows of a worksheet, learned while they are read.
 
     Args:
         cell: the expression that reads one cell: groups for letters, digits, attributes, formula,
@@ -70,10 +70,10 @@ class RowShapes:
         self._failures = 0
 
     def take(self, rows: str) -> tuple[str, list[Taken]]:
-        """Takes the rows of known and of new shapes out of a text.
+        """Takes the rows of known and of new shapes out of some markup.
 
         Returns:
-            What is left of the text, and what was taken of it.
+            What is left of the markup, and what was taken out of it.
         """
         taken: list[Taken] = []
         for shape in self._known:
@@ -90,7 +90,7 @@ class RowShapes:
         return rows, taken
 
     def _shape_of(self, rows: str) -> tuple[ShapeCell, ...] | None:
-        """The shape of a row in the middle of a text; None where it has none."""
+        """The shape of a row in the middle of some markup; None if it has none."""
         middle = self._start.search(rows, len(rows) // 2)
         if middle is None:
             return None

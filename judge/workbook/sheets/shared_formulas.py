@@ -1,8 +1,8 @@
-"""Shared formulas of a worksheet: written out in one cell, their master, and meant in others.
+"""Shared formulas of a worksheet: written out in one cell, the master, and used in others.
 
-A program may write the text of a formula once and let other cells point to it by an index. Which
-text a cell means is asked of the cells that were read, whatever window they were read with; only
-where their masters do not tell, the whole worksheet is looked through, once.
+A program may write a formula once and let other cells refer to it by an index. The formula of a
+cell is taken from the cells that were read, whatever window they were read with; only if their
+masters do not settle it, the whole worksheet is searched, once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Formulas = Mapping[int, RawFormula]
 """Formulas by the key of their cell, in the order of the file."""
 
 _MOST_MASTERS = 64
-"""Most masters of one index that are looked at: programs write one, and hostile ones thousands."""
+"""Most masters of one index that are checked: programs write one, hostile files have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class _Master:
     Attributes:
         key: the cell.
         text: the formula without its leading ``=``.
-        window: the cells that it says it speaks for; None where it does not say.
+        window: the cells to which it says it applies; None if it does not say.
     """
 
     key: int
@@ -37,16 +37,16 @@ class _Master:
 
 
 class SharedFormulas:
-    """What the cells of one worksheet mean that share formulas.
+    """The formulas of the cells of one worksheet that share them.
 
-    A cell belongs to the master of its index whose range it lies in. Where none says so, the first
-    cell of that index with a text is its master, and what the cell itself says is passed over.
+    A cell belongs to the master of its index whose range it is in. If there is no such master, the
+    first cell of that index that has a formula is its master; text in the cell itself is ignored.
 
     Args:
-        read_all: gives all formulas of the worksheet that others may share, those under merged
-            ranges too.
-        count: told how many characters are written out, before they are; it raises where they are
-            too many.
+        read_all: gives all formulas of the worksheet that others may share, including those under
+            merged ranges.
+        count: called with the number of characters before they are written out; it raises if they
+            are too many.
 
     Source: ECMA-376 part 1, 18.3.1.40 (the formula of a cell that is not the master shall be
     ignored), and openpyxl, which knows only the first master of each index.
@@ -60,7 +60,7 @@ class SharedFormulas:
         self._first: dict[str, _Master] | None = None
 
     def add(self, formulas: Formulas) -> None:
-        """Takes note of formulas that were read; they are not looked at before they are needed."""
+        """Takes note of formulas that were read; they are not parsed before they are needed."""
         if formulas and self._first is None:
             self._unseen.append(formulas)
 
@@ -72,7 +72,7 @@ class SharedFormulas:
             index: the index of its shared formula.
 
         Returns:
-            The formula; empty where no cell of the worksheet writes it out.
+            The formula; empty if no cell of the worksheet writes it out.
 
         Raises:
             WorkbookError: the worksheet is broken or over a limit.

@@ -1,4 +1,4 @@
-"""Shared strings: those that are asked for, read in one pass that ends at the last of them."""
+"""Shared strings: those that are requested, read in one pass that ends at the last of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SharedStrings:
 
     Args:
         package: the workbook.
-        part: name of the table's part, or None where the workbook has none.
+        part: name of the table's part, or None if the workbook has none.
     """
 
     def __init__(self, package: Package, part: str | None) -> None:
@@ -28,7 +28,7 @@ class SharedStrings:
         self._known: dict[int, str] = {}
 
     def load(self, indices: Iterable[int]) -> dict[int, str]:
-        """The strings at some indices (and maybe others that were asked for before).
+        """The strings at some indices (and maybe others that were requested before).
 
         Raises:
             WorkbookError: an index has no string, or the table is broken or over a limit.
@@ -46,7 +46,7 @@ class SharedStrings:
         if found is None:
             return self._parse(part, wanted)
         self._package.budget.take_chars(sum(map(len, found.values())))
-        # openpyxl takes this half of an escaped escape out, and keeps the rest as it is.
+        # openpyxl removes this half of an escaped escape, and keeps the rest as it is.
         return {index: string.replace("x005F_", "") for index, string in found.items()}
 
     def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""One worksheet of an open workbook: the cells that were read of it, by key."""
+"""One worksheet of an open workbook: the cells read so far, by key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Sheet:
     # -- reading ---------------------------------------------------------------------------------
 
     def load(self, windows: Sequence[Window], *, blanks: bool = False) -> None:
-        """Reads what is not there yet of some windows, in one pass.
+        """Reads what has not been read of some windows, in one pass.
 
         Args:
             windows: the windows.
@@ -104,7 +104,7 @@ class Sheet:
     def values(self, window: Window) -> Mapping[int, CellValue]:
         """Values of the cells of a window by key; not to be changed.
 
-        Blank cells are in it only by chance.
+        Blank cells may or may not be in it.
         """
         self.load([window])
         if self._loaded == [window]:
@@ -112,7 +112,7 @@ class Sheet:
         return _within(self._cells.values, window)
 
     def styles(self, window: Window) -> Mapping[int, int]:
-        """Cell formats of all stored cells of a window that have another than the first."""
+        """Cell formats of all stored cells of a window whose format is not the first one."""
         self.load([window], blanks=True)
         return _within(self._cells.styles, window)
 
@@ -165,7 +165,7 @@ class Sheet:
         """The formula of a cell with its leading ``=``, shared ones written out.
 
         Raises:
-            WorkbookError: more of the workbook's formulas was written out than may be.
+            WorkbookError: writing the formula out exceeds the limit of the workbook.
         """
         written = self._written.get(key)
         if written is None:
@@ -183,7 +183,7 @@ class Sheet:
         return f"={self._shared_formulas.written_out(key, raw.shared)}"
 
     def _read_all_formulas(self) -> Formulas:
-        """Every formula of the worksheet that others may share, wherever it stands."""
+        """Every formula of the worksheet that others may share, wherever it is."""
         with self._package.blamed():
             masters = find_masters(self._package, self.part)
             if masters is not None:
@@ -221,10 +221,10 @@ def _within(cells: Mapping[int, _Value], window: Window) -> dict[int, _Value]:
 
 
 def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
-    """Takes the values out of cells that a merged range covers, all but its first cell.
+    """Removes the values of cells that a merged range covers, except for its first cell.
 
     Returns:
-        The formulas that were taken out, by key; other cells may share them.
+        The formulas that were removed, by key; other cells may share them.
     """
     taken: dict[int, RawFormula] = {}
     values = cells.values

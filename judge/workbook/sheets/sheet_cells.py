@@ -23,13 +23,13 @@ class SheetCells:
     """What was read of a worksheet.
 
     Attributes:
-        values: stored cells by key; blank ones only where they were asked for.
-        styles: index of the cell format of those that have another than the first, by key; where
-            blank cells were not asked for, maybe of formulas alone.
+        values: stored cells by key; blank ones only if they were requested.
+        styles: index of the cell format of those whose format is not the first one, by key; if
+            blank cells were not requested, maybe only of formulas.
         formulas: formulas by key.
         strings: cells that are not among the values yet -> index into the shared strings.
-        rows_below: whether rows stand below the last one that was wanted.
-        tail: what stands around the rows.
+        rows_below: whether there are rows below the last one that was wanted.
+        tail: what precedes and follows the rows.
     """
 
     values: dict[int, CellValue] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class SheetCells:
     tail: SheetTail = field(default_factory=SheetTail)
 
     def add(self, other: SheetCells) -> None:
-        """Adds what was read elsewhere of the same worksheet."""
+        """Adds what was read separately of the same worksheet."""
         if self.strings:
             for key in other.values.keys() & self.strings.keys():
                 del self.strings[key]
@@ -59,7 +59,7 @@ class SheetCells:
 
 
 class CellCollector:
-    """Handlers for the rows of a worksheet; keeps the cells that lie in some rectangles.
+    """Handlers for the rows of a worksheet; keeps the cells that are in some rectangles.
 
     The handlers run several times per cell, which is why they look their tags up in attributes,
     share one text buffer, and leave rare things to methods of their own.
@@ -70,7 +70,7 @@ class CellCollector:
         date_1904: whether serial dates count from 1904.
         blanks: keep stored cells without value and formula too, for their looks.
         part: name of the part, for messages.
-        limits: bounds of texts.
+        limits: bounds on what reading may cost.
     """
 
     def __init__(
@@ -121,8 +121,8 @@ class CellCollector:
         Args:
             parser: the parser.
             prefix: the namespace prefix of the worksheet's elements with its colon, or nothing.
-            stop_after_rows: call nothing more after the last wanted row, but note in
-                ``stopped_at`` the offset of the byte where the rest begins.
+            stop_after_rows: call no handler after the last wanted row, but note in ``stopped_at``
+                the offset of the byte where the rest begins.
         """
         self._parser = parser
         self._stop_after_rows = stop_after_rows
@@ -134,7 +134,7 @@ class CellCollector:
         parser.CharacterDataHandler = self._text.append
 
     def install_tail(self, parser: expat.XMLParserType, prefix: str) -> None:
-        """Makes a parser call the handlers of what stands around the rows."""
+        """Makes a parser call the handlers of what precedes and follows the rows."""
         self._set_prefix(prefix)
         self._in_row = self._in_cell = False
         parser.StartElementHandler = self._start_other
@@ -142,10 +142,10 @@ class CellCollector:
         parser.CharacterDataHandler = self._text.append
 
     def finish(self) -> SheetCells:
-        """Hands over what was read.
+        """Returns what was read.
 
-        The parser points back to its handlers, and so would keep the cells in memory for as long
-        as Python takes to notice; what is handed over is therefore forgotten here.
+        The parser refers back to its handlers, and so would keep the cells in memory until Python
+        collects the cycle; the reference is therefore dropped here.
         """
         cells = self.cells
         self.cells = SheetCells()
@@ -163,7 +163,7 @@ class CellCollector:
         self._prefix_length = len(prefix)
 
     def check(self, budget: Budget) -> None:
-        """Called between chunks: stops a text or a number of cells beyond its bound.
+        """Called between chunks: stops if text or the number of cells exceeds its bound.
 
         Raises:
             WorkbookError: the text is too long, or there are too many cells.
@@ -175,7 +175,7 @@ class CellCollector:
         self.kept_chars = 0
         if len(self._text) > 8 and sum(map(len, self._text)) > self._limits.text_chars:
             raise WorkbookError(
-                f"{self._part} holds a text of more than {self._limits.text_chars:,} characters"
+                f"{self._part} holds a string of more than {self._limits.text_chars:,} characters"
             )
 
     # -- events ----------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class CellCollector:
             self._values[key] = self._inline_text()
         else:
             self._values[key] = self._reader.typed(kind, text) if text else None
-        # Where an address stands twice, the last cell counts.
+        # If an address occurs twice, the last cell counts.
         self.cells.strings.pop(key, None)
 
     def _style_number(self, text: str) -> int:
@@ -365,8 +365,8 @@ class CellCollector:
         return content
 
     def _keep_formula(self, key: int, attributes: dict[str, str], value: str | None) -> None:
-        # A formula whose result is the empty text has an empty value of type "str"; without the
-        # type an empty value is none at all, which is how openpyxl writes formulas.
+        # A formula whose result is the empty string has an empty value of type "str"; without the
+        # type, an empty value means that there is none, which is how openpyxl writes formulas.
         cached = value is not None and (
             bool(value) or self._attributes.get("t") in {"str", "inlineStr"}
         )

@@ -1,10 +1,10 @@
 """One pass over a worksheet's XML: to the wanted rows, through them, and past the others.
 
-Rows above and below the wanted ones are passed over as bytes, and wanted rows that are spelled as
-usual are read as text, which is several times faster than parsing them. That is exact as long as no
-comment, CDATA section or processing instruction stands among these bytes: in well-formed XML
-without these, ``<row`` is a tag wherever it stands. Rows that are spelled otherwise are parsed.
-Where a comment or the like stands, and for encodings other than UTF-8, the whole part is parsed.
+Rows above and below the wanted ones are skipped as bytes, and wanted rows that are written as usual
+are read as text, which is several times faster than parsing them. That is exact as long as these
+bytes contain no comment, CDATA section or processing instruction: in well-formed XML without these,
+``<row`` is always a tag. Rows that are written in any other way are parsed. If there is a comment
+or the like, and for encodings other than UTF-8, the whole part is parsed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _NUMBERED_ROW = re.compile(rb'<row r="([0-9]+)"')
 _ROW_START = re.compile(rb'<row(?: r="([0-9]+)")?')
 _READABLE = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
 LONGEST_PASSED_BYTES = 16 << 20
-"""Inflated size of a worksheet up to which a look at its first rows passes over all others."""
+"""Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
 
 _LONGEST_HEAD_BYTES = 4 << 20
 _LONGEST_ROW_BYTES = 4 << 20
 
 
 class _NotSkippableError(Exception):
-    """The part holds what cannot be passed over as bytes."""
+    """The part holds something that cannot be skipped as bytes."""
 
 
 def scan_sheet(
@@ -72,10 +72,10 @@ def scan_sheet(
 def scan_first_rows(
     package: Package, part: str, rows: int, formats: NumberFormats, *, date_1904: bool
 ) -> SheetCells:
-    """The stored cells of the first rows of a worksheet, and what stands around its rows.
+    """The stored cells of the first rows of a worksheet, and what precedes and follows its rows.
 
-    Rows below are inflated, but not looked at, and not even inflated where the worksheet is longer
-    than :data:`LONGEST_PASSED_BYTES`: then nothing is known of its merged ranges and hyperlinks.
+    Rows below are inflated but not read, and not even inflated if the worksheet is longer than
+    :data:`LONGEST_PASSED_BYTES`: then its merged ranges and hyperlinks are not known.
 
     Args:
         package: the workbook.
@@ -157,7 +157,7 @@ class _Scanner:
             tail: parse what follows the rows.
 
         Raises:
-            _NotSkippableError: bytes would have to be passed over that could be misread.
+            _NotSkippableError: bytes would have to be skipped that could be misread.
         """
         chunks = self._package.chunks(self._part)
         root, prefix, before, rest = self._read_head(chunks)
@@ -203,7 +203,7 @@ class _Scanner:
     def _skip_rows_above(
         self, chunks: Iterator[bytes], pending: bytes, prefix: bytes, first_row: int
     ) -> tuple[bytes, int]:
-        """Passes over rows until one that is wanted.
+        """Skips rows until one that is wanted.
 
         Returns:
             The bytes from there, after a ``sheetData`` tag, and the number of the row above.
@@ -246,7 +246,7 @@ class _Scanner:
     ) -> bytes:
         """Reads rows to the last wanted one and returns the bytes that follow it.
 
-        Whole rows are read as plain text where they are spelled as usual, and parsed where not.
+        Whole rows are read as plain text if they are written as usual, and parsed if not.
         """
         opening = root + b"<" + prefix + b"sheetData>"
         pending = pending[pending.index(b">") + 1 :]
@@ -275,7 +275,7 @@ class _Scanner:
     def _read_some_rows(
         self, rows: bytes, opening: bytes, plain: PlainRows, collector: CellCollector
     ) -> bytes | None:
-        """Reads complete rows; returns those behind the last wanted one, or None without any."""
+        """Reads complete rows; returns those after the last wanted one, or None without any."""
         left = None
         numbers = _ROW_START.findall(rows)
         last = int(numbers[-1]) if numbers and b"" not in numbers else None
@@ -303,7 +303,7 @@ class _Scanner:
     def _parse_some_rows(
         self, rows: bytes, opening: bytes, collector: CellCollector
     ) -> bytes | None:
-        """Parses complete rows; returns those behind the last wanted one, or None without any."""
+        """Parses complete rows; returns those after the last wanted one, or None without any."""
         parser = new_parser()
         feed(parser, opening, self._part)
         collector.install(parser, "", stop_after_rows=True)
@@ -343,7 +343,7 @@ class _Scanner:
             pending = chunk
 
     def _skip_rows_below(self, chunks: Iterator[bytes], pending: bytes, prefix: bytes) -> bytes:
-        """Passes over the rest of the rows and returns the bytes after their end tag."""
+        """Skips the rest of the rows and returns the bytes after their end tag."""
         closing = b"</" + prefix + b"sheetData"
         while True:
             start = pending.find(closing)
@@ -365,7 +365,7 @@ class _Scanner:
         prefix: bytes,
         collector: CellCollector,
     ) -> None:
-        """Parses what stands around the rows, as a document of its own with the same root."""
+        """Parses what precedes and follows the rows, as a separate document with the same root."""
         parser = new_parser()
         feed(parser, root, self._part)
         collector.install_tail(parser, prefix.decode())
@@ -392,7 +392,7 @@ def _holds_more_than_tags(data: bytes) -> bool:
 
 
 def _last_number(pending: bytes, numbered: bytes) -> int | None:
-    """Number of the last row whose tag stands whole among the bytes, in its usual spelling."""
+    """Number of the last row whose tag is complete in the bytes, in its usual form."""
     start = pending.rfind(numbered)
     if start < 0:
         return None

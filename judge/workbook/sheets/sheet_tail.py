@@ -1,4 +1,4 @@
-"""What stands around the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
+"""What surrounds the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
 """Elements of colour scales, data bars and icon sets that say what they draw."""
 
 _MOST_DRAWN = 16
-"""Elements kept of a rule: an icon set of five has six, nothing has more."""
+"""How many elements of a rule are kept: an icon set of five has six, and no rule has more."""
 
 _ON = {"1", "true"}
 
@@ -49,14 +49,14 @@ class ConditionalRule:
     """A rule of a conditional format.
 
     Attributes:
-        windows: the rectangles that it speaks for; its formulas are written for the upper left
+        windows: the rectangles to which it applies; its formulas are written for the upper left
             corner of the rectangle around them all.
         kind: ``expression``, ``cellIs``, ``duplicateValues``, ``colorScale`` …
-        terms: what else makes the condition: operator, text, rank …
+        terms: the rest of the condition: operator, text, rank …
         formulas: its formulas.
         style: index of its look, or None.
         priority: rules of lower numbers come first.
-        stops: whether rules after this one say nothing where it holds.
+        stops: whether rules after this one are ignored where it holds.
         drawn: name and attributes of the elements of a colour scale, a data bar or an icon set.
     """
 
@@ -75,8 +75,8 @@ class SheetTail:
     """What was found around the rows.
 
     Attributes:
-        dimension: the rectangle that the worksheet says its cells fill; None where it does not
-            say, and where only what stands behind the rows was read.
+        dimension: the rectangle that the worksheet says its cells fill; None if it does not say,
+            and if only what follows the rows was read.
         merges: rectangles whose cells are merged.
         links: hyperlinks.
         rules: rules of conditional formats.
@@ -110,13 +110,13 @@ class TailCollector:
         self._drawn: list[tuple[str, tuple[tuple[str, str], ...]]] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Called where an element begins, with its local name."""
+        """Called when an element begins, with its local name."""
         if tag == "mergeCell":
             self._tail.merges.append(self._window(attributes.get("ref", "")))
         elif tag == "hyperlink":
             self._add_link(attributes)
         elif tag == "dimension":
-            # Nothing is read by it, so that nothing is wrong with the cells where it is wrong.
+            # It does not decide what is read, so the cells are correct even if it is wrong.
             self._tail.dimension = parse_window(attributes.get("ref", ""))
         elif tag == "conditionalFormatting":
             self._windows = tuple(map(self._window, attributes.get("sqref", "").split()))
@@ -128,7 +128,7 @@ class TailCollector:
             self._drawn.append((tag, tuple(sorted(attributes.items()))))
 
     def end(self, tag: str, text: list[str]) -> None:
-        """Called where an element ends, with its local name and the text before that."""
+        """Called when an element ends, with its local name and the text before that."""
         if self._rule is None:
             return
         if tag == "formula":

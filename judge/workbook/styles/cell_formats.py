@@ -25,7 +25,7 @@ class _EnoughError(Exception):
 
 
 def read_number_formats(package: Package, part: str | None) -> NumberFormats:
-    """Number formats by cell format; none where the workbook has no style sheet.
+    """Number formats by cell format; none if the workbook has no style sheet.
 
     Raises:
         WorkbookError: the style sheet is broken or over a limit.
@@ -38,10 +38,10 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
 
 
 def _read_plainly(data: bytes) -> NumberFormats | None:
-    """Reads a style sheet in its usual spelling; None where the parser must read it.
+    """Reads a style sheet in its usual form; None if the parser must read it.
 
-    Only two sections of it matter, and they are found by their names. That is exact where nothing
-    stands in the part that could hold these names but is no element.
+    Only two sections of it matter, and they are found by their names. That is exact if the part
+    contains nothing but elements, since these names can then occur nowhere else.
     """
     if not _is_plain(data):
         return None
@@ -70,7 +70,7 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
 
 
 def _read_custom(section: bytes) -> dict[int, str] | None:
-    """Custom formats by number; None where they are not spelled as usual."""
+    """Custom formats by number; None if they are not written as usual."""
     try:
         text = section.decode()
     except UnicodeDecodeError:
@@ -90,10 +90,10 @@ def _read_custom(section: bytes) -> dict[int, str] | None:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether nothing but elements stands in a style sheet, and each section once at most."""
+    """Whether a style sheet contains only elements, and each section at most once."""
     if b"<!" in data or b"<?" in data[1:] or b"&#" in data or data.startswith((b"\xfe", b"\xff")):
         return False
-    # Each section that is begun and never ended would be searched for to the end of the part.
+    # The end of a section that is never closed would be searched for up to the end of the part.
     return data.count(b"<cellXfs") == 1 and data.count(b"<numFmts") <= 1
 
 

@@ -1,9 +1,9 @@
-"""Conditional formats as text: which rules speak for which cells, and whether two sets read alike.
+"""Conditional formats as text: which rules apply to which cells, and whether two sets are the same.
 
-A range is cut into rectangles in each of which the same rules speak for every cell. Two rules that
-read alike in the first and in the last cell of a rectangle read alike in all of it, so that text is
-compared per rectangle, however many cells it has. What rules come to where they do not read alike
-is found out by :mod:`judge.comparison.rule_check`.
+A range is cut into rectangles in each of which the same rules apply to every cell. Two rules that
+read the same in the first and in the last cell of a rectangle read the same in all of it, so that
+text is compared once per rectangle, however many cells it has. What rules show if their text
+differs is determined by :mod:`judge.comparison.rule_check`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHARS_PER_WORK = 1
 
 
 class RuleWork:
-    """Counts what comparing the rules of a range costs, which a hostile file could drive up."""
+    """Counts the cost of comparing the rules of a range, which a hostile file could drive up."""
 
     def __init__(self) -> None:
         self._left = _MOST_WORK
@@ -126,7 +126,7 @@ def spoken_rules(
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A rectangle in which the same rules speak for every cell.
+    """A rectangle in which the same rules apply to every cell.
 
     Attributes:
         window: the rectangle, as the gold has it.
@@ -151,13 +151,13 @@ def segments(
     moved_rows: Mapping[int, int],
     work: RuleWork,
 ) -> Iterator[Segment]:
-    """The rectangles of a window in which some rule speaks.
+    """The rectangles of a window to which some rule applies.
 
     Args:
         window: the rectangle that is compared.
         gold: the rules of the gold.
         output: the rules of the output.
-        moved_rows: row of the gold -> row in which the output has it, where rows were moved.
+        moved_rows: row of the gold -> row in which the output has it, if rows were moved.
         work: what is counted.
 
     Raises:
@@ -189,7 +189,7 @@ def segments(
 def _bands(
     window: Window, pieces: Sequence[_Piece], work: RuleWork
 ) -> Iterator[tuple[int, int, int, list[_Piece]]]:
-    """Runs of rows in which the same rectangles stand."""
+    """Runs of rows with the same rectangles."""
     begins: dict[int, list[int]] = defaultdict(list)
     ends: dict[int, list[int]] = defaultdict(list)
     for index, (each, _, _) in enumerate(pieces):
@@ -211,7 +211,7 @@ def _bands(
 def _moved_bands(
     window: Window, pieces: Sequence[_Piece], moved_rows: Mapping[int, int], work: RuleWork
 ) -> Iterator[tuple[int, int, int, list[_Piece]]]:
-    """Each row by itself, with what speaks for it where the output has it."""
+    """Each row by itself, with the rules that apply to it where the output has it."""
     for row in range(window.min_row, window.max_row + 1):
         work.take(1 + len(pieces))
         places = (row, moved_rows.get(row, row))
@@ -254,7 +254,7 @@ def reads_alike(name: str, segment: Segment) -> bool:
 def same_rules(name: str, segment: Segment) -> bool:
     """Whether both sides set an attribute alike under the same conditions, in any order.
 
-    This is what is left where nobody can say what the rules come to.
+    This decides if it cannot be determined what the rules show.
     """
     first = [each for each in segment.gold if each.sets(name)]
     second = [each for each in segment.output if each.sets(name)]

@@ -1,4 +1,4 @@
-"""Conditions of conditional formats as formulas that read alike wherever they are computed. Pure.
+"""Conditions of conditional formats as formulas that do not depend on their cell. Pure.
 
 Source: ECMA-376 part 1, 18.3.1.10 and 18.18.12, and the formulas that [MS-XLSB] gives for the kinds
 of rules.
@@ -16,7 +16,7 @@ from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 
 MOST_FORMULA_CHARS = 8_192
-"""Characters that Excel takes of a formula; a longer one is compared as it stands."""
+"""Characters that Excel accepts in a formula; a longer one is compared as it is."""
 
 AGGREGATES = {"duplicateValues", "uniqueValues", "top10", "aboveAverage", "colorScale"}
 """Kinds of rules that look at all cells of their range at once."""
@@ -31,7 +31,7 @@ _COMPARISONS = {
     "greaterThanOrEqual": "{cell}>=({0})",
     "lessThan": "{cell}<({0})",
     "lessThanOrEqual": "{cell}<=({0})",
-    # The two bounds may stand in either order.
+    # The two bounds may be in either order.
     "between": "OR(AND({cell}>=({0}),{cell}<=({1})),AND({cell}>=({1}),{cell}<=({0})))",
     "notBetween": "NOT(OR(AND({cell}>=({0}),{cell}<=({1})),AND({cell}>=({1}),{cell}<=({0}))))",
 }
@@ -49,8 +49,8 @@ _TEXTS = {
 
 _PIECES = re.compile(
     r"""
-    "(?:[^"]|"")*" | '(?:[^']|'')*'                        # texts, quoted sheets
-    | (?<![A-Za-z0-9_.]) (?P<own>ROW|COLUMN) \s* \( \s* \)  # where the formula stands
+    "(?:[^"]|"")*" | '(?:[^']|'')*'                         # strings, quoted sheets
+    | (?<![A-Za-z0-9_.]) (?P<own>ROW|COLUMN) \s* \( \s* \)  # the formula's own cell
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -118,7 +118,9 @@ def rule_formula(rule: ConditionalRule) -> RuleFormula:
         quoted = '"' + terms.get("text", "").replace('"', '""') + '"'
         text = _TEXTS[rule.kind].replace("{text}", quoted).replace("{cell}", cell)
     elif rule.kind == "timePeriod":
-        return RuleFormula("", row, column, "a condition rests on the day on which it is looked at")
+        return RuleFormula(
+            "", row, column, "a condition depends on the day on which it is evaluated"
+        )
     if not text:
         return RuleFormula("", row, column, f"a rule of the kind {rule.kind!r} without a condition")
     if len(text) > MOST_FORMULA_CHARS:
@@ -132,7 +134,7 @@ def _filled(shape: str, cell: str, formulas: list[str]) -> str:
 
 
 def _without_place(formula: str, cell: str) -> str:
-    """``ROW()`` becomes ``ROW(B2)``, since the formula is computed in another cell than that."""
+    """``ROW()`` becomes ``ROW(B2)``, since the formula is computed in a different cell."""
 
     def named(match: re.Match[str]) -> str:
         return match[0] if match["own"] is None else f"{match['own']}({cell})"
@@ -159,7 +161,7 @@ def canonical_reader(
 
     Args:
         rule: the rule.
-        on_read: called before its text is gone through.
+        on_read: called before its text is read.
     """
     top, left = origin_of(rule)
     known: dict[tuple[int, int], tuple[str, ...]] = {}

@@ -21,12 +21,12 @@ STYLE_ATTRIBUTES: tuple[str, ...] = (
     "alignment",
     "hyperlink",
 )
-"""What can be compared beside the values."""
+"""What can be compared in addition to the values."""
 
 AUTOMATIC_FONT = "000000"
 _CHANNEL_TOLERANCE = 3  # Excel computes tints in whole steps of its own
 
-# Colours of the Office theme, for workbooks that bring none; in the order in which cells count.
+# Colours of the Office theme, for workbooks without one; in the order in which cells count.
 OFFICE_THEME: tuple[str, ...] = (
     "FFFFFF",
     "000000",
@@ -55,7 +55,7 @@ INDEXED_COLOURS: tuple[str, ...] = (
     "000000",  # 64: the system's text
     "FFFFFF",  # 65: the system's window
 )
-"""The palette that files index into unless they bring their own."""
+"""The palette that files refer to by index unless they define their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Where a value stands in its cell."""
+    """How a value is aligned in its cell."""
 
     horizontal: str = "general"
     vertical: str = "bottom"
@@ -170,10 +170,10 @@ class CellStyle:
     Attributes:
         fill: how it is filled.
         font_color: colour of its text, six hexadecimal digits.
-        bold, italic: whether its text is so.
+        bold, italic: whether its text is bold or italic.
         underline: ``none``, ``single``, ``double`` …
         number_format: code of its number format.
-        alignment: where its value stands.
+        alignment: how its value is aligned.
     """
 
     fill: Fill = field(default_factory=Fill)
@@ -216,9 +216,9 @@ _ESCAPED = re.compile(r'\\(.)|"([^"]*)"')
 
 @functools.lru_cache(maxsize=4096)
 def canonical_number_format(code: str) -> str:
-    """A number format without what does not show: locales, kinds of quoting, a text section.
+    """A number format without what is not visible: locales, kinds of quoting, a section for text.
 
-    A text that is too long for a number format is compared as it is.
+    A string that is too long for a number format is compared as it is.
     """
     if len(code) > LONGEST_CODE:
         return code

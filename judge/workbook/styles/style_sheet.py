@@ -35,11 +35,11 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def child(self, name: str) -> Element | None:
-        """The first child of a name, or None."""
+        """The first child with a name, or None."""
         return next((each for each in self.children if each.name == name), None)
 
     def all(self, name: str) -> list[Element]:
-        """All children of a name."""
+        """All children with a name."""
         return [each for each in self.children if each.name == name]
 
 
@@ -71,8 +71,8 @@ class ConditionalStyle:
     Attributes:
         fill: the fill that it sets.
         font_color: the colour of the text that it sets.
-        bold, italic: whether the text becomes so.
-        underline: how it is underlined then.
+        bold, italic: whether the text becomes bold or italic.
+        underline: how the text is underlined.
         number_format: code of the number format that it sets.
     """
 
@@ -91,7 +91,7 @@ class StyleSheet:
     Attributes:
         cells: looks of the cell formats, by index.
         conditional: looks of the conditional formats, by index.
-        palette: what colours refer to, for those that stand outside of the style sheet.
+        palette: what colours refer to, for colours outside the style sheet.
     """
 
     cells: Sequence[CellStyle] = ()

@@ -75,7 +75,7 @@ def in_front_with_offsets() -> bytes:
 
 
 def hidden_header() -> bytes:
-    """An entry that is in no directory stands between two that are."""
+    """An entry that is not in the directory is between two that are."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("first.xml", b"<x/>")
@@ -143,48 +143,48 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a name with backslashes": (
         lambda: with_parts({SHEET: b"<x/>"}).replace(b"xl/worksheets/s", b"xl\\worksheets/s"),
-        "has a name that is no plain path",
+        "has a name that is not a plain path",
     ),
     "a name that climbs out": (
         lambda: with_parts({"xl/../../x.xml": b"<x/>"}),
-        "has a name that is no plain path",
+        "has a name that is not a plain path",
     ),
     "an absolute name": (
         lambda: with_parts({"/xl/x.xml": b"<x/>"}),
-        "has a name that is no plain path",
+        "has a name that is not a plain path",
     ),
     "a name with an empty step": (
         lambda: with_parts({"xl//x.xml": b"<x/>"}),
-        "has a name that is no plain path",
+        "has a name that is not a plain path",
     ),
     "a name with a control character": (
         lambda: with_parts({"xl/x\n.xml": b"<x/>"}),
-        "has a name that is no plain path",
+        "has a name that is not a plain path",
     ),
     "a name in an unknown encoding": (latin_name, "nothing says how the name"),
-    "another name in an extra field": (other_name, "has another name beside its own"),
-    "another name in the header": (renamed_in_header, "gives another name than the directory"),
+    "another name in an extra field": (other_name, "has a second name next to its own"),
+    "another name in the header": (renamed_in_header, "has a different name than the directory"),
     "another size in the header": (
         lambda: patched(LOCAL, 18, "<2I", 7, 7),
-        "says something else than the directory",
+        "contradicts the directory",
     ),
     "another checksum in the header": (
         lambda: patched(LOCAL, 14, "<I", 7),
-        "says something else than the directory",
+        "contradicts the directory",
     ),
     "another method in the header": (
         lambda: patched(LOCAL, 8, "<H", 0),
-        "says something else than the directory",
+        "contradicts the directory",
     ),
     "encrypted by its header alone": (
         lambda: patched(LOCAL, 6, "<H", 1),
-        "says something else than the directory",
+        "contradicts the directory",
     ),
     "a stream without its record": (
         lambda: patched(LOCAL, 6, "<H", 8).replace(
             CENTRAL + GOOD[GOOD.index(CENTRAL) + 4 : GOOD.index(CENTRAL) + 8], CENTRAL + b"\0" * 4
         ),
-        "says something else than the directory",
+        "contradicts the directory",
     ),
     "names that share a body": (
         HOSTILE["10,000 entries that share a body"],
@@ -195,8 +195,8 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b"#!/bin/sh\n" + GOOD,
         "its directory is not where its end record says",
     ),
-    "another workbook in front, offsets mended": (in_front_with_offsets, "is in no directory"),
-    "an entry in no directory": (hidden_header, "is in no directory"),
+    "another workbook in front, offsets mended": (in_front_with_offsets, "are not in the directory"),
+    "an entry in no directory": (hidden_header, "are not in the directory"),
     "something behind": (lambda: GOOD + b"more", "its end record is not at its end"),
     "another workbook in the comment": (two_ends, "it has two end records"),
     "more entries than counted": (more_than_counted, "more than the entries that are counted"),

@@ -81,7 +81,7 @@ def test_the_only_sheet_is_meant_whatever_it_is_called() -> None:
     resolved = resolve("'Sheet9'!A1,B2", index("Data"))
     assert [each.sheet for each in resolved.gold_ranges] == ["Data", "Data"]
     assert resolved.notes == (
-        "no sheet is called 'Sheet9'; the only one, 'Data', was taken for it",
+        "no sheet is called 'Sheet9'; the only one, 'Data', was used instead",
     )
 
 
