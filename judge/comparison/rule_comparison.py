@@ -117,8 +117,8 @@ class RuleComparison:
         told = []
         if self._as_shown:
             told.append(
-                f"conditional formats of {where} that do not read alike were compared by what they "
-                f"show in {self._as_shown:,} cells"
+                f"conditional formats of {where} that are written differently were compared by "
+                f"what they show in {self._as_shown:,} cells"
             )
         for reason, cells in self._as_text.items():
             told.append(

@@ -15,7 +15,7 @@ cells     = cell [ ":" cell ]            A1, A1:B9
 ```
 
 A part without a sheet belongs to the sheet of the part before it; the first one to the answer
-sheet that the suite names, or else to the first worksheet.
+sheet that the suite names, or otherwise to the first worksheet.
 """
 
 from __future__ import annotations

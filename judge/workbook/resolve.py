@@ -120,7 +120,7 @@ def _output_sheet(gold_sheet: str, names: Sequence[str], notes: list[str]) -> st
     alike = [name for name in names if _folded(name) == _folded(gold_sheet)]
     if len(alike) != 1:
         return None
-    notes.append(f"the output's sheet {alike[0]!r} was taken for {gold_sheet!r}")
+    notes.append(f"the output's sheet {alike[0]!r} was read as {gold_sheet!r}")
     return alike[0]
 
 

@@ -61,7 +61,7 @@ class RuleFormula:
     """The condition of a rule as a formula, written for the first cell of the rule's ranges.
 
     Attributes:
-        text: the formula without a leading ``=``; empty where there is none.
+        text: the formula without a leading ``=``; empty if there is none.
         row, column: the cell for which it is written.
         reason: why there is no formula.
     """
@@ -72,7 +72,7 @@ class RuleFormula:
     reason: str = ""
 
     def at(self, row: int, column: int) -> str | None:
-        """The formula as it reads in a cell; None where a reference leaves the sheet there."""
+        """The formula as it reads in a cell; None if a reference leaves the sheet there."""
         rows = row - self.row if self._depends_on_row else 0
         columns = column - self.column if self._depends_on_column else 0
         known = self._shifted.get((rows, columns))

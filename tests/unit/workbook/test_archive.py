@@ -195,7 +195,7 @@ AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: b"#!/bin/sh\n" + GOOD,
         "its directory is not where its end record says",
     ),
-    "another workbook in front, offsets mended": (in_front_with_offsets, "are not in the directory"),
+    "another workbook in front, offsets fixed": (in_front_with_offsets, "are not in the directory"),
     "an entry in no directory": (hidden_header, "are not in the directory"),
     "something behind": (lambda: GOOD + b"more", "its end record is not at its end"),
     "another workbook in the comment": (two_ends, "it has two end records"),
