@@ -1,4 +1,4 @@
-"""Recalculation: formulas without a value get one, by an engine that runs sealed off."""
+"""Recalculation: an isolated engine computes formulas that have no value."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def recalculate(
     timeout_s: float = 30.0,
     lenient_names: bool = False,
 ) -> Recalculation:
-    """Computes the formulas of a workbook, in an engine that runs sealed off.
+    """Computes the formulas of a workbook, in an isolated engine.
 
     Args:
         path: the workbook.
-        at: an answer position such as ``Sheet1!A1:B9``; every formula cell where None is given.
+        at: an answer position such as ``Sheet1!A1:B9``; None for every formula cell.
         output: where to write a copy whose formula cells hold the computed values.
         engine: ``auto`` or the name of one engine.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
@@ -31,15 +31,15 @@ def recalculate(
         lenient_names: whether newer functions without their prefix are computed.
 
     Returns:
-        The computed values, and the cells that nothing could compute.
+        The computed values, and the cells that no engine could compute.
 
     Raises:
         WorkbookError: the workbook cannot be read.
         PositionError: nothing in the workbook fits ``at``.
-        SandboxError: no sandbox is to be had.
-        RecalcError: the engine asked for is not there.
+        SandboxError: no sandbox is available.
+        RecalcError: the requested engine is not installed.
     """
-    from judge.recalc import library  # noqa: PLC0415 - importing a package does not pay for it
+    from judge.recalc import library  # noqa: PLC0415 - keeps importing the package cheap
 
     return library.recalculate(
         Path(path),

@@ -1,7 +1,7 @@
-"""Conditions that differ in nothing but which blank cells they look at.
+"""Conditions that differ only in which blank cells they refer to.
 
-A rule for a whole column speaks for thousands of cells below the data. There it looks at blank
-cells alone, and what it says in one of them it says in all: it is computed once.
+A rule for a whole column covers thousands of cells below the data. There it refers only to blank
+cells and has the same result in all of them, so it is computed once.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from judge.workbook.address import Window
 from judge.workbook.reader import Workbook
 
 _PLACES = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS", "ADDRESS", "INDIRECT", "OFFSET", "CELL"))
-"""Functions to which it matters where a cell stands, and not only what it holds."""
+"""Functions whose result depends on the position of a cell and not only on its value."""
 
 _TEXT = re.compile(r'("(?:[^"]|"")*")')
 _ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+(?![\w.(])")
 
 
 class BlankCells:
-    """Says which conditions of a workbook mean the same.
+    """Finds the conditions of a workbook that are equivalent.
 
     Args:
-        workbook: the workbook; its sheets are read when they are asked for.
+        workbook: the workbook; its sheets are read when they are needed.
     """
 
     def __init__(self, workbook: Workbook) -> None:
@@ -35,8 +35,8 @@ class BlankCells:
         """What is equal for two conditions only if one holds where the other does.
 
         Args:
-            sheet: the sheet on which it is asked.
-            formula: the condition, as it reads in its cell.
+            sheet: the sheet of the condition.
+            formula: the condition as its cell sees it.
         """
         said = traits(formula)
         exact = (sheet, formula)
@@ -70,4 +70,4 @@ class BlankCells:
 
 
 _EVERYTHING = Window(1, 1, 1 << 21, 1 << 15)
-"""Where a sheet cannot be read, no cell of it is known to be blank."""
+"""If a sheet cannot be read, none of its cells is known to be blank."""

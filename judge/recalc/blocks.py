@@ -1,4 +1,4 @@
-"""Which rectangles to ask an engine for, so that some cells are all in them."""
+"""Which rectangles to request from an engine so that they cover all the cells that are needed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from judge.workbook.cell import CellRange, CellRef
 
 SPARE_FACTOR = 6
 SPARE_CELLS = 4_000
-"""A sheet's cells are asked for as one rectangle where it is no larger than this allows."""
+"""A sheet's cells are requested as one rectangle if its area is within this limit."""
 
 
 def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
-    """Rectangles that hold all the cells, few rather than tight.
+    """Rectangles that cover all the cells; few rather than tight.
 
-    A round trip for each rectangle costs more than reading some cells that nobody asked for.
+    A round trip for each rectangle costs more than reading some cells that are not needed.
     """
     by_sheet: dict[str, list[CellRef]] = defaultdict(list)
     for cell in cells:
@@ -33,7 +33,7 @@ def covering(cells: Iterable[CellRef]) -> tuple[CellRange, ...]:
 
 
 def _by_columns(sheet: str, members: list[CellRef]) -> Iterable[CellRange]:
-    """Vertical runs, bridging gaps, neighbours with the same rows put together."""
+    """Vertical runs that bridge gaps; neighbours with the same rows are merged."""
     columns: dict[int, list[int]] = defaultdict(list)
     for cell in members:
         columns[cell.column].append(cell.row)

@@ -1,4 +1,4 @@
-"""Results of calculations, kept by content."""
+"""Results of calculations, addressed by content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.files.writing import PART, write_whole
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""What results in memory may take together, as :func:`weight_bytes` counts it."""
+"""Limit for all results in memory, as :func:`weight_bytes` counts it."""
 
 CELL_BYTES = 192
 """A computed cell: its place, its entry in a mapping, and a value that is a number."""
@@ -27,28 +27,28 @@ CELL_BYTES = 192
 FORMAT = 1
 
 DISK_LIMIT_BYTES = 256 * 1024 * 1024
-"""What entries on disk may take together; a result of a usual workbook takes about a kilobyte."""
+"""Limit for all entries on disk; the result of a typical workbook takes about a kilobyte."""
 
 KEPT_SHARE = 0.75
-"""How much of that is kept when there is too much: what was used longest ago goes."""
+"""The share that is kept when the limit is exceeded; the least recently used entries go."""
 
 LOOKED_AFTER_EVERY = 256
-"""Entries written between two looks at what is there."""
+"""Entries written between two checks of the size."""
 
 ABANDONED_S = 3600.0
-"""Age from which a file that was being written was left by a process that ended over it."""
+"""Age from which a partly written file counts as left over from a process that ended."""
 
 
 class ResultCache:
-    """Remembers what was computed: in memory for a run, on disk where a folder is given.
+    """Remembers what was computed: in memory for a run, on disk if a folder is given.
 
-    Safe to use from several threads and processes: an entry on disk is written beside its place
-    and moved there. A broken entry counts as none.
+    Safe to use from several threads and processes: an entry on disk is written to a temporary file
+    next to its final path and then renamed. A broken entry counts as missing.
 
     Args:
-        folder: where entries are kept between runs; None for memory alone.
-        limit_bytes: what entries on disk may take together, more or less.
-        memory_bytes: what results in memory may take together; a larger one is not kept there.
+        folder: where entries are kept between runs; None to keep them only in memory.
+        limit_bytes: approximate limit for all entries on disk.
+        memory_bytes: limit for all results in memory; a result larger than this is not kept there.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class ResultCache:
         return found
 
     def put(self, key: str, values: ComputedValues, *, lasting: bool) -> None:
-        """Remembers a result. A disk that is full costs the entry, not the run.
+        """Remembers a result. If the disk is full, the entry is lost but the run continues.
 
         Args:
             key: hex digits.
             values: what was computed.
-            lasting: whether another run would compute the same; else it is kept in memory alone.
+            lasting: whether another run would compute the same; if not, it is kept only in memory.
         """
         self._remember(key, values)
         if self._folder is None or not lasting:
@@ -125,7 +125,7 @@ class ResultCache:
 
 
 def weight_bytes(values: ComputedValues) -> int:
-    """About how much memory a result takes; a text that many cells share counts once."""
+    """About how much memory a result takes; a string that many cells share counts once."""
     texts = [*values.not_calculated.values(), *values.notes, *values.engines]
     texts += [value for value in values.values.values() if isinstance(value, str)]
     shared = {id(text): sys.getsizeof(text) for text in texts}
@@ -134,9 +134,9 @@ def weight_bytes(values: ComputedValues) -> int:
 
 
 def prune(folder: Path, limit_bytes: int) -> None:
-    """Removes entries that were not used for long, where all together take too much.
+    """Removes the least recently used entries if all together take too much space.
 
-    Other processes may do the same at the same time: what is gone already is no fault.
+    Other processes may do the same at the same time: entries that are already gone are ignored.
     """
     entries: list[tuple[float, int, Path]] = []
     for path in folder.glob("*/*"):

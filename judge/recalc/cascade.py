@@ -1,9 +1,9 @@
-"""Which engine's word is taken for which cell.
+"""Decides which engine is believed for which cell.
 
-IronCalc and formualizer answer in milliseconds; where they agree, and where everything that a
-value rests on is something at which the benchmark found their agreement to be right, nobody else
-is asked. For the rest LibreOffice is asked, and its word is taken unless the trust table says that
-it is wrong there, or it has none. A disagreement is noted, whoever is believed.
+IronCalc and formualizer answer in milliseconds; if they agree, and the benchmark found their
+agreement to be right for everything that the value depends on, no other engine is asked. For the
+rest LibreOffice is asked; it is believed unless it has no value or the trust table says that it is
+wrong there. Disagreements are noted in every case.
 """
 
 from __future__ import annotations
@@ -25,47 +25,48 @@ from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 QUICK_S = 0.1
-"""How long each quick engine gets at first where LibreOffice is there; real workbooks that take
-them longer are computed by LibreOffice in the meantime. What they are needed for is asked again."""
+"""How long each quick engine gets at first if LibreOffice is available; real workbooks that take
+them longer are computed by LibreOffice in the meantime. Whatever they are still needed for is asked
+again."""
 
 SECOND_OPINION_S = 5.0
-"""How long each gets then, where LibreOffice has an answer: a hundred times what most need."""
+"""How long each gets then if LibreOffice has an answer: a hundred times what most need."""
 
 PATIENCE = 4.0
 LEAST_QUICK_S = 0.025
-"""The second of the quick engines gets no more than so many times what the first took, and this:
-past that LibreOffice is faster than waiting."""
+"""The second quick engine gets at most so many times what the first took, or so many seconds if
+that is more: beyond it, LibreOffice is faster than waiting."""
 
 WITNESS = FORMUALIZER
-"""The engine that is asked beside LibreOffice wherever that is asked first, so that a disagreement
-is seen: the one that takes large workbooks fastest."""
+"""The engine that is asked in addition to LibreOffice when LibreOffice is asked first, so that a
+disagreement is noticed: the one that is fastest with large workbooks."""
 
 SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
-"""Errors that the quick engines do not show merely because something is missing in them."""
+"""Errors that the quick engines never show merely because they lack a feature."""
 
 INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
-"""Errors that stand for what an engine cannot do where a formula does not spill by itself."""
+"""Errors that mean that an engine lacks a feature, if the formula does not spill by itself."""
 
 COARSE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!"))
-"""Errors that stand for several of Excel's in LibreOffice."""
+"""LibreOffice errors that correspond to several Excel errors."""
 
 FINE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!", "#DIV/0!", "#N/A"))
 
 NOTED_DISAGREEMENTS = 5
 
 FOLLOWED_ALONE = 500
-"""Up to how many cells each one's own footing is looked at, where no two engines agree."""
+"""Up to how many cells the footing of each one is checked separately if no two engines agree."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What the engines together say.
+    """The combined result of the engines.
 
     Attributes:
         values: cell -> value, numbers still as numbers.
         failed: cell -> why there is none.
         used: engines whose values were taken.
-        notes: disagreements, engines that fell over.
+        notes: disagreements and crashes of engines.
         complete: whether every engine that was asked answered.
     """
 
@@ -83,12 +84,12 @@ class Question:
     Attributes:
         workbook: the package.
         formulas: cell wanted -> its formula (that of the array formula that fills it).
-        footing: what the cells rest on.
-        dialect: how the formulas are to be read.
+        footing: what the cells depend on.
+        dialect: how the formulas are interpreted.
         timeout_s: how long one engine may take.
-        intersecting: cells whose formula takes a range where Excel wants one value, and is no
+        intersecting: cells whose formula takes a range where Excel expects one value, and is not an
             array formula. The quick engines compute arrays there, which Excel does not.
-        footing_of: what one cell rests on.
+        footing_of: what one cell depends on.
     """
 
     workbook: bytes
@@ -100,14 +101,14 @@ class Question:
     footing_of: Callable[[CellRef], Footing] | None = None
 
     def functions_below(self, cell: CellRef) -> frozenset[str]:
-        """Every function that one cell rests on; those of all cells where they are many."""
+        """Every function that one cell depends on; those of all cells if there are many cells."""
         if self.footing_of is None or len(self.formulas) > FOLLOWED_ALONE:
             return self.footing.functions
         return self.footing_of(cell).functions
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two engines mean the same: the order of additions may show in the last digits."""
+    """Whether two engines agree; the order of additions may change the last digits."""
     if isinstance(first, bool) or isinstance(second, bool):
         return isinstance(first, bool) and isinstance(second, bool) and first == second
     if isinstance(first, (int, float)) and isinstance(second, (int, float)):
@@ -119,7 +120,7 @@ class Cascade:
     """Asks engines in turn.
 
     Args:
-        engines: the engines that are there; their order does not matter.
+        engines: the available engines; their order does not matter.
         trust: what the benchmark found.
     """
 
@@ -128,7 +129,7 @@ class Cascade:
         self._trust = trust
 
     def compute(self, question: Question) -> Outcome:
-        """Computes some cells; whatever the engines say, every cell is accounted for.
+        """Computes some cells; the result accounts for every cell, whatever the engines answer.
 
         Raises:
             EngineUnavailableError: an engine cannot be started.
@@ -151,7 +152,7 @@ class _Inquiry:
         self._fell_over: dict[str, float] = {}
         """Engines without an answer -> the seconds that they were given."""
         self._out_of_time = False
-        """Whether an engine took all the time that there is."""
+        """Whether an engine used up all the available time."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
         self._disagreements = 0
         footing = question.footing
@@ -170,7 +171,7 @@ class _Inquiry:
             if left:
                 self._ask(LIBREOFFICE, question.timeout_s)
         else:
-            # LibreOffice will be asked whatever the others say: so it starts with them.
+            # LibreOffice will be asked in any case, so it starts together with them.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(self._ask, LIBREOFFICE, question.timeout_s)
                 if WITNESS in self._engines:
@@ -181,7 +182,7 @@ class _Inquiry:
             self._ask_pair(question.timeout_s if silent else SECOND_OPINION_S)
         left = {cell for cell in sorted(left) if not self._decide(cell)}
         if left and FORMULAS in self._engines and not self._out_of_time:
-            # It takes a hundred times as long as the others: where they cannot, it cannot.
+            # It takes a hundred times as long as the others: if they time out, so does it.
             self._ask(FORMULAS, question.timeout_s)
             left = {cell for cell in sorted(left) if not self._decide_without_office(cell)}
         for cell in sorted(left):
@@ -198,7 +199,7 @@ class _Inquiry:
 
         Args:
             limit_s: how long each may take.
-            together: whether one is worth nothing without the other.
+            together: whether the result of one is useless without the other.
         """
         for name in PAIR_ENGINES:
             waited = self._fell_over.get(name, 0.0)
@@ -228,7 +229,7 @@ class _Inquiry:
             self._silent[name] = error.message
 
     def _needs_second_opinion(self, cell: CellRef) -> bool:
-        """Whether LibreOffice's word on a cell can be overruled, or there is none."""
+        """Whether LibreOffice has no value for a cell, or one that can be overruled."""
         word = self._word(LIBREOFFICE, cell)
         if word is None or (isinstance(word, ErrorValue) and word.code in COARSE_ERRORS):
             return True
@@ -236,7 +237,7 @@ class _Inquiry:
         return bool(self._trust.weak(LIBREOFFICE, functions))
 
     def _on_sure_ground(self) -> bool:
-        """Whether an agreement of the pair would be taken without asking LibreOffice."""
+        """Whether an agreement of the pair would be accepted without asking LibreOffice."""
         footing = self._question.footing
         return (
             all(name in self._engines for name in PAIR_ENGINES)
@@ -247,7 +248,7 @@ class _Inquiry:
         )
 
     def _take_agreed(self, cells: set[CellRef]) -> set[CellRef]:
-        """Takes the cells in which the pair agrees, where that can be relied on.
+        """Accepts the cells in which the pair agrees, if that can be relied on.
 
         Returns:
             The cells that are left.
@@ -265,7 +266,7 @@ class _Inquiry:
         return left
 
     def _word(self, name: str, cell: CellRef) -> CellValue:
-        """The value that an engine has for a cell; None where it has none worth the name."""
+        """The value that an engine has for a cell; None if it has no usable one."""
         answer = self._answers.get(name)
         value = answer.values.get(cell) if answer is not None else None
         if isinstance(value, ErrorValue):
@@ -276,7 +277,7 @@ class _Inquiry:
         return value
 
     def _decide(self, cell: CellRef) -> bool:
-        """Settles one cell with what has been said, LibreOffice included."""
+        """Settles one cell with the answers so far, including that of LibreOffice."""
         office = self._word(LIBREOFFICE, cell)
         if office is None:
             return self._decide_without_office(cell)
@@ -311,16 +312,16 @@ class _Inquiry:
         good = [
             name
             for name, word in against.items()
-            # A value of LibreOffice's never had to give way to another engine's error.
+            # LibreOffice's value was never found to be wrong where another engine had an error.
             if isinstance(office, ErrorValue) or not isinstance(word, ErrorValue)
             if weak and self._trust.is_good(name, weak)
         ]
         return max(good, key=lambda name: self._trust.share(name, weak), default=None)
 
     def _decide_without_office(self, cell: CellRef) -> bool:
-        """Settles one cell with what the other engines say: two that agree, or one that is good.
+        """Settles one cell with the answers of the other engines: two that agree, or a good one.
 
-        An engine that is the only one was asked for alone, and is taken at its word.
+        An engine that is the only one was requested by name, and is believed.
         """
         names = [name for name in self._answers if name != LIBREOFFICE]
         words = {name: word for name in names if (word := self._word(name, cell)) is not None}
@@ -364,7 +365,7 @@ class _Inquiry:
     def _why_not(self, cell: CellRef) -> str:
         said = []
         if cell in self._question.intersecting:
-            said.append("a range stands where Excel takes one cell of it, which takes LibreOffice")
+            said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
         for name in self._engines:
             answer = self._answers.get(name)
             if answer is None:
@@ -379,11 +380,11 @@ class _Inquiry:
                 said.append(f"{name} has no value")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
-        return "; ".join(said) + formula if said else f"no engine is there{formula}"
+        return "; ".join(said) + formula if said else f"no engine is available{formula}"
 
 
 def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorValue | None:
-    """The error that the other engines agree on where LibreOffice shows another.
+    """The error that the other engines agree on if LibreOffice shows a different one.
 
     LibreOffice has fewer errors than Excel: #VALUE! stands for #NUM! or #REF! in many functions.
     """
@@ -414,5 +415,5 @@ def _shown(value: CellValue) -> str:
 
 
 def address(cell: CellRef) -> str:
-    """A cell as people write it: ``Sheet1!B7``."""
+    """A cell in the usual notation: ``Sheet1!B7``."""
     return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"

@@ -1,4 +1,4 @@
-"""The engines, as a comparison asks them."""
+"""The engines, as a comparison uses them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EngineCompute:
     """Computes formulas with a recalculator; see :class:`judge.comparison.computing.Compute`.
 
     Args:
-        recalculator: decides what is computed, and has it computed.
+        recalculator: decides what is computed, and computes it.
     """
 
     def __init__(self, recalculator: Recalculator) -> None:

@@ -1,7 +1,7 @@
-"""The truth of conditions of conditional formats, and the values that their rules look at.
+"""The truth of conditions of conditional formats, and the values that their rules use.
 
-A condition is computed as the formula that it is, in a scratch cell of its sheet, by the engines
-that compute every other formula.
+A condition is computed as a formula in a scratch cell of its sheet, by the same engines as any
+other formula.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook
 
-_VOLATILE = "a condition rests on what changes by itself, such as TODAY"
+_VOLATILE = "a condition depends on a value that changes by itself, such as TODAY"
 
 
 def answer_conditions(
@@ -38,7 +38,7 @@ def answer_conditions(
     *,
     origin: Origin,
 ) -> ConditionAnswers:
-    """Has the conditions of both workbooks evaluated that a comparison asks for.
+    """Evaluates the conditions of both workbooks that a comparison needs.
 
     Args:
         recalculator: computes formulas.
@@ -64,7 +64,7 @@ def _answers(
     try:
         values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
     except WorkbookError:
-        # The comparison finds the same fault when it reads the values, and says so.
+        # The comparison finds and reports the same fault when it reads the values.
         values = NOTHING_COMPUTED
     unknown: dict[ConditionKey, str] = {}
     stands_for: dict[ConditionKey, ConditionKey] = {}
@@ -130,5 +130,5 @@ def _around(refs: Sequence[CellRef]) -> CellRange:
 
 
 def _is_true(value: CellValue) -> bool:
-    """Whether a rule holds whose condition has a value: texts and errors are no truth."""
+    """Whether a rule with that condition value holds; strings and errors are not true."""
     return bool(value) if isinstance(value, bool | int | float) else False

@@ -12,15 +12,15 @@ from judge.workbook.cell import CellRange, CellRef, CellValue
 
 
 class EngineUnavailableError(RecalcError):
-    """An engine cannot be started: a fault of ours, whatever the workbook holds."""
+    """An engine cannot be started: the judge's own fault, whatever the workbook contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """What one engine says of one workbook.
+    """What one engine computed for one workbook.
 
     Attributes:
-        values: every cell of the asked ranges for which the engine has a value. Numbers are
+        values: every cell of the requested ranges for which the engine has a value. Numbers are
             numbers: a serial becomes a date only where the cell's number format is known.
         failed: cells that it could not compute -> why.
         seconds: how long it took, start-up of the engine not counted.
@@ -37,12 +37,12 @@ def _no_names() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the formulas of a workbook are to be read, where its text alone does not say it.
+    """How the formulas of a workbook are interpreted where their text does not determine it.
 
     Attributes:
-        names: function names to write in the place of others before calculating, wherever they
-            are called without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it, ``XLOOKUP``
-            -> a name that nobody knows makes it the ``#NAME?`` that Excel shows.
+        names: function names that replace others before the calculation, where these are called
+            without a prefix: ``XLOOKUP`` -> ``_xlfn.XLOOKUP`` computes it, ``XLOOKUP`` -> a name
+            that no engine knows makes it the ``#NAME?`` that Excel shows.
         date_1904: whether the workbook counts its days from 1904.
     """
 
@@ -51,11 +51,11 @@ class Dialect:
 
 
 PLAIN = Dialect()
-"""Formulas as they stand, days from 1900."""
+"""Formulas as written, days counted from 1900."""
 
 
 class Engine(Protocol):
-    """A program that calculates workbooks. Runs sealed off: it reads what a solution wrote.
+    """A program that calculates workbooks. It runs isolated, since it reads what a solution wrote.
 
     Safe to use from several threads; calls may wait for each other.
     """
@@ -82,13 +82,13 @@ class Engine(Protocol):
         timeout_s: float,
         dialect: Dialect = PLAIN,
     ) -> EngineResult:
-        """Calculates a whole workbook anew and returns the cells of some ranges.
+        """Recalculates a whole workbook and returns the cells of some ranges.
 
         Args:
             workbook: the package.
             ranges: rectangles to read, on sheets by their real names.
             timeout_s: how long the calculation may take.
-            dialect: how its formulas are to be read.
+            dialect: how its formulas are interpreted.
 
         Raises:
             RecalcError: the engine cannot open the workbook, or took longer than ``timeout_s``;

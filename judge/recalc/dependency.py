@@ -1,4 +1,4 @@
-"""Which formulas a set of cells rests on, near and far."""
+"""Which formulas a set of cells depends on, directly and indirectly."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from judge.recalc.formula import FormulaTraits, Reference, references, traits
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
-"""Most formulas that are followed one by one; past it every formula of the workbook counts."""
+"""Most formulas that are followed one by one; beyond it every formula of the workbook counts."""
 
 WORK_LIMIT = 4_000_000
-"""Most steps that are spent on following the formulas of one workbook, whoever asks and how often;
-past it every formula of the workbook counts. A step is about half a microsecond. The workbooks of
-the published suites need at most a sixth of it."""
+"""Most steps that are spent on following the formulas of one workbook, over all queries; beyond it
+every formula of the workbook counts. A step is about half a microsecond. The workbooks of the
+published suites need at most a sixth of it."""
 
 STEPS_OF_FORMULA = 20
 STEPS_OF_REFERENCE = 3
 CHARACTERS_OF_STEP = 8
-"""What reading a formula costs: so much for itself and for each reference, and its characters. A
-column that is looked at is a step, and so is a cell that is found there."""
+"""What reading a formula costs: a fixed amount for itself and for each reference, and its
+characters. Each column that is searched is a step, and so is each cell that is found there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footing:
-    """What some formula cells rest on, themselves included.
+    """What some formula cells depend on, themselves included.
 
     Attributes:
         functions: every function that is called.
@@ -37,7 +37,7 @@ class Footing:
         unknown: whether a function is called that Excel does not know.
         names: whether a defined name or a table is used.
         array_sensitive: whether a formula depends on being entered as an array formula or not.
-        broken: whether a formula refers to what is no longer there.
+        broken: whether a formula refers to something that no longer exists.
         opaque: whether a formula uses names, tables, or references made from text.
         complete: whether every formula that can be reached is known; False where a formula reaches
             cells that its text does not show, and where there is more to follow than is followed.
@@ -58,7 +58,7 @@ class Footing:
 
 
 class _Sum:
-    """What formulas say together; each kind of formula is added once."""
+    """What formulas say in total; each kind of formula is added once."""
 
     def __init__(self) -> None:
         self.cells = 0
@@ -129,9 +129,9 @@ class FormulaIndex:
     """The formula cells of a workbook, found by rectangle.
 
     Args:
-        sheets: names of the sheets, as they really are.
+        sheets: the real names of the sheets.
         load: gives the formula cells of a whole sheet; called once for each sheet reached.
-        work: how many steps may be spent on following formulas, over all that is asked.
+        work: how many steps may be spent on following formulas, over all queries.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class FormulaIndex:
         return tuple(self._names.values())
 
     def named(self, name: str) -> str | None:
-        """The real name of a sheet that a formula names; None where there is none."""
+        """The real name of a sheet that a formula names; None if there is no such sheet."""
         return self._names.get(name.casefold())
 
     def sheet(self, name: str) -> SheetFormulas:
@@ -185,7 +185,7 @@ class FormulaIndex:
 
 
 class Search:
-    """A walk through an index that comes to every formula cell once, however often it is named.
+    """A walk through an index that visits every formula cell once, however often it is named.
 
     Args:
         index: the workbook's formulas; its steps are spent.
@@ -224,7 +224,7 @@ class Search:
 
 
 def _first_unseen(seen: dict[int, int], place: int) -> int:
-    """The first place from one on that was not seen; paths are made shorter on the way."""
+    """The first place at or after a given one that was not seen; paths are shortened on the way."""
     end = place
     while end in seen:
         end = seen[end]
@@ -234,10 +234,10 @@ def _first_unseen(seen: dict[int, int], place: int) -> int:
 
 
 def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
-    """What formula cells rest on.
+    """What formula cells depend on.
 
     Args:
-        cells: the formula cells asked for, with their sheet.
+        cells: the formula cells in question, with their sheet.
         index: the workbook's formulas.
     """
     found = _Sum()
@@ -265,7 +265,7 @@ def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
 
 
 def footing_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Footing:
-    """What formula cells rest on; where a sheet cannot be read, that they may rest on anything."""
+    """What formula cells depend on; if a sheet cannot be read, that may be anything."""
     try:
         return footing(cells, index)
     except WorkbookError:

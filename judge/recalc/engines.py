@@ -1,4 +1,4 @@
-"""The engines, each behind the same contract: what they differ in is the service they ask."""
+"""The engines, all behind the same contract; they differ only in the service that they ask."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ServiceEngine:
 
     Args:
         name: one of :data:`ENGINE_NAMES`.
-        pool: channels to the service; shared with other engines of the same program, so closing
-            is the business of whoever made it.
-        memory_bytes: memory that one calculation may take, where the service can hold it to it.
+        pool: channels to the service; shared with other engines of the same program, so the caller
+            that made it closes it.
+        memory_bytes: memory that one calculation may take, if the service can enforce it.
         root: digest of the root that holds the engine.
-        book: where versions are noted for a root; the engine is asked where None is given.
+        book: where versions are noted for a root; with None the engine is asked.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What a formula's text says of how it must be computed: functions, references, arrays.
+"""What a formula's text says about how it must be computed: functions, references, arrays.
 
-Only what the choice of an engine rests on is read; nothing is computed here.
+Reads only what the choice of an engine depends on; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
-# Every expression of this module takes time in proportion to the text: what can repeat gives
-# nothing back, and what is quoted but leads nowhere is passed over as a whole.
+# Every expression of this module takes time in proportion to the text: repetitions do
+# not backtrack, and quoted text that leads nowhere is skipped as a whole.
 _TOKEN = re.compile(
     r"""
     (?P<space>\s++)
@@ -51,7 +51,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A rectangle that a formula names; ``sheet`` is None for the formula's own sheet."""
+    """A rectangle that a formula names; ``None`` as ``sheet`` means the formula's own sheet."""
 
     sheet: str | None
     min_row: int
@@ -62,21 +62,21 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class FormulaTraits:
-    """What the text of a formula says, its references apart.
+    """What the text of a formula says, except for its references.
 
     Attributes:
         functions: names of the functions called, upper case, without prefix; uses at which
             engines differ count as functions of their own (:data:`NEAREST_OF_COMPUTED`).
-        unprefixed: newer functions that are called without the prefix that Excel wants.
+        unprefixed: newer functions that are called without the prefix that Excel requires.
         unknown: functions called that Excel does not know (macros, add-ins, misspellings).
         volatile: functions called whose value changes by itself.
         opaque: whether it reaches cells that its references do not show (names, tables,
             INDIRECT, OFFSET, other workbooks).
-        array_sensitive: whether Excel gives another value where it is entered as an array
-            formula: a range stands where one value is wanted.
+        array_sensitive: whether Excel gives another value if it is entered as an array formula: it
+            has a range where one value is expected.
         logical: whether its value can only be TRUE, FALSE or an error.
         names: other names that it uses (defined names, tables), upper case.
-        broken: whether it holds a reference to what is no longer there (``#REF!``).
+        broken: whether it contains a reference to something that no longer exists (``#REF!``).
     """
 
     functions: frozenset[str]
@@ -94,18 +94,18 @@ def traits(formula: str) -> FormulaTraits:
     """What a formula's text says.
 
     Args:
-        formula: with or without its leading ``=``; never refused, however broken.
+        formula: with or without its leading ``=``; never rejected, however broken.
     """
     if is_too_long(formula):
         return _TOO_LONG
-    # Formulas of a column differ in their row numbers alone; these say nothing here.
+    # Formulas of a column differ only in their row numbers, which do not matter here.
     return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
 
 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 TOO_LONG = f"a formula of more than {LONGEST_FORMULA:,} characters"
-"""What a text that is too long for a formula is said to call, which Excel does not know."""
+"""The unknown function that is reported for a formula that is too long."""
 
 _TOO_LONG = FormulaTraits(
     functions=frozenset((TOO_LONG,)),
@@ -123,7 +123,7 @@ _TOO_LONG = FormulaTraits(
 @functools.lru_cache(maxsize=4096)
 def _traits(formula: str) -> FormulaTraits:
     reading = _Reading()
-    # Of a bracket that is never closed, the rest would be searched again for each that follows.
+    # Without this, an unclosed bracket would make every later one search the rest again.
     closed = formula.rfind("}") + 1
     reading.read(formula[:closed] + formula[closed:].replace("{", "\0"))
     bare = frozenset(_PREFIX.sub("", call).upper() for call in reading.calls)
@@ -167,7 +167,7 @@ class _Frame:
     computed: bool = False
     """Whether its second argument is computed from others."""
     bare_range: bool = False
-    """Whether the argument being read is a range and nothing else, so far."""
+    """Whether the argument being read is only a range so far."""
     tokens: int = 0
 
     @property
@@ -218,10 +218,10 @@ class _Reading:
         return position
 
     def _space(self, _: str) -> None:
-        """Spaces say nothing here (an intersection of two ranges is seen as two ranges)."""
+        """Spaces do not matter here (an intersection of two ranges is seen as two ranges)."""
 
     def _quoted(self, _: str) -> None:
-        """A name in quotes that leads to no sheet says nothing here."""
+        """A quoted name that is not followed by a sheet reference does not matter here."""
 
     def _plain(self, token: str) -> None:
         self._at_top(token)
@@ -244,7 +244,7 @@ class _Reading:
         self._a_range()
 
     def _array(self, token: str) -> None:
-        # An array constant in a place for one value gives its first element; engines differ.
+        # An array constant where one value is expected gives its first element; engines differ.
         self._plain(token)
         frame = self._stack[-1]
         if frame.tokens > 1:
@@ -359,7 +359,7 @@ _REFERENCE = re.compile(
 def references(formula: str) -> tuple[Reference, ...]:
     """The rectangles that a formula names outright; whole columns and rows are bounded.
 
-    A text that is too long for a formula names none.
+    A formula that is too long names none.
     """
     found: list[Reference] = []
     if is_too_long(formula):

@@ -1,6 +1,6 @@
 """Which function names Excel knows, and which of them need a prefix in a file.
 
-A function that came after Excel 2007 stands in a file as ``_xlfn.NAME`` (some as
+A function that was added after Excel 2007 is stored in a file as ``_xlfn.NAME`` (some as
 ``_xlfn._xlws.NAME``). Written without its prefix it is an unknown name to Excel, which shows
 ``#NAME?``.
 
@@ -49,7 +49,7 @@ CLASSIC = _names(
     YIELDDISC YIELDMAT ZTEST TABLE
     """
 )
-"""Functions that stand in a file under their own name."""
+"""Functions that are stored in a file under their own name."""
 
 PREFIXED = _names(
     """
@@ -97,7 +97,7 @@ NATIVE_ARRAYS = _names(
     MAKEARRAY LET LAMBDA TEXTSPLIT AGGREGATE
     """
 )
-"""Functions that compute their arguments as arrays even where the formula is no array formula."""
+"""Functions that compute their arguments as arrays even if the formula is not an array formula."""
 
 TAKES_RANGES = NATIVE_ARRAYS | _names(
     """
@@ -115,4 +115,5 @@ TAKES_RANGES = NATIVE_ARRAYS | _names(
     N T GETPIVOTDATA CHOOSE IF IFERROR IFNA ERROR.TYPE ARRAYTOTEXT TYPE FORECAST.ETS SUMX2PY2
     """
 )
-"""Functions that take a whole range somewhere, so that one is no sign of an array formula."""
+"""Functions with an argument that takes a whole range; a range there does not make an array
+formula."""

@@ -21,13 +21,13 @@ from judge.workbook.resolve import SheetIndex, resolve_position
 
 @dataclass(frozen=True, slots=True)
 class Recalculation:
-    """What came of computing a workbook.
+    """The result of computing a workbook.
 
     Attributes:
-        computed: values and what has none, with engines and notes.
-        ranges: the rectangles that were looked at.
-        position_notes: liberties taken with the position.
-        written: where the copy with the values was written, if one was asked for.
+        computed: values and the cells without one, with engines and notes.
+        ranges: the rectangles that were searched.
+        position_notes: how the position was interpreted, where it is not exact.
+        written: where the copy with the values was written, if one was requested.
     """
 
     computed: ComputedValues
@@ -66,7 +66,7 @@ def recalculate(
 
 
 def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], tuple[str, ...]]:
-    """The rectangles of a position, or the used ranges of all sheets; and liberties taken.
+    """The rectangles of a position, or the used ranges of all sheets; and notes.
 
     Raises:
         PositionError: nothing in the workbook fits the position.

@@ -50,9 +50,9 @@ UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 
 
 def calculates(facts: WorkbookFacts) -> bool:
-    """Whether a program that calculates wrote the workbook last, as far as the file says.
+    """Whether the workbook was last written by a program that calculates, according to the file.
 
-    openpyxl gives itself out as Excel with its own version (3.x), and XlsxWriter as Excel 12 with
+    openpyxl claims to be Excel with its own version (3.x), and XlsxWriter to be Excel 12 with
     placeholders for values and a request to calculate on load.
     """
     application = facts.application or ""
@@ -66,7 +66,7 @@ def calculates(facts: WorkbookFacts) -> bool:
 
 @functools.cache
 def code_digest() -> str:
-    """Changes whenever any module of this package or of the reader does."""
+    """Changes whenever any module of this package or of the reader changes."""
     texts = hashlib.sha256()
     for package in ("recalc", "workbook"):
         folder = Path(str(resources.files("judge"))) / package
@@ -76,30 +76,30 @@ def code_digest() -> str:
 
 
 RULES = 2
-"""Raised whenever the policy or the cascade decides in another way."""
+"""Incremented whenever the policy or the cascade decides differently."""
 
 OLDEST_EXCEL = 9
-"""Major version of Excel 2000; what calls itself Excel with a smaller one is a library."""
+"""Major version of Excel 2000; what claims to be Excel with a smaller one is a library."""
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
-"""Other programs that calculate, as they name themselves."""
+"""Other programs that calculate, by the names that they write."""
 
 
 class Recalculator:
-    """Gives formula cells their values, where and only where the policy asks for it.
+    """Gives formula cells their values where the policy requires it, and only there.
 
     Safe to use from several threads.
 
     Args:
-        engines: the engines that are there; none is started before a formula needs it.
+        engines: the available engines; none is started before a formula needs it.
         mode: ``auto`` computes where no value can be trusted, ``never`` nothing, ``always`` every
-            formula cell of the ranges asked for.
+            formula cell of the requested ranges.
         timeout_s: seconds that one engine may take for one workbook.
-        cache: remembers results by content; one of its own where None is given.
+        cache: remembers results by content; None for a cache of its own.
         lenient_names: whether newer functions without their prefix are computed (Excel shows
             ``#NAME?``); noted where it happens.
-        trust: which engine is right where; the table of the package where None is given.
-        missing: engines that are not there, for messages.
+        trust: which engine is right where; None for the table of the package.
+        missing: engines that are not installed, for messages.
     """
 
     def __init__(
@@ -125,14 +125,14 @@ class Recalculator:
 
     @property
     def engines(self) -> tuple[Engine, ...]:
-        """The engines that are there."""
+        """The available engines."""
         return self._engines
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What decides what comes out: engines with their versions, and a digest of our rules.
+        """What determines the results: engines with their versions, and a digest of our rules.
 
-        Starts engines to ask for their versions; an engine that cannot be started is left out.
+        Starts the engines to ask for their versions; an engine that cannot be started is left out.
         """
         with self._lock:
             if self._identity is None:
@@ -170,7 +170,7 @@ class Recalculator:
 
         Raises:
             WorkbookError: the ranges cannot be read.
-            EngineUnavailableError: an engine that is there cannot be started.
+            EngineUnavailableError: an installed engine cannot be started.
         """
         if self._mode == "never":
             return NOTHING_COMPUTED
@@ -192,7 +192,7 @@ class Recalculator:
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
     ) -> ComputedValues:
-        """Values that are remembered, or computed now."""
+        """Values from the cache, or computed now."""
         started = time.perf_counter()
         key = self._key(workbook.digest, cells)
         known = self._cache.get(key)
@@ -203,9 +203,9 @@ class Recalculator:
         return replace(known, seconds=time.perf_counter() - started)
 
     def changing_cells(self, workbook: Workbook, cells: Sequence[CellRef]) -> set[CellRef]:
-        """Those of some formula cells that rest on a function whose value changes by itself.
+        """The formula cells, out of some, that depend on a function whose value changes by itself.
 
-        Where they are many, all of them are named as soon as one is.
+        If there are many, all of them are returned as soon as one qualifies.
 
         Raises:
             WorkbookError: the cells cannot be read.
@@ -222,7 +222,7 @@ class Recalculator:
         return {ref for ref, each in asked.items() if footing_or_doubt([each], index).volatile}
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
-        # What was kept by another state of this package is not taken for what this one computes.
+        # Values kept by another version of this package are not reused by this one.
         asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
         return hashlib.sha256(asked.encode()).hexdigest()
 
@@ -237,8 +237,8 @@ class Recalculator:
         notes = self._notes(rests_on)
         if intersecting:
             notes.append(
-                f"{len(intersecting)} formulas take a range where Excel wants one value and are "
-                "no array formulas, so that Excel takes the cell of their own row or column: "
+                f"{len(intersecting)} formulas take a range where Excel expects one value and are "
+                "not array formulas, so Excel takes the cell in their own row or column: "
                 f"{address(min(intersecting))}"
             )
         question = Question(
@@ -276,7 +276,7 @@ class Recalculator:
         return tuple(versions.get(name, name) for name in sorted(names))
 
     def _renaming(self, rests_on: Footing) -> dict[str, str]:
-        """Names to rewrite, so that every engine reads what Excel would read."""
+        """Names to rewrite, so that every engine interprets them as Excel would."""
         return {
             name: _prefixed(name) if self._lenient else UNKNOWN_FUNCTION
             for name in rests_on.unprefixed
@@ -289,7 +289,7 @@ class Recalculator:
             notes.append(f"volatile functions, computed for now: {names}")
         if rests_on.unprefixed:
             names = ", ".join(sorted(rests_on.unprefixed))
-            what = "computed all the same (lenient names)" if self._lenient else "#NAME? in Excel"
+            what = "computed anyway (lenient names)" if self._lenient else "#NAME? in Excel"
             notes.append(f"written without the _xlfn. prefix, {what}: {names}")
         return notes
 
@@ -305,7 +305,7 @@ class Recalculator:
 
 
 def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
-    """Cells whose formula would give more as an array formula, and is none."""
+    """Cells whose formula would give more as an array formula, but is not entered as one."""
     return frozenset(
         cell.ref
         for cell in cells
@@ -314,17 +314,17 @@ def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
 
 
 def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
-    """Cells whose formula no spreadsheet would read, each with the reason."""
+    """Cells whose formula no spreadsheet program would accept, each with the reason."""
     return {
-        cell.ref: f"its formula has {len(cell.source.formula):,} characters, and "
-        f"{LONGEST_FORMULA:,} are the most that a spreadsheet reads"
+        cell.ref: f"its formula has {len(cell.source.formula):,} characters; "
+        f"spreadsheet programs accept at most {LONGEST_FORMULA:,}"
         for cell in cells
         if cell.source.formula is not None and is_too_long(cell.source.formula)
     }
 
 
 def _nobody(cells: Sequence[WantedCell]) -> Outcome:
-    return Outcome(failed={cell.ref: "no calculation engine is there" for cell in cells})
+    return Outcome(failed={cell.ref: "no calculation engine is available" for cell in cells})
 
 
 def _prefixed(name: str) -> str:
@@ -332,14 +332,14 @@ def _prefixed(name: str) -> str:
 
 
 def _logical(value: CellValue, formula: str) -> CellValue:
-    """TRUE for 1 where the formula can give nothing else."""
+    """TRUE for 1 if the formula can only give a logical value."""
     if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
         return bool(value)
     return value
 
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
-    """A computed value as the reader would give it, had it stood in the file."""
+    """A computed value as the reader would return it if it were in the file."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if not is_date_format(number_format):

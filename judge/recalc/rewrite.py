@@ -1,7 +1,7 @@
 """A copy of a workbook with other cached values: only the values of formula cells change.
 
 The sheets' XML is edited in place, so formulas, styles and everything else stay byte for byte;
-parts without a changed cell are taken over as they are.
+parts without a changed cell are copied as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dates import to_serial
 
-# A "<" never stands in a tag, not even in quotes, so nothing is looked for beyond the next one.
+# A "<" never occurs in a tag, not even in quotes, so no search goes beyond the next one.
 _QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
 _TAG = re.compile(
     rb"<(?P<prefix>\w+:)?(?P<tag>row|c)\b(?P<attributes>" + _QUOTED + rb"?)(?P<empty>/?)>"
@@ -48,8 +48,8 @@ def with_values(
 
     Args:
         package: the workbook.
-        values: cell -> value; None leaves the cell without one. Cells that the sheet does not hold
-            are left out.
+        values: cell -> value; None leaves the cell without one. Cells that the sheet does not
+            contain are left out.
         date_1904: the workbook's date system.
 
     Raises:
@@ -133,7 +133,7 @@ def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
 
 
 def _without_value(body: bytes) -> bytes:
-    """What stands inside a cell, but for its value: one search for each tag and one for its end."""
+    """The content of a cell without its value: one search for each tag and one for its end."""
     pieces = []
     position = 0
     while (found := _VALUE.search(body, position)) is not None:
@@ -150,7 +150,7 @@ def _without_value(body: bytes) -> bytes:
 
 
 def _body(xml: bytes, found: re.Match[bytes], end: bytes) -> tuple[bytes, int]:
-    """What stands inside a cell, and where the cell ends."""
+    """The content of a cell, and where the cell ends."""
     if found["empty"]:
         return b"", found.end()
     stop = xml.find(end, found.end())

@@ -1,8 +1,8 @@
-"""A copy of a workbook with formulas of ours in cells that nothing in it looks at.
+"""A copy of a workbook with the judge's own formulas in cells that nothing in it refers to.
 
-They stand below the last row, in the last column, of the sheet from which they are read: there they
-see what they would see in any cell of the sheet, and neither whole columns nor whole rows of data
-see them.
+They are below the last row, in the last column, of the sheet that they refer to: there they see
+what they would see in any cell of the sheet, and no reference to whole columns or rows of data
+includes them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def with_formulas(
         formulas: worksheet -> formulas to put there.
 
     Returns:
-        The copy, and for each worksheet the cells of its formulas in their order.
+        The copy, and for each worksheet the cells of its formulas in order.
 
     Raises:
         WorkbookError: a sheet cannot be found, is broken, or has no room.
@@ -93,7 +93,7 @@ def _filled(xml: bytes, formulas: Sequence[ScratchFormula]) -> tuple[bytes, rang
         _cell(prefix, row, formula) for row, formula in zip(rows, formulas, strict=True)
     )
     end_tag = b"</" + prefix + b"sheetData>"
-    # What the file says of its extent would leave our cells out.
+    # The extent that the file states would leave our cells out.
     return _DIMENSION.sub(b"", before, count=1) + cells + end_tag + after, rows
 
 

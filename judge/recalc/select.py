@@ -1,4 +1,4 @@
-"""Which engines are there, and a recalculator made of them."""
+"""Which engines are available, and a recalculator that uses them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ class EngineEntry:
         name: short name of the engine.
         available: whether it can be used here.
         version: its version; empty where it is not available.
-        coverage: what the benchmark found: functions measured, and those it is trusted with.
-        hint: the command that brings it here, where it is missing, or why it does not start.
+        coverage: what the benchmark found: how many functions were measured, and how many it is
+            trusted with.
+        hint: the command that installs it if it is missing, or why it does not start.
     """
 
     name: str
@@ -58,10 +59,10 @@ def check_recalculation(mode: str, engine: str) -> None:
         UsageError: there is no such mode or engine.
     """
     if mode not in ("auto", "never", "always"):
-        raise UsageError(f"{mode!r} is no way to recalculate: auto, never or always")
+        raise UsageError(f"{mode!r} is not a recalculation mode: use auto, never or always")
     if engine != "auto" and engine not in ENGINE_NAMES:
         known = ", ".join(ENGINE_NAMES)
-        raise UsageError(f"{engine!r} is no calculation engine; there are auto, {known}")
+        raise UsageError(f"{engine!r} is not a calculation engine; known: auto, {known}")
 
 
 def open_recalculator(
@@ -74,12 +75,12 @@ def open_recalculator(
     lenient_names: bool = False,
     workers: int = 1,
 ) -> Recalculator:
-    """Makes a recalculator of the engines that a sandbox has; starts none of them.
+    """Makes a recalculator with the engines that a sandbox has; starts none of them.
 
     Args:
-        sandbox: where the engines run; None only where nothing is to be computed.
+        sandbox: where the engines run; None only if nothing is to be computed.
         mode: see :class:`judge.recalc.policy.Recalculator`.
-        engine: ``auto`` for all that are there, or the name of the only one to use.
+        engine: ``auto`` for all that are available, or the name of the only one to use.
         cache_dir: folder in which results and versions are kept between runs; None for neither.
         timeout_s: seconds that one engine may take for one workbook.
         lenient_names: whether newer functions without their prefix are computed.
@@ -87,7 +88,7 @@ def open_recalculator(
 
     Raises:
         UsageError: no such engine or mode.
-        RecalcError: the engine asked for by name is not there.
+        RecalcError: the engine requested by name is not installed.
     """
     check_recalculation(mode, engine)
     engines: list[Engine] = []
@@ -157,9 +158,9 @@ def make_engines(
 
 
 def engine_report(sandbox: Sandbox | None) -> tuple[EngineEntry, ...]:
-    """What every known engine is here: version, coverage, or what brings it here.
+    """The state of every known engine: version, coverage, or how to install it.
 
-    Starts the engines that are there, to ask for their versions.
+    Starts the installed engines to ask for their versions.
     """
     there = available_engines(sandbox) if sandbox is not None else ()
     table = trust_table()

@@ -1,4 +1,4 @@
-"""Asking a service program that runs sealed off, and reading its answers."""
+"""Asking an isolated service program, and reading its answers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from judge.sandbox.contract import ServiceChannel
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 75.0
-"""How much longer than the engine the channel may take: starting it again, sending, reading."""
+"""How much longer than the engine the channel may take, for restarting it, sending and reading."""
 
 ATTEMPTS = 2
 """A service that ends without an answer may have been ended from outside; one that does so twice
-was brought down by the workbook."""
+was made to crash by the workbook."""
 
 
 class ServicePool:
-    """Channels to one service program, opened when they are needed; a dead one is replaced.
+    """Channels to one service program, opened on demand; a dead one is replaced.
 
     Safe to use from several threads: each call has a channel of its own, at most ``size`` at once.
 
@@ -42,7 +42,7 @@ class ServicePool:
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
-        """Sends one request and returns the answer; once more where the service ends over it.
+        """Sends one request and returns the answer; tries once more if the service ends during it.
 
         Raises:
             EngineUnavailableError: the service, or the engine in it, cannot be started.
@@ -99,7 +99,7 @@ class ServicePool:
 def _asked(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[str, Any]:
     answer = json.loads(channel.call(payload, timeout_s))
     if not isinstance(answer, dict):
-        raise ValueError("the answer is no object")  # noqa: TRY004 - as other nonsense is
+        raise ValueError("the answer is not an object")  # noqa: TRY004 - as other invalid ones
     if answer.get("unavailable"):
         raise EngineUnavailableError(f"the engine does not start: {answer.get('error')}")
     return answer
@@ -112,7 +112,7 @@ def _as_ours(error: Exception) -> RecalcError:
         return RecalcError("the calculation took too long and was ended")
     if isinstance(error, SandboxError):
         return RecalcError(f"the calculation service ended: {error.message}", hint=error.hint)
-    return RecalcError(f"the calculation service sent nonsense: {error}")
+    return RecalcError(f"the calculation service sent an invalid answer: {error}")
 
 
 def compute_request(
@@ -143,7 +143,7 @@ def read_answer(
     """The cells of an answer.
 
     Raises:
-        RecalcError: the engine has nothing for the whole workbook, or the answer does not fit.
+        RecalcError: the engine has no values at all for the workbook, or the answer does not fit.
     """
     if "error" in answer:
         raise RecalcError(f"{engine}: {answer['error']}")

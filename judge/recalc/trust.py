@@ -1,4 +1,4 @@
-"""Which engine is right at which function: a table that the benchmark measures."""
+"""Which engine is right for which function: a table measured by the benchmark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PAIR = "pair"
 PAIR_ENGINES = (FORMUALIZER, IRONCALC)
 
 LEAST_EVIDENCE = 3
-"""Cells of different formulas that a function needs before its figures say anything."""
+"""Cells of different formulas that a function needs before its figures are meaningful."""
 
 SURE = 0.995
-"""Share of right cells from which an agreement of the pair is taken without asking LibreOffice."""
+"""Share of right cells from which an agreement of the pair is accepted without LibreOffice."""
 
 RIGHT = 0.9
-"""Share of right cells below which an engine is not taken at its word."""
+"""Share of right cells below which an engine is not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class TrustTable:
     measured_with: Mapping[str, str]
 
     def pair_is_sure(self, functions: Iterable[str]) -> bool:
-        """Whether an agreement of IronCalc and formualizer can be taken as it is.
+        """Whether an agreement of IronCalc and formualizer can be accepted as it is.
 
         Args:
-            functions: every function that the value rests on.
+            functions: every function that the value depends on.
         """
         return all(
             record.total >= LEAST_EVIDENCE and record.share >= SURE
@@ -64,19 +64,19 @@ class TrustTable:
         )
 
     def weak(self, engine: str, functions: Iterable[str]) -> frozenset[str]:
-        """Those of some functions at which an engine was measured to be wrong too often."""
+        """The functions, out of some, for which an engine was measured to be wrong too often."""
         found = ((name, self._record(name, engine)) for name in functions)
         return frozenset(
             name for name, record in found if record.total >= 1 and record.share < RIGHT
         )
 
     def is_good(self, engine: str, functions: Iterable[str]) -> bool:
-        """Whether an engine was seen often enough at each of some functions, and was right."""
+        """Whether an engine was measured often enough for each of some functions, and was right."""
         records = [self._record(name, engine) for name in functions]
         return all(record.total >= LEAST_EVIDENCE and record.share >= RIGHT for record in records)
 
     def share(self, engine: str, functions: Iterable[str]) -> float:
-        """How far an engine can be trusted where these functions are called.
+        """How far an engine can be trusted if these functions are called.
 
         Returns:
             The smallest share of right cells over the functions, 1.0 without any function, 0.0
@@ -109,7 +109,7 @@ def trust_table() -> TrustTable:
 
 
 def table_digest() -> str:
-    """Changes whenever the table of the package does."""
+    """Changes whenever the table of the package changes."""
     return hashlib.sha256(_table_text().encode()).hexdigest()
 
 
@@ -118,7 +118,7 @@ def _table_text() -> str:
 
 
 def read_table(data: Mapping[str, Any]) -> TrustTable:
-    """Makes the table out of its JSON form: function -> engine -> [right, total]."""
+    """Builds the table from its JSON form: function -> engine -> [right, total]."""
     return TrustTable(
         functions={
             function: {engine: Record(*counts) for engine, counts in engines.items()}

@@ -1,7 +1,7 @@
-"""Versions of engines, remembered for as long as the root that holds them is the same.
+"""Versions of engines, remembered as long as the root that contains them stays the same.
 
 Asking an engine for its version starts it, which takes longer than all the rest of a command that
-finds everything judged already.
+finds every case already judged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from judge.files.writing import write_whole
 class VersionBook:
     """Engine -> version, on disk, one file for each root.
 
-    A file that cannot be read or written costs the time of asking, and nothing else.
+    If a file cannot be read or written, that only costs the time to ask the engines again.
 
     Args:
         folder: where the files are.
@@ -28,7 +28,7 @@ class VersionBook:
         self._folder = folder
 
     def get(self, root: str) -> Mapping[str, str]:
-        """What was noted for a root; empty where nothing was.
+        """What was noted for a root; empty if nothing was.
 
         Args:
             root: its digest.
@@ -40,7 +40,7 @@ class VersionBook:
         return {}
 
     def put(self, root: str, versions: Mapping[str, str]) -> None:
-        """Notes what the engines of a root said."""
+        """Notes what the engines of a root reported."""
         with contextlib.suppress(OSError):
             path = self._path(root)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -11,7 +11,7 @@ from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook
 
 _MARKS = (b'"array"', b"'array'", b"dataTable")
-"""What the XML of a sheet with formulas that fill several cells must hold."""
+"""What the XML of a sheet with formulas that fill several cells must contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class WantedCell:
     """A cell whose value a formula gives.
 
     Attributes:
-        ref: where it stands.
+        ref: its position.
         source: the cell with the formula: itself, or the first cell of an array formula's range.
-        has_cached_value: whether the file holds a value for it.
+        has_cached_value: whether the file contains a value for it.
         number_format: code of its own number format.
     """
 
@@ -37,8 +37,8 @@ def wanted_cells(
     """Every formula cell of some ranges, and every cell there that an array formula fills.
 
     Returns:
-        The cells, and notes on what could not be looked for: a sheet may be readable within the
-        ranges and too large, or broken, beyond them.
+        The cells, and notes on what could not be searched: a sheet may be readable within the
+        ranges but too large, or broken, beyond them.
 
     Raises:
         WorkbookError: the ranges cannot be read.
@@ -56,12 +56,12 @@ def wanted_cells(
             for wanted in _filled(workbook, areas, sources):
                 found.setdefault(wanted.ref, wanted)
         except WorkbookError as error:
-            notes.append(f"cells that array formulas fill were not looked for: {error.message}")
+            notes.append(f"cells filled by array formulas were not searched for: {error.message}")
     return list(found.values()), notes
 
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
-    """The cells of a sheet whose formula fills more than themselves, with the range it fills.
+    """The cells of a sheet whose formula fills other cells too, with the range that it fills.
 
     Raises:
         WorkbookError: the sheet cannot be read.
@@ -97,7 +97,7 @@ def _whole(sheet: str) -> CellRange:
 
 
 def _may_fill(workbook: Workbook, sheet: str) -> bool:
-    """Looks for the marks in the sheet's XML, which costs less than reading its cells."""
+    """Searches the sheet's XML for the marks, which costs less than reading its cells."""
     tail = b""
     for chunk in workbook.package.chunks(workbook.sheet(sheet).part):
         text = tail + chunk
@@ -121,7 +121,7 @@ def _filled(
             f"the array formulas of {areas[0].sheet!r} fill more than {FILLED_LIMIT:,} cells of "
             "the range"
         )
-    # Read at once: what was not read before is read by going through the sheet again.
+    # Read in one go: each later read would go through the sheet again.
     asked = list(dict.fromkeys(area for _, area, _ in overlaps))
     workbook.preload(asked, blanks=True)
     stored = {area: workbook.cells(area) for area in asked}

@@ -34,7 +34,7 @@ from tests.unit.recalc.fakes import ScriptedEngine
 
 CPU_S = 60
 MEMORY_BYTES = 2 << 30
-TOO_LONG = "8,192 are the most that a spreadsheet reads"
+TOO_LONG = "spreadsheet programs accept at most 8,192"
 TOO_MUCH = "formulas come to more than"
 
 

@@ -1,7 +1,7 @@
 """Programs that run *inside* the sandbox, around the calculation engines.
 
-They open what a solution wrote, so they are handed to the sandbox as text and run sealed off.
-Inside there is no ``judge``: :func:`program_text` puts the shared modules into the text.
+They open what a solution wrote, so they are passed to the sandbox as text and run isolated. There
+is no ``judge`` inside: :func:`program_text` puts the shared modules into the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ exec(compile({program!r}, {name!r}, "exec"), {{"__name__": "__main__"}})
 
 @functools.cache
 def services_digest() -> str:
-    """Changes whenever a service reads or rewrites anything in another way."""
+    """Changes whenever a service reads or rewrites anything differently."""
     texts = "".join(program_text(name) for name in PROGRAMS)
     return hashlib.sha256(texts.encode()).hexdigest()
 

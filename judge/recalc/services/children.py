@@ -1,4 +1,4 @@
-"""Processes that wait, warmed up, for the one workbook that they will compute.
+"""Warmed-up processes that each wait for the one workbook that they will compute.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -26,7 +26,7 @@ from judge.recalc.services.common import (
 )
 from judge.recalc.services.folders import Folder, TemporaryFolder
 
-# Result texts can be large, but an answer that is larger than this is no honest workbook.
+# Result strings can be large, but no honest workbook gives an answer larger than this.
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 
 
@@ -36,8 +36,8 @@ Compute = Callable[[Request, bytes], Answer]
 class ReadyChild:
     """A process that is forked and warmed up before its workbook is known.
 
-    It computes one workbook and ends, so that nothing of it is seen by the next. It has a folder of
-    its own, which the process that made it removes however it ended.
+    It computes one workbook and ends, so that the next one sees nothing of it. It has its own
+    folder, which the parent process removes however the child ended.
 
     Args:
         compute: makes the answer to a request.
@@ -85,9 +85,9 @@ class ReadyChild:
         os.close(answer_write)
 
     def ask(self, payload: bytes, timeout_s: float) -> Answer:
-        """Hands over a request and waits for the answer; the process is ended either way.
+        """Passes a request and waits for the answer; the process is ended either way.
 
-        An answer that may be for want of room says so (``unavailable``).
+        An answer that may be due to lack of space says so (``unavailable``).
         """
         deadline = time.monotonic() + timeout_s
         text: bytes | None = b""
@@ -96,18 +96,18 @@ class ReadyChild:
                 write_frame(task, payload)
             text = drain(self._answer, deadline)
         finally:
-            # Its folder goes with it, so this is the last moment to look.
+            # Its folder is removed with it, so this is the last chance to check.
             full = self._temporary.is_full()
             status = self.end()
         said: Answer
         if text is None:
             said = {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
         elif not text:
-            said = {"error": f"the engine fell over (wait status {status})"}
+            said = {"error": f"the engine crashed (wait status {status})"}
         else:
             said = json.loads(text)
         if full and "error" in said:
-            said = {"error": f"no room was left: {said['error']}", "unavailable": True}
+            said = {"error": f"no space was left: {said['error']}", "unavailable": True}
         return said
 
     def end(self) -> int:
@@ -123,7 +123,7 @@ class ReadyChild:
 
 
 def work(compute: Compute, task: int, answer: int) -> None:
-    """What a child does: wait for its workbook, compute, answer."""
+    """What a child does: waits for its workbook, computes, answers."""
     with os.fdopen(task, "rb") as stream:
         payload = read_frame(stream)
     if payload is None:
@@ -138,7 +138,7 @@ def work(compute: Compute, task: int, answer: int) -> None:
         said = {"error": str(error), "unavailable": True}
     except MemoryError:
         said = {"error": "out of memory"}
-    except BaseException as error:  # noqa: BLE001 - a panic of Rust code comes as one
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust code arrives as one
         said = {"error": one_line(error)}
     with os.fdopen(answer, "wb") as stream_out:
         stream_out.write(json.dumps(said).encode())
@@ -150,7 +150,7 @@ def one_line(error: BaseException) -> str:
 
 
 def keep_only(*descriptors: int) -> None:
-    """Closes everything but standard error and some descriptors: a child has no say in frames."""
+    """Closes all but standard error and some descriptors, so a child cannot write frames."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
@@ -164,7 +164,7 @@ MOST_DESCRIPTORS = 256
 
 
 def drain(descriptor: int, deadline: float) -> bytes | None:
-    """Everything that the child writes, or None where it takes too long."""
+    """Everything that the child writes, or None if it takes too long."""
     chunks: list[bytes] = []
     size = 0
     while True:

@@ -10,10 +10,10 @@ payload of a request is a JSON header with its own 4-byte length before it, then
      "names": {"XLOOKUP": "_xlfn.XLOOKUP", …}, "timeout_s": 20}
         -> {"values": [[…], …], "seconds": …}    one list for each range, row by row
 
-In those lists a number is a number, a text a text, a boolean a boolean, ``{"e": "#N/A"}`` an
-error, ``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists
-says that there is nothing for the whole workbook; ``"unavailable": true`` beside it, that it is no
-fault of the workbook's.
+In those lists numbers, strings and booleans are themselves, ``{"e": "#N/A"}`` is an error, and
+``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists means that
+there are no values for the whole workbook; ``"unavailable": true`` with it, that the workbook is
+not at fault.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ EXCEL_ERRORS = frozenset(
 
 
 class CannotComputeError(Exception):
-    """Why there is no value for anything in the workbook, in words for people."""
+    """Why there is no value for anything in the workbook, as a message for people."""
 
 
 class CannotStartError(Exception):
@@ -101,11 +101,11 @@ def serve(
 ) -> None:
     """Answers requests until standard input ends.
 
-    Standard output belongs to the frames alone: whatever an engine prints goes to standard error.
+    Standard output is only for frames: whatever an engine prints goes to standard error.
 
     Args:
         handle: makes the answer to a request.
-        after: called when an answer is on its way, to make ready for the next request.
+        after: called once an answer is sent, to prepare for the next request.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -128,7 +128,7 @@ def serve(
 
 
 def encode(value: object) -> object:
-    """A Python value as it goes into an answer."""
+    """A Python value as it is written to an answer."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -137,5 +137,5 @@ def encode(value: object) -> object:
 
 
 def error_value(code: str) -> dict[str, str]:
-    """An error as it goes into an answer: one of Excel's, or a cell that could not be computed."""
-    return {"e": code} if code in EXCEL_ERRORS else {"x": f"the engine says {code}"}
+    """An error as it is written to an answer: Excel's, or a cell that was not computed."""
+    return {"e": code} if code in EXCEL_ERRORS else {"x": f"the engine reports {code}"}

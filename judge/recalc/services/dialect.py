@@ -1,7 +1,7 @@
-"""Formulas in the words that LibreOffice understands as Excel does.
+"""Formulas rewritten so that LibreOffice computes what Excel does.
 
-Each rewriting stands for a case in which LibreOffice was measured to give something else than
-Excel for the same text. What is rewritten means the same to Excel.
+Each rewriting is for a case in which LibreOffice was measured to differ from Excel for the same
+formula. The rewritten formula means the same to Excel.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -42,7 +42,7 @@ def spelt_date(arguments: list[str]) -> str | None:
 
 
 def moved_date(name: str) -> Rewriting:
-    """A text joined together where a date is wanted; a date before the first is #NUM! to Excel."""
+    """A concatenated string where a date is expected; a date before the first is #NUM! to Excel."""
 
     def rewrite(arguments: list[str]) -> str | None:
         if len(arguments) != 2:
@@ -94,7 +94,7 @@ _LATE_YEAR = re.compile(r"\s*(?:19(?!00)\d\d|20\d\d|YEAR\s*\(.*\))\s*", re.IGNOR
 
 
 def ranked(name: str) -> Rewriting:
-    """Where there are fewer numbers than asked for Excel says #NUM!, LibreOffice #VALUE!."""
+    """If there are too few numbers, Excel gives #NUM!, LibreOffice #VALUE!."""
 
     def rewrite(arguments: list[str]) -> str | None:
         if len(arguments) != 2:
@@ -107,9 +107,9 @@ def ranked(name: str) -> Rewriting:
 
 
 def nearest(arguments: list[str]) -> str | None:
-    """The last that is no error, as in ``MATCH(2,1/(A1:A9="x"))``: LibreOffice's LOOKUP finds it.
+    """The last value that is not an error, as in ``MATCH(2,1/(A1:A9="x"))``.
 
-    Its MATCH stops at the first error that it meets.
+    LibreOffice's LOOKUP finds it; its MATCH stops at the first error that it meets.
     """
     if len(arguments) not in (2, 3) or not _MAY_HOLD_ERRORS.search(_TEXT.sub("", arguments[1])):
         return None
@@ -124,7 +124,7 @@ _MAY_HOLD_ERRORS = re.compile(r"/|\bIF\s*\(", re.IGNORECASE)
 
 
 def by_rows(arguments: list[str]) -> str | None:
-    """Limits in several columns are taken row by row, which LibreOffice takes column by column."""
+    """Excel takes limits in several columns row by row, LibreOffice column by column."""
     if len(arguments) != 2 or _PLAIN_REFERENCE.fullmatch(arguments[1]):
         return None
     return f"FREQUENCY({arguments[0]},_xlfn.TOCOL({arguments[1]},1))"
@@ -137,7 +137,7 @@ _PLAIN_REFERENCE = re.compile(
 
 
 def present_value(arguments: list[str]) -> str | None:
-    """Excel passes over texts in an array, to LibreOffice they are an error."""
+    """Excel skips strings in an array; to LibreOffice they are an error."""
     if len(arguments) != 2 or not _COMPUTED.search(_TEXT.sub("", arguments[1])):
         return None
     rate, values = arguments
@@ -150,7 +150,7 @@ _COMPUTED = re.compile(r"[-+*/^&=<>({]")
 
 
 def same_sign(arguments: list[str]) -> str | None:
-    """Rounding to a multiple of the other sign is #NUM! to Excel."""
+    """Rounding to a multiple of the opposite sign is #NUM! to Excel."""
     if len(arguments) != 2:
         return None
     number, multiple = arguments
@@ -158,7 +158,7 @@ def same_sign(arguments: list[str]) -> str | None:
 
 
 def in_brackets(arguments: list[str]) -> str | None:
-    """Negative dollars stand in brackets."""
+    """Negative dollars are written in parentheses."""
     if len(arguments) not in (1, 2):
         return None
     rest = "".join(f",{argument}" for argument in arguments[1:])
@@ -175,7 +175,7 @@ def no_direction(arguments: list[str]) -> str | None:
 
 
 def with_separators(arguments: list[str]) -> str | None:
-    """LibreOffice reads a percent sign only where it is told the separators."""
+    """LibreOffice reads a percent sign only if it is given the separators."""
     if len(arguments) != 1:
         return None
     return f'_xlfn.NUMBERVALUE({arguments[0]},".",",")'
@@ -200,7 +200,7 @@ def intersection(arguments: list[str]) -> str | None:
 
 
 def unknown_function(arguments: list[str]) -> str:
-    """What an export of Google Sheets puts in for a function that Excel lacks is #NAME? there."""
+    """What Google Sheets exports for a function that Excel lacks is #NAME? in Excel."""
     del arguments
     return "JUDGE.UNKNOWN()"
 
@@ -231,7 +231,7 @@ REWRITINGS: dict[str, Rewriting] = {
 }
 
 OF_1900 = frozenset(("DAY", "MONTH", "YEAR", "DATE"))
-"""Rewritings that hold for workbooks that count from 1900 alone."""
+"""Rewritings only for workbooks that count days from 1900."""
 
 DEEPEST = 12
 """Calls nested deeper than this stay as they are: some rewritings repeat their arguments."""
@@ -241,7 +241,7 @@ LONGEST = 8192
 
 
 def for_libreoffice(formula: str, *, date_1904: bool = False) -> str:
-    """A formula's text, without its ``=``, as LibreOffice is to read it.
+    """A formula's text, without its ``=``, as LibreOffice should read it.
 
     Args:
         formula: the text.
@@ -284,7 +284,7 @@ def split_arguments(formula: str, start: int) -> tuple[list[str] | None, int]:
         start: where the first argument begins.
 
     Returns:
-        The arguments and the position behind the closing bracket; None for the arguments where the
+        The arguments and the position after the closing bracket; None for the arguments if the
         bracket is never closed.
     """
     arguments: list[str] = []
@@ -312,7 +312,7 @@ def split_arguments(formula: str, start: int) -> tuple[list[str] | None, int]:
 
 
 def joins_text(argument: str) -> bool:
-    """Whether an argument is texts joined by ``&`` at its top level."""
+    """Whether an argument consists of strings joined by ``&`` at its top level."""
     depth = 0
     quoted = False
     for character in argument:

@@ -1,6 +1,6 @@
 """IronCalc, formualizer and formulas as one service: runs inside the sandbox's python root.
 
-This file is a program of its own: its text is handed to the sandbox, which runs it with the
+This file is a program of its own: its text is passed to the sandbox, which runs it with the
 solutions' interpreter. Each calculation is a process forked from this one, with its own time and
 memory limit and its own temporary folder, so an engine that aborts, hangs or is taken over by the
 workbook it reads ends with that workbook, and nothing of it is left.
@@ -70,7 +70,7 @@ def read_ranges(ranges: list[Range], read: Reader) -> list[list[object]]:
 
 def with_ironcalc(workbook: bytes, ranges: list[Range]) -> list[list[object]]:
     """Computes with IronCalc, which reads from a file."""
-    import ironcalc  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - each engine is imported where it is asked for
+    import ironcalc  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - each engine is imported only when it is used
 
     path = write_book(tempfile.gettempdir(), workbook)
     model = ironcalc.load_from_xlsx(path, "en", "UTC", "en")
@@ -191,13 +191,13 @@ def compute(engine: str, request: Request, workbook: bytes) -> Answer:
 
 
 def warm_up(engine: str) -> None:
-    """Computes a small workbook, after which the next one costs a tenth."""
+    """Computes a small workbook, so that the next one takes a tenth of the time."""
     if engine != "formulas":
         COMPUTE[engine](small_workbook(), [("S", 1, 1, 1, 1)])
 
 
 def describe() -> Answer:
-    """Which engines there are, and their versions."""
+    """The installed engines and their versions."""
     versions: dict[str, str] = {}
     for engine in ENGINES:
         try:
@@ -253,7 +253,7 @@ class Service:
 
     def get_ready(self) -> None:
         """Forks what the next request will need."""
-        # What cannot be started now is said when it is asked for.
+        # What cannot be started now is reported when it is needed.
         with contextlib.suppress(CannotStartError):
             for engine, memory_bytes in self.wanted.items():
                 if engine not in self.children:

@@ -1,7 +1,8 @@
-"""Folders for one calculation each, of which nothing is left when it has ended.
+"""Folders for one calculation each, removed completely when it has ended.
 
-The temporary folder of a service has a size, and serves every workbook that the service computes.
-What one workbook leaves there would take the room of the next, which may be another submission's.
+The temporary folder of a service has a limited size, and is used for every workbook that the
+service computes. What one workbook leaves there would take space from the next, which may belong to
+another submission.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -18,7 +19,7 @@ import tempfile
 from judge.recalc.services.common import CannotStartError
 
 LEAST_BYTES = 16 * 1024 * 1024
-"""With less room than this the temporary folder counts as full."""
+"""With less space than this the temporary folder counts as full."""
 
 LEAST_FILES = 256
 
@@ -26,8 +27,8 @@ LEAST_FILES = 256
 class TemporaryFolder:
     """The temporary folder of this process, and whether it can still be relied on.
 
-    A folder that is missing or full is no fault of the workbook that is computed next: whoever
-    asks gets :class:`CannotStartError`, upon which the whole service is replaced.
+    If the folder is missing or full, the workbook that is computed next is not at fault: the caller
+    gets :class:`CannotStartError`, and the whole service is replaced.
     """
 
     def __init__(self) -> None:
@@ -37,8 +38,8 @@ class TemporaryFolder:
         """Makes sure that a calculation can begin.
 
         Raises:
-            CannotStartError: the folder is missing or full, or half of the room that it had at
-                first is gone, so that something was left there.
+            CannotStartError: the folder is missing or full, or half of its initial space is gone,
+                so something was left there.
         """
         free, files = self._room()
         if self._at_first is None:
@@ -49,7 +50,7 @@ class TemporaryFolder:
             )
 
     def is_full(self) -> bool:
-        """Whether whatever is computed just now may have failed for want of room."""
+        """Whether the current calculation may have failed for lack of space."""
         try:
             free, files = self._room()
         except CannotStartError:
@@ -57,7 +58,7 @@ class TemporaryFolder:
         return free < LEAST_BYTES or files < LEAST_FILES
 
     def free_bytes(self) -> int:
-        """How much room there is.
+        """How much space there is.
 
         Raises:
             CannotStartError: the folder is missing.
@@ -65,7 +66,7 @@ class TemporaryFolder:
         return self._room()[0]
 
     def _room(self) -> tuple[int, int]:
-        """Bytes and files that there is room for."""
+        """Bytes and files that there is space for."""
         try:
             facts = os.statvfs(tempfile.gettempdir())
         except OSError as error:
@@ -75,7 +76,7 @@ class TemporaryFolder:
 
 
 class Folder:
-    """A folder for one calculation, removed by whoever made it.
+    """A folder for one calculation, removed by the process that made it.
 
     Args:
         prefix: what its name begins with.
@@ -105,8 +106,8 @@ class Folder:
 
 
 def _unlock(path: str) -> None:
-    """Makes folders removable that were locked."""
-    # Top down: what a locked folder holds is seen once it is unlocked.
+    """Makes locked folders removable."""
+    # Top down: the content of a locked folder is visible once it is unlocked.
     for folder, below, _ in os.walk(path):
         for each in (folder, *(os.path.join(folder, name) for name in below)):  # noqa: PTH118
             if not os.path.islink(each):  # noqa: PTH114
@@ -118,9 +119,9 @@ def write_book(folder: str, workbook: bytes) -> str:
     """Writes a workbook for an engine that reads from a file; returns the file's path.
 
     Raises:
-        CannotStartError: there is no room for it.
+        CannotStartError: there is no space for it.
     """
-    path = os.path.join(folder, "book.xlsx")  # noqa: PTH118 - a text is what is needed
+    path = os.path.join(folder, "book.xlsx")  # noqa: PTH118 - a string is needed
     try:
         with open(path, "wb") as file:  # noqa: PTH123
             file.write(workbook)

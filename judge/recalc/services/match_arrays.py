@@ -1,4 +1,4 @@
-"""What Excel makes of MATCH over a computed range where the formula is no array formula.
+"""What Excel makes of MATCH over a computed range unless the formula is an array formula.
 
 ``MATCH(1,(A1:A9="x")*(B1:B9="y"),0)`` is #VALUE! to Excel unless it is entered as an array formula
 ("How to correct a #VALUE! error in INDEX/MATCH functions" in Microsoft's support pages, and golds
@@ -59,7 +59,7 @@ class _Bracket:
 
 
 def as_plain_formula(formula: str, *, is_array: bool) -> str:
-    """The formula with #VALUE! where Excel has it unless the formula is an array formula."""
+    """The formula with #VALUE! where Excel gives it, unless the formula is an array formula."""
     if is_array:
         return formula
     stack = [_Bracket("", arrays=False)]

@@ -1,6 +1,6 @@
 """LibreOffice as a service: runs inside the sandbox's office root.
 
-This file is a program of its own: its text is handed to the sandbox, which runs it with
+This file is a program of its own: its text is passed to the sandbox, which runs it with
 LibreOffice's own interpreter (standard library and ``uno`` only). One soffice process is kept
 warm; it is started again after a crash, a time-out, and every so many workbooks.
 """
@@ -35,7 +35,7 @@ RESTART_EXIT_CODE = 81
 """soffice asks to be started again, as it may once with a new profile."""
 
 WORKBOOKS_PER_PROCESS = 400
-"""soffice grows with what it has opened; a fresh one costs a third of a second."""
+"""soffice grows with each workbook that it opens; a fresh start takes a third of a second."""
 
 LEFT_LIMIT_BYTES = 4 * 1024 * 1024
 """What soffice may leave in the temporary folder, all workbooks together, before it is started
@@ -44,7 +44,7 @@ again; certificates of its own are a hundred kilobytes of it."""
 CALC = "/org.openoffice.Office.Calc/Formula"
 SCRIPTING = "/org.openoffice.Office.Common/Security/Scripting"
 SETTINGS = (
-    # Every formula is computed anew when a file is opened; a cached value is never kept.
+    # Every formula is recomputed when a file is opened; a cached value is never kept.
     (CALC + "/Load", "OOXMLRecalcMode", "0"),
     (CALC + "/Load", "ODFRecalcMode", "0"),
     # Threaded formula groups computed wrong cells in real workbooks, in 7.4 to 26.8 alike.
@@ -64,7 +64,7 @@ SETTINGS = (
 
 
 class Office:
-    """One warm soffice process, the bridge to it, and the folder that goes when it ends."""
+    """One warm soffice process, the bridge to it, and its folder, which is removed when it ends."""
 
     def __init__(self) -> None:
         self.temporary = TemporaryFolder()
@@ -86,7 +86,7 @@ class Office:
         self.stop()
         self.temporary.check()
         self.folder = Folder("office-")
-        profile = os.path.join(self.folder.path, "profile")  # noqa: PTH118 - UNO wants texts
+        profile = os.path.join(self.folder.path, "profile")  # noqa: PTH118 - UNO takes strings
         try:
             write_settings(profile)
         except OSError as error:
@@ -124,7 +124,7 @@ class Office:
         self.free_at_start = self.temporary.free_bytes()
 
     def still_starting(self, command: list[str], deadline: float, error: Exception) -> None:
-        """Starts soffice again where it asks for it; gives up where it ended or hangs."""
+        """Starts soffice again if it asks for that; gives up if it ended or hangs."""
         assert self.process is not None
         ended = self.process.poll()
         if ended == RESTART_EXIT_CODE:
@@ -163,10 +163,10 @@ class Office:
         self.folder = None
 
     def tidy(self) -> None:
-        """Ends a soffice that left too much in the temporary folder, and that with it.
+        """Ends a soffice that left too much in the temporary folder, and removes what it left.
 
-        What it may still need there cannot be told from what it forgot, so nothing is taken from
-        under a process that goes on.
+        What it still needs there cannot be distinguished from what it left behind, so nothing is
+        removed while the process runs.
         """
         if self.free_at_start - self.temporary.free_bytes() > LEFT_LIMIT_BYTES:
             self.stop()
@@ -260,7 +260,7 @@ def compute(office: Office, workbook: bytes, ranges: list[Area]) -> list[list[ob
 
 
 def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) -> Answer:
-    """Computes within the time asked for; soffice is killed where it takes longer."""
+    """Computes within the requested time; soffice is killed if it takes longer."""
     names = request.get("names") or {}
     date_1904 = bool(request.get("date_1904"))
 
@@ -278,7 +278,7 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
         try:
             values = compute_until(office, ready, ranges, deadline)
         except FellOverError as error:
-            # It may have been ended from outside; a workbook that brings it down does so again.
+            # It may have been ended from outside; a workbook that makes it crash does so again.
             if attempt + 1 == ATTEMPTS or time.monotonic() >= deadline:
                 raise CannotComputeError(str(error)) from error
         else:
@@ -292,13 +292,13 @@ ATTEMPTS = 2
 
 
 class FellOverError(Exception):
-    """soffice ended over a workbook."""
+    """soffice ended while it computed a workbook."""
 
 
 def compute_until(
     office: Office, workbook: bytes, ranges: list[Area], deadline: float
 ) -> list[list[object]] | None:
-    """Computes one workbook; None where it took too long, and soffice was killed.
+    """Computes one workbook; None if it took too long and soffice was killed.
 
     Raises:
         FellOverError: soffice ended.
@@ -318,11 +318,11 @@ def compute_until(
         raise
     except Exception as error:
         if office.temporary.is_full():
-            raise CannotStartError(f"no room was left ({type(error).__name__})") from error
+            raise CannotStartError(f"no space was left ({type(error).__name__})") from error
         office.stop()
         if late.is_set():
             return None
-        raise FellOverError(f"LibreOffice fell over ({type(error).__name__})") from error
+        raise FellOverError(f"LibreOffice crashed ({type(error).__name__})") from error
     finally:
         timer.cancel()
 
@@ -338,7 +338,7 @@ def main() -> None:
         return compute_in_time(office, request, workbook)
 
     def get_ready() -> None:
-        # The next request, if there is one, need not wait; what fails here fails there as well.
+        # The next request, if any, need not wait; what fails here fails there as well.
         with contextlib.suppress(CannotStartError):
             office.tidy()
             office.ready()

@@ -1,4 +1,4 @@
-"""The package that an engine gets: checked against bombs, formulas in the engine's words.
+"""The package that an engine gets: checked for zip bombs, formulas adapted to the engine.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -16,25 +16,25 @@ from judge.recalc.services.common import CannotComputeError
 from judge.recalc.services.dialect import split_arguments
 
 UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
-"""Most bytes that the parts of a workbook may claim together; real ones stay far below."""
+"""Most bytes that all parts of a workbook may claim; real ones are far below it."""
 
 ENTRY_LIMIT = 20_000
 
 LONGEST_BYTES = 65_536
 LONGEST = 16_384
-"""Formulas of more bytes in the file, or of more characters, stay as they are and are not looked
-at. Excel's own limit is 8,192 characters, to which come prefixes that only the file shows."""
+"""Formulas of more bytes in the file, or of more characters, stay as they are and are not examined.
+Excel's own limit is 8,192 characters, to which come prefixes that only the file shows."""
 
 Rewrite = Callable[[str, bool], str]
-"""Makes another text of a formula's text, told whether it is an array formula."""
+"""Rewrites a formula's text, given whether it is an array formula."""
 
 Slim = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
-"""Makes less of the parts of a package."""
+"""Reduces the parts of a package."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A rewriting and what a formula must hold for it to be asked."""
+    """A rewriting and what a formula must contain for it to apply."""
 
     trigger: re.Pattern[bytes]
     rewrite: Rewrite
@@ -47,12 +47,12 @@ def prepare(
     step: Step | None = None,
     slim: Slim | None = None,
 ) -> bytes:
-    """The workbook that the engine gets, packed anew.
+    """The workbook that the engine gets, packed again.
 
     Args:
         workbook: the package.
         names: function name -> name to write in its place wherever it is called *without* a
-            prefix. An engine that computes what Excel would not recognise is so kept from it.
+            prefix. This keeps an engine from computing what Excel would not recognise.
         step: turns a formula into what the engine reads as Excel does.
         slim: leaves out what no value depends on.
 
@@ -62,7 +62,7 @@ def prepare(
     try:
         archive = zipfile.ZipFile(io.BytesIO(workbook))
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise CannotComputeError(f"the workbook is no package: {error}") from error
+        raise CannotComputeError(f"the workbook is not a package: {error}") from error
     with archive:
         entries = archive.infolist()
         unpacked = sum(entry.file_size for entry in entries)
@@ -94,8 +94,8 @@ def _pack(parts: Mapping[str, bytes], steps: Sequence[Step]) -> bytes:
 def renaming(names: Mapping[str, str]) -> Step:
     """Writes other names for functions that are called without a prefix.
 
-    A name that is not the same with a prefix stands for a function that nobody knows: its
-    arguments go with it, since an unknown function is an error whatever its arguments are.
+    A name that is not the same with a prefix means a function that no engine knows: its arguments
+    are removed as well, since an unknown function is an error whatever its arguments are.
     """
     alternatives = "|".join(map(re.escape, names))
     calls = re.compile(
@@ -155,4 +155,4 @@ _FORMULA = re.compile(
     rb"(<(?:\w+:)?(?:f|definedName)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</(?:\w+:)?(?:f|definedName)>)"
 )
 _SHEET_FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
-"""The same for sheets in the usual spelling, several times as fast: it begins with a text."""
+"""The same for sheets in the usual notation, several times as fast: it begins with a literal."""

@@ -14,7 +14,7 @@ Area = tuple[str, int, int, int, int]
 """A sheet's name, then row, column, last row, last column, from 1."""
 
 Place = tuple[int, int]
-"""Number of an area, and of a cell in it, row by row."""
+"""Index of an area, and of a cell in it, row by row."""
 
 LAST_ROW = 1_048_576
 LAST_COLUMN = 16_384
@@ -42,7 +42,7 @@ OTHER_ERRORS = {
     510: "a variable is missing",
     511: "a parameter is missing",
     512: "the formula is too long",
-    513: "a text is too long",
+    513: "a string is too long",
     514: "the sort or stack is too deep",
     516: "an internal syntax error",
     517: "an internal syntax error",
@@ -54,7 +54,7 @@ OTHER_ERRORS = {
 
 
 def read_values(document: Any, areas: list[Area]) -> list[list[object]]:
-    """The values of some areas, row by row, as they go into an answer."""
+    """The values of some areas, row by row, as they are written to an answer."""
     reading = Reading(document, areas)
     lists = [reading.raw(*area) for area in areas]
     errors: list[Place] = []
@@ -77,7 +77,7 @@ def read_values(document: Any, areas: list[Area]) -> list[list[object]]:
 
 
 class Reading:
-    """Asks an open document for values, and for what its interface does not tell of them."""
+    """Asks an open document for values, and for details that its interface does not give."""
 
     def __init__(self, document: Any, areas: list[Area]) -> None:
         self.document = document
@@ -85,7 +85,7 @@ class Reading:
         self.areas = areas
 
     def raw(self, name: str, top: int, left: int, bottom: int, right: int) -> list[object]:
-        """What LibreOffice gives in one call: numbers and texts, None for an error."""
+        """What LibreOffice gives in one call: numbers and strings, None for an error."""
         if not self.sheets.hasByName(name):
             raise CannotComputeError(f"LibreOffice finds no sheet {name!r}")
         cells = self.sheets.getByName(name).getCellRangeByPosition(
@@ -94,7 +94,7 @@ class Reading:
         return [value for row in cells.getDataArray() for value in row]
 
     def ask(self, questions: list[tuple[str, Place]]) -> list[object]:
-        """What functions say of some cells, by formulas in cells that nobody asked for.
+        """What functions return for some cells, computed by formulas in unused cells.
 
         Asking the cells one by one would take a round trip each. A sheet of our own would make
         LibreOffice compute the whole workbook again.
@@ -106,7 +106,7 @@ class Reading:
         said: list[object] = []
         for start in range(0, len(formulas), ROWS_AT_ONCE):
             part = formulas[start : start + ROWS_AT_ONCE]
-            # At the bottom, where no reference to whole rows of the table looks.
+            # At the bottom, outside any reference to whole rows of the table.
             first = LAST_ROW - len(part)
             target = sheet.getCellRangeByPosition(column, first, column, LAST_ROW - 1)
             target.setFormulaArray(part)
@@ -114,7 +114,7 @@ class Reading:
         return said
 
     def free_column(self) -> tuple[Any, int]:
-        """A sheet that can be written and a column of it, from 0, behind everything it holds."""
+        """A writable sheet and a column of it, from 0, after everything that it contains."""
         for index in range(self.sheets.getCount()):
             sheet = self.sheets.getByIndex(index)
             if not unprotected(sheet):
@@ -133,7 +133,7 @@ class Reading:
         return self.sheets.getByName(free), 0
 
     def address(self, place: Place) -> str:
-        """A cell as it stands in a formula that is set over UNO."""
+        """A cell as it is written in a formula that is set over UNO."""
         name, top, left, _, right = self.areas[place[0]]
         row, column = divmod(place[1], right - left + 1)
         sheet = "$'" + name.replace("'", "''") + "'"
@@ -141,9 +141,9 @@ class Reading:
 
 
 def unprotected(part: Any) -> bool:
-    """Takes the protection of a sheet or a document away; says whether there is none now."""
+    """Removes the protection of a sheet or a document; returns whether none is left."""
     if part.isProtected():
-        with contextlib.suppress(Exception):  # UNO's own, where there is a password
+        with contextlib.suppress(Exception):  # UNO's own, if there is a password
             part.unprotect("")
     return not part.isProtected()
 
@@ -158,7 +158,7 @@ def column_name(column: int) -> str:
 
 
 def error_of(number: object) -> dict[str, str]:
-    """An error number of LibreOffice as it goes into an answer."""
+    """An error number of LibreOffice as it is written to an answer."""
     if not isinstance(number, float):
         return {"x": "LibreOffice gives no value"}
     code = int(number)

@@ -2,8 +2,8 @@
 
 Opening is most of what a workbook costs, and much of that is drawings, comments, rules for
 conditional formatting, thousands of styles. Formulas do not see them, with exceptions that are
-looked for first: they keep formats or pivot tables, and nothing else. Macros, pictures, embedded
-objects, and where other files are, never reach LibreOffice, whatever a formula calls.
+searched for first: these keep only formats or pivot tables. Macros, pictures, embedded objects, and
+where other files are, never reach LibreOffice, whatever a formula calls.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -27,7 +27,7 @@ _UNSEEN_PARTS = re.compile(
 _PIVOT_PARTS = re.compile(r"xl/(?:pivotTables|pivotCache)", re.IGNORECASE)
 
 _READ_ENDINGS = (".xml", ".rels")
-"""What has another ending is no part of a workbook that a value can come through."""
+"""A part with another ending cannot contribute to a value."""
 
 _SEEN_LINKS = frozenset(
     (
@@ -44,8 +44,8 @@ _SEEN_LINKS = frozenset(
         "sheetMetadata",
     )
 )
-"""Kinds of relationships that a value can come through; links of other workbooks bring the values
-that were seen there last."""
+"""Kinds of relationships that a value can come through; links to other workbooks give the values
+that were last seen there."""
 
 _PIVOT_LINKS = frozenset(("pivotTable", "pivotCacheDefinition", "pivotCacheRecords"))
 _OUTSIDE_LINKS = frozenset(
@@ -62,13 +62,13 @@ _END_OF_SHEET = re.compile(rb"</(?:\w+:)?worksheet\s*>\s*\Z")
 
 _SEES_FORMATS = (b"CELL(", b"CELL (")
 _SEES_PIVOTS = (b"GETPIVOTDATA",)
-"""Calls that see formats or pivot tables. A name that ends in one of them costs speed alone."""
+"""Calls that see formats or pivot tables. A name that ends in one of them only costs speed."""
 
 _PROTECTION = re.compile(
     rb"<(?:\w+:)?(?:sheet|workbook)Protection\b[^<>]*"
     rb"(?:/>|>\s*</(?:\w+:)?(?:sheet|workbook)Protection\s*>)"
 )
-"""Our questions are formulas in a free column, which a protected sheet does not take."""
+"""Our questions are formulas in a free column, which a protected sheet does not accept."""
 
 _AS_DISPLAYED = re.compile(rb"""\bfullPrecision\s*=\s*["'](?:0|false)["']""")
 
@@ -85,10 +85,10 @@ _START_OF_STYLES = re.compile(rb"""<styleSheet\b(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'
 
 @dataclass(frozen=True)
 class Seen:
-    """What the formulas of a workbook see of it, beside cells.
+    """What the formulas of a workbook see of it in addition to cells.
 
     Attributes:
-        formats: how cells look, which ``CELL`` tells.
+        formats: how cells look, which ``CELL`` returns.
         pivots: pivot tables.
     """
 
@@ -97,7 +97,7 @@ class Seen:
 
 
 def without_the_unseen(parts: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """The parts of a package that a value can depend on, and of those as much as it can."""
+    """The parts of a package that a value can depend on, reduced to what matters."""
     seen = _seen(parts)
     less = ((name, less_of(name, content, seen)) for name, content in parts.items())
     return {name: content for name, content in less if content is not None}
@@ -119,7 +119,7 @@ def _seen(parts: Mapping[str, bytes]) -> Seen:
 
 
 def less_of(name: str, content: bytes, seen: Seen = Seen()) -> bytes | None:
-    """Less of one part; None where nothing of it is needed."""
+    """A reduced part; None if nothing of it is needed."""
     if _UNSEEN_PARTS.match(name) or not name.lower().endswith(_READ_ENDINGS):
         return None
     if _PIVOT_PARTS.match(name) and not seen.pivots:
@@ -140,9 +140,9 @@ def less_of(name: str, content: bytes, seen: Seen = Seen()) -> bytes | None:
 
 
 def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
-    """The relationships of a part that a value can come through; None where they are unreadable.
+    """The relationships of a part that a value can come through; None if they are unreadable.
 
-    They are read as LibreOffice reads them and written anew: it reaches no part but through them.
+    They are read as LibreOffice reads them and written again: it reaches parts only through them.
     """
     outside = posixpath.dirname(name) == "xl/externalLinks/_rels"
     kinds = _OUTSIDE_LINKS if outside else _SEEN_LINKS | (_PIVOT_LINKS if seen.pivots else set())
@@ -159,7 +159,7 @@ def _links(name: str, content: bytes, seen: Seen) -> bytes | None:
         if kind not in kinds or (said["TargetMode"] == "External") != outside:
             continue
         if outside:
-            # Another name for each: what was seen of one workbook is not taken for another's.
+            # A different name for each, so that values seen in one are not mistaken for another's.
             said["Target"] = f"file:///nowhere/{posixpath.basename(name)}.xlsx"
         pairs = "".join(f' {key}="{html.escape(value)}"' for key, value in said.items() if value)
         lines.append(f"<Relationship{pairs}/>")
@@ -179,9 +179,9 @@ def _sheet(content: bytes) -> bytes:
 
 
 def _element(content: bytes, name: bytes) -> bytes:
-    """The first element of a name, whole; empty where there is none.
+    """The first element with a name, complete; empty if there is none.
 
-    One search for its start and one for its end: time grows with the size of the part alone.
+    One search for its start and one for its end: time grows only with the size of the part.
     """
     start = re.search(rb"<(\w+:)?%s\b[^<>]*>" % name, content)
     if start is None:
@@ -193,7 +193,7 @@ def _element(content: bytes, name: bytes) -> bytes:
 
 
 def _styles(content: bytes) -> bytes:
-    """As many cell formats as there were, each with its number format alone.
+    """As many cell formats as there were, each with only its number format.
 
     LibreOffice rounds what it computes in a cell with the format of a date or a time. What
     conditional formats, filters and tables refer to stays as well.
@@ -204,7 +204,7 @@ def _styles(content: bytes) -> bytes:
         return content
     numbers = [_NUMBER_FORMAT.search(found) for found in _FORMAT.findall(formats)]
     return _PLAIN_STYLES % (
-        # Its name spaces stand there, and what is kept may use them.
+        # Its name spaces are declared there, and what is kept may use them.
         content[: start.end()],
         _element(content, b"numFmts"),
         b"".join(

@@ -225,7 +225,7 @@ def test_prefixes_of_elements_do_not_matter(sheet: bytes) -> None:
 
 
 def test_what_is_no_package_and_what_claims_too_much_is_refused() -> None:
-    with pytest.raises(CannotComputeError, match="no package"):
+    with pytest.raises(CannotComputeError, match="not a package"):
         prepare(b"not a zip", {})
     many = io.BytesIO()
     with zipfile.ZipFile(many, "w") as archive:

@@ -61,7 +61,7 @@ def raises(_: Request, workbook: bytes) -> Answer:
 ENDS: dict[str, tuple[Callable[[Request, bytes], Answer], str | None]] = {
     "an answer": (answers, None),
     "an answer and litter": (litters, None),
-    "a crash": (crashes, "fell over"),
+    "a crash": (crashes, "crashed"),
     "a time-out": (hangs, "longer than"),
     "an exception": (raises, "no workbook"),
 }

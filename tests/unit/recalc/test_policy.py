@@ -208,7 +208,7 @@ def test_implicit_intersection_is_noted() -> None:
     book = workbook({"A1": "=SUM(IF(B1:B3>1,1,0))", "A2": ("A2", "=SUM(IF(B1:B3>1,1,0))")})
     result = recalculator(office(A1=1, A2=2)).fill(book, [ALL], origin=Origin.SOLUTION)
     (note,) = result.notes
-    assert note.startswith("1 formulas take a range where Excel wants one value")
+    assert note.startswith("1 formulas take a range where Excel expects one value")
     assert note.endswith("S!A1")
 
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_computed_says_what_is_missing() -> None:
     result = recalculator(missing=("libreoffice",)).fill(book, [ALL], origin=Origin.SOLUTION)
     assert result.values == {}
     assert result.not_calculated[ref(1)] == (
-        "no calculation engine is there; not installed: libreoffice (`judge sandbox build`)"
+        "no calculation engine is available; not installed: libreoffice (`judge sandbox build`)"
     )
 
 

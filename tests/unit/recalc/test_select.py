@@ -67,7 +67,7 @@ def test_without_libreoffice_the_reason_names_the_command() -> None:
 def test_wrong_use() -> None:
     with pytest.raises(UsageError, match="auto, never or always"):
         open_recalculator(None, mode="sometimes")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no calculation engine"):
+    with pytest.raises(UsageError, match="not a calculation engine"):
         open_recalculator(None, engine="lotus")
     with pytest.raises(RecalcError, match="libreoffice is not in the sandbox") as caught:
         open_recalculator(ScriptedSandbox(roots=["python"]), engine="libreoffice")
