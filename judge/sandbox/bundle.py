@@ -1,7 +1,7 @@
-"""How the trusted programs get into a sandbox: as text over standard input.
+"""How the trusted programs get into a sandbox: as source text over standard input.
 
 A short boot program reads one frame with the text of the warden's modules and a configuration.
-Nothing of the judge is in an image, so an image need not be made again when the warden changes.
+An image contains nothing of the judge, so it need not be rebuilt when the warden changes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _sources() -> dict[str, str]:
 
 
 def boot_frame(entry: str, config: dict[str, Any]) -> bytes:
-    """What is to be sent first.
+    """The first frame to send.
 
     Args:
         entry: ``zygote`` or ``service``.

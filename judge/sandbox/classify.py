@@ -5,16 +5,16 @@ processor time, for time by the clock) comes before what the program's own end s
 
 Confusions that remain:
 
-* A program that gets ``MemoryError`` (a single wish too big for the address space or for the
-  kernel's overcommit rule) ends as EXITED: nobody refused it anything within the bound.
+* A program that gets ``MemoryError`` (a single request too big for the address space or for the
+  kernel's overcommit rule) ends as EXITED: it was refused nothing within the bound.
 * A program that fills the disk and then uses too much time or memory gets the limit that ended it.
-* Where no control group is to be had, memory is sampled every 20 ms: a program that allocates and
-  frees a great deal between two samples is not seen, and what ends it otherwise counts.
-* In a container the kernel's counter is that of the container. It is idle but for the case, so a
-  kill can only be one of the case's processes, yet which one is not known.
+* If no control group is available, memory is sampled every 20 ms: a program that allocates and
+  frees a great deal between two samples is not noticed, and gets the status of whatever ends it.
+* In a container the kernel's counter is that of the container. It runs only the case, so a kill can
+  only be one of the case's processes, yet which one is not known.
 * A program that is refused a new process or thread (``limits.processes``) ends as EXITED with the
   exception that it got.
-* SIGKILL sent by the program to itself is SIGNALED, as no counter speaks for memory.
+* SIGKILL sent by the program to itself is SIGNALED, as no counter shows a kill for memory.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class RunFacts:
     """What the warden saw of one run.
 
     Attributes:
-        compiled: False where the program does not compile; nothing of it ran then.
-        exit_code: exit code of the main process where it ended by itself.
+        compiled: False if the program does not compile; then none of it ran.
+        exit_code: exit code of the main process if it ended by itself.
         signal: signal that ended the main process, the warden's own kills included.
-        killed_for: ``cpu``, ``wall`` or ``memory`` where the warden ended it for that limit.
+        killed_for: ``cpu``, ``wall`` or ``memory`` if the warden ended it for that limit.
         cpu_s: processor seconds of the process tree.
         wall_s: seconds by the clock.
         peak_memory_bytes: the most memory that the tree held.
-        memory_kills: processes that the kernel killed for the bound on memory.
+        memory_kills: processes that the kernel killed for exceeding the memory limit.
         disk_full: no block or no inode was left at the end or at a sample before.
         survivors: processes that outlived the main one.
     """
@@ -56,7 +56,7 @@ class RunFacts:
 
 
 def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
-    """The status of a run, and one line on why where the status alone does not say it."""
+    """The status of a run, and one line on the reason if the status does not show it."""
     if facts.killed_for == "memory":
         return RunStatus.MEMORY_LIMIT, f"more than {limits.memory_bytes // MIB} MiB"
     if facts.memory_kills:

@@ -1,4 +1,4 @@
-"""What a sandbox does: ``run(RunRequest) -> RunResult``, facts and nothing else.
+"""What a sandbox does: ``run(RunRequest) -> RunResult``, which contains only facts.
 
 A backend never names a verdict. What a solution did is in the result; an
 exception (:class:`judge.errors.SandboxError`) means that *we* failed.
@@ -21,8 +21,8 @@ class RunStatus(enum.StrEnum):
     OK = "ok"
     """The program ended by itself with exit code 0."""
     COMPILE_ERROR = "compile_error"
-    """The program does not compile; nothing of it ran. Known from the warden, before the program
-    has a say: a SyntaxError that a running program raises is EXITED."""
+    """The program does not compile; none of it ran. The warden reports this before the program
+    runs: a SyntaxError that a running program raises is EXITED."""
     EXITED = "exited"
     """The program ended by itself with another exit code."""
     SIGNALED = "signaled"
@@ -30,13 +30,13 @@ class RunStatus(enum.StrEnum):
     CPU_LIMIT = "cpu_limit"
     WALL_LIMIT = "wall_limit"
     MEMORY_LIMIT = "memory_limit"
-    """The process tree wanted more memory than it may have."""
+    """The process tree needed more memory than it may have."""
     DISK_LIMIT = "disk_limit"
     """The program filled what it may write to disk."""
 
 
 class OutputStatus(enum.StrEnum):
-    """What stood at the output path after the run."""
+    """What was at the output path after the run."""
 
     COLLECTED = "collected"
     MISSING = "missing"
@@ -56,7 +56,7 @@ class RunRequest:
     Attributes:
         program: the Python source text.
         files: what to place before the run: absolute path -> content. Parent folders are made.
-        collect: absolute path of the file to bring back; None where none is wanted.
+        collect: absolute path of the file to bring back; None if there is none.
         limits: the bounds of the run.
         program_name: absolute path that the program has inside, shown in tracebacks.
     """
@@ -78,20 +78,20 @@ class RunResult:
 
     Attributes:
         status: how it ended.
-        output_status: what stood at the path to collect (MISSING where none was asked for).
-        exit_code: exit code where the program ended by itself.
-        signal: number of the signal that ended it, where one did.
+        output_status: what was at the path to collect (MISSING if none was requested).
+        exit_code: exit code if the program ended by itself.
+        signal: number of the signal that ended it, if one did.
         cpu_s: processor seconds of the process tree.
         wall_s: seconds by the clock, start-up of the sandbox not counted.
-        peak_memory_bytes: the most memory that the process tree held; None where not measured.
+        peak_memory_bytes: the most memory that the process tree held; None if not measured.
         stdout: the first ``limits.console_bytes`` of standard output.
         stderr: the *last* ``limits.console_bytes`` of standard error (the traceback's end).
-        stdout_bytes: how much was written to standard output in all.
-        stderr_bytes: how much was written to standard error in all.
-        output: the collected file, where ``output_status`` is COLLECTED.
-        output_bytes: size of what stood at the output path, collected or not.
+        stdout_bytes: how much was written to standard output in total.
+        stderr_bytes: how much was written to standard error in total.
+        output: the collected file, if ``output_status`` is COLLECTED.
+        output_bytes: size of what was at the output path, collected or not.
         survivors: processes of the program that were still alive at its end, and were killed.
-        detail: one line for people on why, where the status alone does not say it.
+        detail: one line for people on the reason, if the status does not show it.
     """
 
     status: RunStatus
@@ -121,7 +121,7 @@ class SandboxInfo:
         python: version of the interpreter inside.
         packages: name -> version of what a solution can import beyond the standard library.
         runtime: version of the daemon or of ``bwrap``.
-        isolation: what holds here, for people: ``cgroup memory limit`` -> ``yes`` …
+        isolation: what is enforced here, for people: ``cgroup memory limit`` -> ``yes`` …
     """
 
     backend: str
@@ -133,10 +133,10 @@ class SandboxInfo:
 
 
 class SandboxSession(Protocol):
-    """A sealed place for the cases of *one* submission; destroyed when it is closed.
+    """An isolated place for the cases of *one* submission; destroyed when it is closed.
 
-    Each :meth:`run` is a process of its own. Nothing that one run leaves behind is seen by the
-    next. Used by one thread at a time.
+    Each :meth:`run` is a process of its own. The next run sees nothing that one leaves behind. Used
+    by one thread at a time.
     """
 
     def run(self, request: RunRequest) -> RunResult:
@@ -162,7 +162,7 @@ class SandboxSession(Protocol):
 
 
 class ServiceChannel(Protocol):
-    """A trusted program of ours that runs sealed off because of *what it reads*.
+    """One of the judge's own programs, isolated because of *what it reads*.
 
     Calculation engines open workbooks that a solution wrote, so they run inside as well. The
     program gets length-prefixed frames on its standard input and answers on its standard output:
@@ -174,7 +174,7 @@ class ServiceChannel(Protocol):
 
         Raises:
             TimeoutError: no answer in time; the service was killed and the channel is unusable.
-            SandboxError: the service ended or sent nonsense; the channel is unusable.
+            SandboxError: the service ended or sent an invalid frame; the channel is unusable.
         """
         ...
 
@@ -192,17 +192,17 @@ class Sandbox(Protocol):
         ...
 
     def session(self) -> SandboxSession:
-        """Opens a place for one submission (from the pool of prepared ones where there is one).
+        """Opens a place for one submission (from the pool of prepared ones, if there is one).
 
         Raises:
-            SandboxError: no place can be had.
+            SandboxError: no place is available.
         """
         ...
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
     ) -> ServiceChannel:
-        """Starts one of our own programs inside, sealed off like a solution.
+        """Starts one of the judge's own programs inside, isolated like a solution.
 
         Args:
             program: Python source text of the service.
@@ -211,16 +211,16 @@ class Sandbox(Protocol):
             memory_bytes: memory of the service's process tree.
 
         Raises:
-            SandboxError: the root is not there (the hint names the command that makes it).
+            SandboxError: the root does not exist (the hint names the command that makes it).
         """
         ...
 
     def has_root(self, root: str) -> bool:
-        """Whether :meth:`service` can be had for that root."""
+        """Whether :meth:`service` is available for that root."""
         ...
 
     def root_digest(self, root: str) -> str | None:
-        """Changes whenever that root was made anew; None where it is not there."""
+        """Changes whenever that root is rebuilt; None if it does not exist."""
         ...
 
     def close(self) -> None:

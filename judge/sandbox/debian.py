@@ -1,7 +1,7 @@
-"""Filesystems made of Debian packages, where no container registry answers, and for LibreOffice.
+"""Filesystems from Debian packages: if no container registry answers, and for LibreOffice.
 
-``mmdebstrap --variant=extract`` unpacks packages without running anything of theirs: quick, and it
-needs no chroot. What their scripts would have set up and is needed is done in hooks.
+``mmdebstrap --variant=extract`` unpacks packages without running their scripts: it is quick and
+needs no chroot. Whatever is needed of what those scripts would have set up is done in hooks.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ OFFICE_BACKPORTS = "trixie-backports"
 
 
 def _mirror() -> str | None:
-    """The mirror that was asked for; None leaves the choice to mmdebstrap, which knows Debian's."""
+    """The mirror that was requested; None leaves the choice to mmdebstrap."""
     return os.environ.get("JUDGE_DEBIAN_MIRROR")
 
 
 def _scratch() -> str | None:
-    """Memory rather than disk, where there is room: the package manager syncs at every step."""
+    """Memory rather than disk, if there is space: the package manager syncs at every step."""
     shared = Path("/dev/shm")  # noqa: S108 - a folder made there is private
     if shared.is_dir() and shutil.disk_usage(shared).free > _WANTED_MEMORY_BYTES:
         return str(shared)
@@ -83,7 +83,7 @@ def _digest(*parts: str) -> str:
 
 @contextmanager
 def python_tarball() -> Iterator[Path]:
-    """A small Debian 12 with Python 3.11 as a tar file, gone at the end."""
+    """A small Debian 12 with Python 3.11 as a tar file that is deleted at the end."""
     with _tarball("bookworm", PYTHON_PACKAGES, _PYTHON_HOOKS, backports=None) as tarball:
         yield tarball
 

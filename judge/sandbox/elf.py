@@ -1,4 +1,4 @@
-"""Which shared libraries a program needs: asked of its own loader."""
+"""Which shared libraries a program needs, according to its own loader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def loader_of(program: Path) -> Path:
     """The dynamic loader that a 64-bit ELF program names.
 
     Raises:
-        SandboxError: not such a program.
+        SandboxError: not a 64-bit ELF program.
     """
     data = program.read_bytes()
     if data[:4] != _MAGIC or data[4] != 2:

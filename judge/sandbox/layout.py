@@ -19,7 +19,8 @@ INTERPRETER = "/usr/bin/python3"
 PYTHON_FLAGS = ("-s", "-P")
 INODES = 16384
 WARM_MODULES = ("openpyxl", "numpy")
-"""Imported before any solution comes. What else a program names, see :func:`modules_to_warm`."""
+"""Imported before any solution arrives. For what else a program names see
+:func:`modules_to_warm`."""
 _HEAVY_MODULES = ("pandas",)
 _SPARE_DISK_BYTES = 128 * MIB
 _MAX_PATH_BYTES = 4096
@@ -46,12 +47,12 @@ ENVIRONMENT = MappingProxyType(
 
 
 def disk_bytes(limits: Limits) -> int:
-    """How much a run may have on disk at one time: twice its output, and something to work with."""
+    """How much a run may have on disk at once: twice its output, and some working space."""
     return 2 * limits.output_bytes + _SPARE_DISK_BYTES
 
 
 def modules_to_warm(program: str) -> list[str]:
-    """Heavy modules that a program's text names, so importing them ahead pays."""
+    """Heavy modules that a program's text names, so it pays to import them in advance."""
     return [name for name in _HEAVY_MODULES if name in program]
 
 
@@ -59,7 +60,7 @@ def folders_of(request: RunRequest) -> set[str]:
     """The top folders in which a run reads and writes.
 
     Raises:
-        SandboxError: a path is not absolute, or lies where the system's own files are.
+        SandboxError: a path is not absolute, or is in one of the system's own folders.
     """
     paths: Iterable[str] = [*request.files, request.program_name]
     if request.collect is not None:
@@ -69,19 +70,19 @@ def folders_of(request: RunRequest) -> set[str]:
         if not _is_plain(path):
             raise SandboxError(
                 f"{path!r} is not a plain absolute path",
-                hint="tell the solution paths such as /mnt/data/input/1_7_input.xlsx",
+                hint="give the solution paths such as /mnt/data/input/1_7_input.xlsx",
             )
         if not can_be_placed(path):
             raise SandboxError(
                 f"nothing can be placed at {path!r} inside a sandbox",
-                hint="tell the solution a path below a folder such as /mnt, /data or /tmp",
+                hint="give the solution a path below a folder such as /mnt, /data or /tmp",
             )
         tops.add("/" + path.split("/")[1])
     return tops
 
 
 def can_be_placed(path: str) -> bool:
-    """Whether a file can stand at a path inside a sandbox, outside the system's own folders."""
+    """Whether a file can be at a path inside a sandbox, outside the system's own folders."""
     top, _, below = path[1:].partition("/")
     return _is_plain(path) and bool(below) and top not in _SYSTEM
 

@@ -38,7 +38,7 @@ class ByteStream(Protocol):
         ...
 
     def complaint(self) -> str:
-        """The end of what the program inside wrote to its standard error."""
+        """The end of what the program inside wrote to standard error."""
         ...
 
 
@@ -48,11 +48,11 @@ def receive_frame(stream: ByteStream, deadline: float) -> bytes:
 
 
 class SandboxGoneError(SandboxError):
-    """The program inside ended, or the way to it did."""
+    """The program inside ended, or the connection to it was lost."""
 
 
 class WardenLink:
-    """Speaks to one zygote.
+    """The connection to one zygote.
 
     Args:
         stream: to its standard input and output.
@@ -82,7 +82,7 @@ class WardenLink:
 
         Args:
             request: the run.
-            roots: writable mounts, looked at for being full.
+            roots: writable mounts, checked for being full.
 
         Raises:
             SandboxError: the warden failed; the link is unusable.
@@ -131,15 +131,15 @@ class WardenLink:
 
     @contextlib.contextmanager
     def _speaking(self) -> Iterator[None]:
-        """Turns what goes wrong with the stream into the judge's own error."""
+        """Turns stream errors into the judge's own errors."""
         try:
             yield
         except StreamEndedError as error:
-            raise SandboxGoneError(f"the sandbox went away{self._complaint()}") from error
+            raise SandboxGoneError(f"the sandbox disappeared{self._complaint()}") from error
         except TimeoutError as error:
             raise SandboxError(f"the sandbox does not answer{self._complaint()}") from error
         except frames.ProtocolError as error:
-            raise SandboxError(f"the warden sent nonsense: {error}") from error
+            raise SandboxError(f"the warden sent an invalid message: {error}") from error
 
     def _complaint(self) -> str:
         text = self._stream.complaint().strip()
@@ -147,7 +147,7 @@ class WardenLink:
 
 
 def _result(header: dict[str, Any], blobs: list[bytes], request: RunRequest) -> RunResult:
-    """The facts of a run out of the warden's reply."""
+    """The facts of a run from the warden's reply."""
     try:
         facts = RunFacts(**{k: v for k, v in header["facts"].items() if k in _FACT_NAMES})
         output_status = OutputStatus(header["output"]["status"])
@@ -171,7 +171,7 @@ def _result(header: dict[str, Any], blobs: list[bytes], request: RunRequest) -> 
             detail=detail,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SandboxError(f"the warden sent a reply that is none: {error!r}") from error
+        raise SandboxError(f"the warden sent an invalid reply: {error!r}") from error
 
 
 def _after(seconds: float) -> float:
@@ -217,7 +217,7 @@ def start_service(stream: ByteStream, config: dict[str, Any]) -> None:
     """Sends a service program in; see ``judge.sandbox.warden.service.main`` for the config.
 
     Raises:
-        SandboxError: it went away at once.
+        SandboxError: it ended at once.
     """
     try:
         stream.send(boot_frame("service", config), _after(_BOOT_S))

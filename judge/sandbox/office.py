@@ -19,18 +19,18 @@ def office_root() -> Path:
 
 
 def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
-    """Unpacks the tarball where it is not there yet.
+    """Unpacks the tarball if that has not been done yet.
 
     Args:
-        tarball: gives the tar file, made when it is asked for.
-        report: told of each step.
+        tarball: returns the tar file, which is made when it is needed.
+        report: called with each step.
 
     Raises:
         SandboxError: it cannot be unpacked.
     """
     root = office_root()
     if is_complete(root):
-        report(f"office root: {root} is there")
+        report(f"office root: {root} exists")
         return root
     report("office root: unpacking")
     with fresh_folder(root) as work:
@@ -39,7 +39,7 @@ def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
                 members = [member for member in archive if not member.isdev()]
                 if hasattr(tarfile, "tar_filter"):
                     archive.extraction_filter = tarfile.tar_filter
-                archive.extractall(work, members)  # noqa: S202 - a tarball that we made
+                archive.extractall(work, members)  # noqa: S202 - our own tarball
         except tarfile.TarError as error:
             raise SandboxError(f"the office root cannot be unpacked: {error}") from error
         (work / COMPLETE).write_text(json.dumps({"libreoffice": version_in(work)}))
@@ -48,7 +48,7 @@ def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
 
 
 def version_in(root: Path) -> str:
-    """LibreOffice's version in an unpacked root, as its package has it."""
+    """LibreOffice's version in an unpacked root, according to its package."""
     package, status = "", root / "var/lib/dpkg/status"
     for line in status.read_text(errors="replace").splitlines() if status.exists() else ():
         name, _, value = line.partition(": ")

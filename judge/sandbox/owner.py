@@ -1,4 +1,4 @@
-"""Whose a container is, and whether that judge is still there: for taking leftovers away."""
+"""Which judge owns a container, and whether it is still running: for removing leftovers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Owner:
 
     Attributes:
         host: the machine.
-        boot: the machine's current run.
-        space: process namespace of the judge, in which its id means something.
+        boot: the machine's current boot.
+        space: process namespace of the judge, in which its id is valid.
         pid: its process id.
-        started: when that process started, in clock ticks since boot; ids are used again.
+        started: when that process started, in clock ticks since boot; ids are reused.
     """
 
     host: str
@@ -45,14 +45,14 @@ class Owner:
 
     @classmethod
     def from_label(cls, text: str) -> Self | None:
-        """From the text of a label; None where it is not one of ours."""
+        """From the text of a label; None if the label is not the judge's."""
         parts = text.split(" ")
         if len(parts) != 5 or not parts[3].isdigit():
             return None
         return cls(parts[0], parts[1], parts[2], int(parts[3]), parts[4])
 
     def knows_gone(self, other: Owner) -> bool:
-        """Whether this judge can be sure that the other one is no more."""
+        """Whether this judge can be sure that the other one has ended."""
         if other.host != self.host:
             return False
         if other.boot != self.boot:
@@ -68,6 +68,6 @@ def _read(path: str) -> str:
 
 
 def _start_of(pid: int) -> str:
-    """Start time of a process in clock ticks since boot; empty where there is none."""
+    """Start time of a process in clock ticks since boot; empty if there is no such process."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 else ""

@@ -1,7 +1,7 @@
-"""Places made ready ahead, so that nobody waits for a start.
+"""Places prepared in advance, so that nothing waits for a start.
 
-Filling begins when the first one is taken. What is taken is the taker's; a place that a taker is
-done with goes to :meth:`Pool.discard`, so that nobody waits for its end either.
+Filling begins when the first one is taken. A place that is taken belongs to the caller, which
+passes it to :meth:`Pool.discard` when done, so that nothing waits for its end either.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Pool(Generic[T]):
     """A few prepared places.
 
     Args:
-        prepare: makes one, ready to use; may raise SandboxError.
+        prepare: makes one that is ready to use; may raise SandboxError.
         size: how many are kept ready.
     """
 
@@ -46,7 +46,7 @@ class Pool(Generic[T]):
         self._preparing = 0
 
     def take(self) -> T:
-        """A prepared place, waiting for one where none is ready.
+        """A prepared place; waits if none is ready.
 
         Raises:
             SandboxError: none can be made.
@@ -66,7 +66,7 @@ class Pool(Generic[T]):
             return place
 
     def give_back(self, place: T) -> None:
-        """Puts a place that is as good as new before the others."""
+        """Puts a place that is as good as new in front of the others."""
         with self._changed:
             if not self._closed:
                 self._ready.appendleft(place)
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         for thread in self._threads:
             thread.join()
         while self._ready or self._done:
-            # one that cannot be ended (its daemon is gone) must not keep the others from it
+            # one that cannot be ended (its daemon is gone) must not prevent the others from ending
             with contextlib.suppress(SandboxError):
                 (self._ready or self._done).popleft().close()
 
@@ -125,7 +125,7 @@ class Pool(Generic[T]):
             return self._prepare(), None
         except SandboxError as error:
             return None, error
-        except Exception as error:  # noqa: BLE001 - a taker must hear of it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the caller must get it, whatever it is
             return None, SandboxError(f"no sandbox could be prepared: {error!r}")
 
     def _empty(self) -> None:

@@ -2,8 +2,8 @@
 
 It is made once for each interpreter and set of pins, from copies: the interpreter (moved to
 ``/usr``, whatever its place on the host), its standard library, the shared libraries that any of
-its modules wants, a few plain commands, and packages installed by pip. Nothing else of the host is
-in it, its own paths included.
+its modules needs, a few plain commands, and packages installed by pip. It contains nothing else of
+the host, not even its paths.
 """
 
 from __future__ import annotations
@@ -79,22 +79,22 @@ def python_root() -> Path:
 
 
 def is_complete(root: Path) -> bool:
-    """Whether a root was made to the end."""
+    """Whether a root is complete."""
     return (root / COMPLETE).is_file()
 
 
 def build_python_root(report: Report) -> Path:
-    """Makes the root of this interpreter where it is not there yet.
+    """Makes the root of this interpreter if it does not exist yet.
 
     Args:
-        report: told of each step, for people.
+        report: called with each step, for people.
 
     Raises:
-        SandboxError: a step failed; nothing half-made stays.
+        SandboxError: a step failed; nothing incomplete is left.
     """
     root = python_root()
     if is_complete(root):
-        report(f"python root: {root} is there")
+        report(f"python root: {root} exists")
         return root
     with fresh_folder(root) as work:
         report("python root: copying the interpreter")
@@ -116,7 +116,7 @@ def build_python_root(report: Report) -> Path:
 
 @contextlib.contextmanager
 def fresh_folder(target: Path) -> Iterator[Path]:
-    """A folder beside ``target`` that takes its place at the end; gone if anything fails.
+    """A folder next to ``target`` that replaces it at the end; removed if anything fails.
 
     Raises:
         SandboxError: it cannot be made, filled or put in place.
@@ -143,7 +143,7 @@ def fresh_folder(target: Path) -> Iterator[Path]:
 
 
 def _copy_interpreter(work: Path) -> Path:
-    """Copies interpreter and standard library below ``usr``; gives the copy's path."""
+    """Copies interpreter and standard library below ``usr``; returns the copy's path."""
     (work / "usr/bin").mkdir(parents=True)
     (work / "usr/lib").mkdir()
     for name, target in (("bin", "usr/bin"), ("sbin", "usr/bin"), ("lib", "usr/lib")):
@@ -177,7 +177,7 @@ def _copy_interpreter(work: Path) -> Path:
 
 
 def _copy_libraries(work: Path, interpreter: Path) -> None:
-    """Puts every shared library that something in the root wants into its ``usr/lib``."""
+    """Puts every shared library that anything in the root needs into its ``usr/lib``."""
     loader = elf.loader_of(interpreter)
     wanting = [path for path in work.rglob("*.so*") if path.is_file() and not path.is_symlink()]
     wanting += [path for path in (work / "usr/bin").iterdir() if not path.is_symlink()]
@@ -203,7 +203,7 @@ def _write_etc(etc: Path) -> None:
 
 
 def pip_command() -> list[str]:
-    """How pip is called here, with the host's own configuration.
+    """The command for pip here, with the host's own configuration.
 
     Raises:
         SandboxError: there is none.
@@ -225,10 +225,10 @@ def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
     Args:
         lock: text of the lock.
         target: the folder.
-        options: more options for pip, as for another interpreter than this one.
+        options: more options for pip, such as those for an interpreter other than this one.
 
     Raises:
-        SandboxError: pip failed; the end of what it said is in the message.
+        SandboxError: pip failed; the end of its output is in the message.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "requirements.txt")

@@ -1,4 +1,4 @@
-"""A sandbox that plays a script: for tests of what stands on top of one."""
+"""A sandbox that plays a script: for tests of code that uses one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ScriptedSandbox:
     Args:
         script: results to give, exceptions to raise, or functions of the request.
         answers: what services answer, one for each call, whichever service is called.
-        roots: which roots services can be had for.
+        roots: for which roots services are available.
 
     Attributes:
         requests: every request so far, in order.
@@ -46,7 +46,7 @@ class ScriptedSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """Says that nothing is sealed off."""
+        """Reports that nothing is isolated."""
         return SandboxInfo(backend="scripted", image="none", python="none")
 
     def session(self) -> _ScriptedSession:
@@ -56,7 +56,7 @@ class ScriptedSandbox:
         return _ScriptedSession(self)
 
     def has_root(self, root: str) -> bool:
-        """As told."""
+        """Whether the root was given."""
         return root in self._roots
 
     def root_digest(self, root: str) -> str | None:

@@ -25,11 +25,11 @@ class Finding:
     """One thing that the machine has or lacks.
 
     Attributes:
-        name: what was looked for.
-        ok: whether it is there and works.
+        name: what was checked.
+        ok: whether it exists and works.
         detail: what was found, in one line.
-        mend: the command that mends it, empty where there is none or nothing to mend.
-        backend: the sandbox that can be had where this is ok; empty where it alone gives none.
+        mend: the command that fixes it, empty if there is none or nothing to fix.
+        backend: the sandbox that is available if this is ok; empty if it is not enough for one.
     """
 
     name: str
@@ -53,12 +53,12 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
     """Opens a sandbox.
 
     Args:
-        kind: ``docker``, ``bubblewrap``, or ``auto``: Docker where a daemon answers and has the
-            image, else bubblewrap. There is no way to run a solution unsealed.
-        jobs: how many sessions will be open at one time.
+        kind: ``docker``, ``bubblewrap``, or ``auto``: Docker if a daemon answers and has the image,
+            otherwise bubblewrap. A solution never runs without isolation.
+        jobs: how many sessions will be open at once.
 
     Raises:
-        SandboxError: none can be had; the hint names the command to run.
+        SandboxError: none is available; the hint names the command to run.
         UsageError: no such kind.
     """
     check_sandbox_kind(kind)
@@ -73,14 +73,14 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
             return _open_bubblewrap(jobs)
         except SandboxError as without_bubblewrap:
             raise SandboxError(
-                f"no sandbox can be had. Docker: {without_docker.message}. "
+                f"no sandbox is available. Docker: {without_docker.message}. "
                 f"bubblewrap: {without_bubblewrap.message}",
                 hint=without_bubblewrap.hint or without_docker.hint,
             ) from without_bubblewrap
 
 
 def _open_docker(jobs: int) -> Sandbox:
-    from judge.sandbox.backends import docker, images  # noqa: PLC0415 - slow, and often not wanted
+    from judge.sandbox.backends import docker, images  # noqa: PLC0415 - slow, and often not needed
 
     return docker.DockerSandbox(
         images.python_tag(),
@@ -101,7 +101,7 @@ def _open_bubblewrap(jobs: int) -> Sandbox:
 
 
 def probe_sandboxes() -> list[Finding]:
-    """What this machine has for running programs sealed off, and what mends what it lacks."""
+    """What this machine has for running isolated programs, and how to fix what it lacks."""
     return [*_probe_docker(), probe_namespaces(), *_probe_roots(), _probe_groups()]
 
 
@@ -125,7 +125,7 @@ def _probe_docker() -> list[Finding]:
             Finding(
                 name,
                 identity is not None,
-                tag if identity else f"{tag} is not there",
+                tag if identity else f"{tag} does not exist",
                 "" if identity else _BUILD_DOCKER,
                 backend="docker" if tag == images.python_tag() else "",
             )
@@ -134,7 +134,7 @@ def _probe_docker() -> list[Finding]:
 
 
 def probe_namespaces() -> Finding:
-    """Whether bubblewrap is there and the kernel lets it make namespaces."""
+    """Whether bubblewrap is installed and the kernel lets it create namespaces."""
     from judge.sandbox.backends import bubblewrap  # noqa: PLC0415 - often not wanted
 
     name = "bubblewrap"
@@ -153,7 +153,7 @@ def probe_namespaces() -> Finding:
         said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         return Finding(name, False, said, _namespace_mend())
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)
-    return Finding(name, True, f"{version.stdout.strip()}, user namespaces can be made")
+    return Finding(name, True, f"{version.stdout.strip()}, user namespaces can be created")
 
 
 def _namespace_mend() -> str:
@@ -195,7 +195,7 @@ def _probe_groups() -> Finding:
 
     groups = find_groups()
     if groups is None:
-        detail = "none can be made here: bubblewrap bounds memory by sampling every 20 ms"
+        detail = "none can be created here: bubblewrap limits memory by sampling every 20 ms"
         mend = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
         return Finding("control groups", False, detail, mend)
     return Finding("control groups", True, f"version {groups.version}, for bubblewrap's limits")

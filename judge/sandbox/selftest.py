@@ -1,7 +1,7 @@
-"""A short form of the attack corpus, to be run on the machine at hand.
+"""A short form of the attack corpus, to be run on the current machine.
 
-Each program attacks one property. It prints ``REACHED`` where it got at what it attacks; what the
-sandbox says of the run must be what is expected as well. The long form is in the tests.
+Each program attacks one property. It prints ``REACHED`` if it reached what it attacks; the result
+that the sandbox reports must be the expected one as well. The long form is in the tests.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LIMITS = Limits(cpu_s=1, wall_s=20, memory_bytes=256 * MIB, processes=32, outpu
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """One attack and what must come of it.
+    """One attack and its required outcome.
 
     Attributes:
         name: short name.
         attacked: the property that it attacks, for people.
         program: the program.
         statuses: how the run may end.
-        output: what must stand at the output path.
-        survivors: how many processes must have been ended with it; None: any number.
-        wall_s: seconds by the clock, generous for what need not run into them: a busy machine
-            must not look like one that does not hold.
+        output: what must be at the output path.
+        survivors: how many of its processes must have been killed at its end; None: any number.
+        wall_s: seconds by the clock, generous for attacks that need not reach them: a busy machine
+            must not look like one that fails.
     """
 
     name: str
@@ -51,13 +51,13 @@ class SelfTest:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether the sandbox held against one attack.
+    """Whether the sandbox withstood one attack.
 
     Attributes:
         name: the attack.
         attacked: the property that it attacks.
-        held: whether it held.
-        detail: what happened where it did not hold.
+        held: whether it withstood the attack.
+        detail: what happened if it did not.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Outcome:
 
 
 _OUT_OF_TIME = (RunStatus.CPU_LIMIT, RunStatus.WALL_LIMIT)
-"""On a busy machine the clock may be first."""
+"""On a busy machine the wall-clock limit may be reached first."""
 
 SELF_TESTS = (
     SelfTest(
@@ -140,7 +140,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "flood",
-        "output without end costs bounded memory",
+        "endless output takes bounded memory",
         """
         import os
         while True:
@@ -151,7 +151,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "network",
-        "there is no way out, and no socket that passes by a namespace",
+        "there is no way out, and no socket that bypasses a namespace",
         """
         import socket
         for address in (("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
@@ -201,7 +201,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "privileges",
-        "no privilege is there or can be had",
+        "there are no privileges, and none can be gained",
         """
         import ctypes, os
         libc = ctypes.CDLL(None)
@@ -286,7 +286,7 @@ if hasattr(openpyxl, "left"):
 if len([name for name in os.listdir("/proc") if name.isdigit()]) > 3:
     print("REACHED a process")
 """
-_LEFTOVERS = ("leftovers", "nothing that a run leaves is seen by the next")
+_LEFTOVERS = ("leftovers", "the next run sees nothing that a run leaves behind")
 COUNT = len(SELF_TESTS) + 1
 """How many attacks there are."""
 
@@ -298,10 +298,10 @@ def attack(sandbox: Sandbox) -> Iterator[Outcome]:
         sandbox: the backend to attack.
 
     Yields:
-        Whether it held against each attack.
+        Whether it withstood each attack.
 
     Raises:
-        SandboxError: no place can be had at all.
+        SandboxError: no place is available at all.
     """
     for test in SELF_TESTS:
         yield _attack_once(sandbox, test)
@@ -329,9 +329,9 @@ def _attack_once(sandbox: Sandbox, test: SelfTest) -> Outcome:
     if not detail and result.output_status is not test.output:
         detail = f"the output was {result.output_status}, not {test.output}"
     if not detail and test.survivors not in (None, result.survivors):
-        detail = f"{result.survivors} processes were left to be ended, not {test.survivors}"
+        detail = f"{result.survivors} processes had to be killed at the end, not {test.survivors}"
     if not detail and after.stdout != b"still here\n":
-        detail = "the next run did not get through"
+        detail = "the next run did not succeed"
     return Outcome(test.name, test.attacked, held=not detail, detail=detail)
 
 
@@ -341,7 +341,7 @@ def _run(session: SandboxSession, program: str, wall_s: float = _LIMITS.wall_s) 
 
 
 def _reached(result: RunResult) -> str:
-    """What the program says that it got at; empty where it did not."""
+    """What the program reports that it reached; empty if nothing."""
     for line in result.stdout.decode(errors="replace").splitlines():
         if line.startswith("REACHED"):
             return line

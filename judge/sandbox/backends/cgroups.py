@@ -1,8 +1,8 @@
-"""Control groups lent to a sandbox, where the host lets us make some (versions 1 and 2).
+"""Control groups lent to a sandbox, if the host allows creating them (versions 1 and 2).
 
 A lent group holds two: ``warden`` for the trusted program, ``case`` (made inside, by the warden)
-for the solution. With version 2 a group that hands controllers on may not hold processes itself,
-hence the two levels.
+for the solution. With version 2 a group that delegates controllers may not contain processes
+itself, hence the two levels.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GroupTree:
         return group
 
     def reap(self) -> None:
-        """Takes away what judges that are no more have left."""
+        """Removes what judges that have ended left behind."""
         for home in set(self.homes.values()):
             for folder in home.glob(f"{_PREFIX}*"):
                 owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
@@ -76,11 +76,11 @@ class LentGroup:
 
     @property
     def entrances(self) -> list[str]:
-        """Files to which a process writes ``0`` to become the warden's."""
+        """Files to which a process writes ``0`` to join the warden's group."""
         return [str(folder / _WARDEN / "cgroup.procs") for folder in set(self.folders.values())]
 
     def remove(self) -> None:
-        """Takes the group away, waiting for its last processes to be gone."""
+        """Removes the group; waits for its last processes to end."""
         deadline = time.monotonic() + _REMOVE_S
         left = [folder for folder in set(self.folders.values()) if not _remove(folder)]
         while left and time.monotonic() < deadline:
@@ -123,7 +123,7 @@ def _bound(folders: Mapping[str, Path], memory_bytes: int | None, processes: int
 def find_groups(
     own: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/proc/self/mountinfo")
 ) -> GroupTree | None:
-    """Where this process can make groups with memory, pids and processor counters; None: nowhere.
+    """Where this process can make groups with memory, pids and processor counters; None if nowhere.
 
     Args:
         own: the kernel's file of the groups that this process is in.

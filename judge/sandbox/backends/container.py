@@ -1,4 +1,4 @@
-"""A container with a trusted program in it, and what it was made for."""
+"""A container with a trusted program in it, and the shape that it was made for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.sandbox.backends.streams import ContainerStream
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a container is made for; a run that wants another gets another container.
+    """What a container is made for; a run that needs a different shape gets another container.
 
     Attributes:
         memory_bytes: memory of a run.
@@ -31,11 +31,11 @@ class Shape:
 
     @classmethod
     def of(cls, limits: Limits, roots: frozenset[str]) -> Self:
-        """What a run with these limits wants."""
+        """The shape that a run with these limits needs."""
         return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
 
     def serves(self, wanted: Shape) -> bool:
-        """Whether a container of this shape does for a run that wants ``wanted``."""
+        """Whether a container of this shape is enough for a run that needs ``wanted``."""
         return wanted.roots <= self.roots and replace(wanted, roots=self.roots) == self
 
 
@@ -61,5 +61,5 @@ class Container:
         self._daemon.remove(self._identity)
 
     def ran_out_of_memory(self) -> bool:
-        """Whether the kernel killed in it for its memory."""
+        """Whether the kernel killed a process in it for its memory limit."""
         return self._daemon.ran_out_of_memory(self._identity, self._started)

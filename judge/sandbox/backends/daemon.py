@@ -1,7 +1,7 @@
 """The Docker daemon, local or remote: the only module that imports the ``docker`` package.
 
 The daemon is the one that the environment names (``DOCKER_HOST`` and its kin), as for Docker's own
-client. What it or the way to it got wrong becomes a ``SandboxError``.
+client. Errors of the daemon or the connection become a ``SandboxError``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setn
 
 def _package() -> Any:
     try:
-        import docker  # noqa: PLC0415 - slow, and only wanted where this backend is
+        import docker  # noqa: PLC0415 - slow, and only needed for this backend
     except ImportError as error:
         raise SandboxError(
             "the Python package `docker` is missing", hint="run: python -m pip install docker"
@@ -63,7 +63,7 @@ def _connect() -> Any:
         parameters = docker.utils.kwargs_from_env()
         client = docker.APIClient(version="auto", timeout=_GREETING_TIMEOUT_S, **parameters)
     except (docker.errors.DockerException, OSError, ValueError) as error:
-        # ValueError: an address that is none gets through to the library that takes it apart
+        # ValueError: an invalid address reaches the library that parses it
         installed = shutil.which("dockerd", path=_DAEMON_PATH) is not None
         host = os.environ.get("DOCKER_HOST")
         message, hint = explain_unreachable(error, host=host, installed=installed)
@@ -74,7 +74,7 @@ def _connect() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """A container to start; whatever is not said here is the same for all.
+    """A container to start; whatever is not listed here is the same for all.
 
     Attributes:
         image: its image.
@@ -87,7 +87,7 @@ class ContainerSpec:
         capabilities: those that are not dropped.
         nests: whether the main program makes namespaces inside (see docs/security.md).
         runtime: container runtime, None for the daemon's own.
-        label: whose it is.
+        label: its owner.
     """
 
     image: str
@@ -124,13 +124,13 @@ class Daemon:
         return self._local.api
 
     def facts(self) -> dict[str, Any]:
-        """What the daemon says of itself."""
+        """What the daemon reports about itself."""
         with _translated("the Docker daemon does not describe itself"):
             return dict(self._api.info())
 
     def image_id(self, tag: str) -> str | None:
-        """An image's id, None where it is not there."""
-        with _translated(f"the Docker daemon does not say whether {tag} is there"):
+        """An image's id, None if it does not exist."""
+        with _translated(f"the Docker daemon does not report whether {tag} exists"):
             try:
                 return str(self._api.inspect_image(tag)["Id"])
             except self._errors.ImageNotFound:
@@ -204,14 +204,14 @@ class Daemon:
         return config
 
     def _mount_options(self, options: str) -> str:
-        """Options of a tmpfs as this engine takes them: Podman knows no bound on inodes."""
+        """Options of a tmpfs as this engine takes them: Podman has no limit on inodes."""
         if not self._is_podman:
             return options
         return ",".join(each for each in options.split(",") if not each.startswith("nr_inodes="))
 
     @cached_property
     def _is_podman(self) -> bool:
-        with _translated("the Docker daemon does not tell its version"):
+        with _translated("the Docker daemon does not report its version"):
             parts = self._api.version().get("Components") or []
         return any("podman" in str(each.get("Name", "")).lower() for each in parts)
 
@@ -224,7 +224,7 @@ class Daemon:
             try:
                 self._api.remove_container(identity, force=True, v=True)
             except self._errors.APIError as error:
-                if error.status_code != 409:  # the daemon is at it already
+                if error.status_code != 409:  # the daemon is already removing it
                     raise
 
     def labelled(self) -> dict[str, str]:
@@ -234,14 +234,17 @@ class Daemon:
             return {str(each["Id"]): str(each["Labels"].get(_LABEL, "")) for each in found}
 
     def ran_out_of_memory(self, identity: str, since: float) -> bool:
-        """Whether the kernel killed in that container for its memory, by the daemon's events.
+        """Whether the daemon's events show that the kernel killed in that container for memory.
 
         Args:
             identity: the container, which may be gone.
-            since: time of the epoch from which on to look.
+            since: time since the epoch from which to search.
         """
         filters = {"container": identity, "event": "oom"}
-        with contextlib.suppress(SandboxError), _translated("the Docker daemon tells no events"):
+        with (
+            contextlib.suppress(SandboxError),
+            _translated("the Docker daemon does not report events"),
+        ):
             events = self._api.events(
                 since=int(since) - 1, until=int(time.time()) + 1, filters=filters, decode=True
             )
@@ -251,16 +254,16 @@ class Daemon:
     # ---- images
 
     def pull(self, tag: str) -> str | None:
-        """Pulls an image; gives the reason where it cannot be had."""
+        """Pulls an image; returns the reason if that fails."""
         try:
             with _translated(tag):
                 self._api.pull(*tag.rsplit(":", 1))
         except SandboxError as error:
             return error.message
-        return None if self.image_id(tag) is not None else f"{tag} is not there after its pull"
+        return None if self.image_id(tag) is not None else f"{tag} does not exist after its pull"
 
     def run_plain(self, image: str, command: list[str]) -> str:
-        """Runs a trusted command in a container without a network; gives what it printed."""
+        """Runs a trusted command in a container without a network; returns what it printed."""
         api = self._api
         with _translated(f"{image} could not be run"):
             host = api.create_host_config(network_mode="none")
@@ -280,7 +283,7 @@ class Daemon:
         with _translated(f"{tag} could not be imported"), tarball.open("rb") as file:
             self._api.import_image_from_data(file, repository=repository, tag=version)
         if self.image_id(tag) is None:
-            raise SandboxError(f"{tag} is not there after its import")
+            raise SandboxError(f"{tag} does not exist after its import")
 
     def build(self, context: IO[bytes], tag: str, arguments: Mapping[str, str]) -> None:
         """Builds an image without a network from a context in a tar file."""

@@ -1,9 +1,9 @@
-"""The sandbox of a Docker daemon, local or remote: nothing is mounted, all goes over streams.
+"""The sandbox of a Docker daemon, local or remote: nothing is mounted, all data goes over streams.
 
 The warden is a container's main process; when the judge hangs up, the daemon closes the warden's
-input, the warden ends, and the daemon removes the container. Where the host lets a container make
+input, the warden ends, and the daemon removes the container. If the host lets a container create
 namespaces, each case gets namespaces of its own inside and a container serves many submissions;
-elsewhere each submission has a container to itself.
+otherwise each submission has a container to itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
 _CAPABILITIES = (
     "SETUID",  # a user of its own for each case
     "SETGID",
-    "KILL",  # ending what that user left
+    "KILL",  # killing what that user left
 )
 _WARDEN_MEMORY_BYTES = 256 * MIB
 _WARDEN_PROCESSES = 8
@@ -150,7 +150,7 @@ def _killed_for_memory(wall_s: float) -> RunResult:
         status=RunStatus.MEMORY_LIMIT,
         output_status=OutputStatus.MISSING,
         wall_s=wall_s,
-        detail="the kernel ended the whole container for its memory",
+        detail="the kernel killed the whole container for its memory limit",
     )
 
 
@@ -160,13 +160,13 @@ class DockerSandbox:
     Args:
         python_image: tag of the image for solutions.
         office_image: tag of the image with LibreOffice.
-        jobs: how many sessions are open at one time; as many containers are kept ready.
+        jobs: how many sessions are open at once; as many containers are kept ready.
         runtime: container runtime to use rather than the daemon's default (``runsc``).
         nested: namespaces made inside the container for each case, and a container for many
-            submissions (see docs/security.md); None: where the host allows it.
+            submissions (see docs/security.md); None: if the host allows it.
 
     Raises:
-        SandboxError: no daemon, or the image is not there.
+        SandboxError: no daemon, or the image does not exist.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class DockerSandbox:
         self._daemon = Daemon()
         found = self._daemon.image_id(python_image)
         if found is None:
-            raise SandboxError(f"the image {python_image} is not there", hint=BUILD_HINT)
+            raise SandboxError(f"the image {python_image} does not exist", hint=BUILD_HINT)
         self._image_id = found
         self._images = {"python": python_image, "office": office_image}
         self._runtime = runtime
@@ -197,7 +197,7 @@ class DockerSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """What this backend is; how cases are kept apart shows once one place was prepared."""
+        """What this backend is; how cases are separated is known once a place was prepared."""
         user = "a user of its own for each case"
         if self._nested is None:
             user = "a user or namespaces of its own for each case"
@@ -231,7 +231,7 @@ class DockerSandbox:
         return DockerSession(self)
 
     def has_root(self, root: str) -> bool:
-        """Whether :meth:`service` can be had for that root."""
+        """Whether :meth:`service` is available for that root."""
         return self.root_digest(root) is not None
 
     def root_digest(self, root: str) -> str | None:
@@ -241,11 +241,11 @@ class DockerSandbox:
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
     ) -> ServiceChannel:
-        """Starts one of our own programs inside."""
+        """Starts one of the judge's own programs inside."""
         if root not in self._images:
-            raise SandboxError(f"no such root: {root!r}", hint="python and office are known")
+            raise SandboxError(f"no such root: {root!r}", hint="known: python and office")
         if not self.has_root(root):
-            raise SandboxError(f"the image {self._images[root]} is not there", hint=BUILD_HINT)
+            raise SandboxError(f"the image {self._images[root]} does not exist", hint=BUILD_HINT)
         home = "/tmp/home"  # noqa: S108 - inside
         spec = ContainerSpec(
             image=self._images[root],
@@ -284,13 +284,13 @@ class DockerSandbox:
             self._end_service(container)
 
     def take(self, wanted: Shape | None = None) -> Place:
-        """A prepared place, of the shape that is wanted.
+        """A prepared place of the shape that is needed.
 
         Raises:
-            SandboxError: none can be had.
+            SandboxError: none is available.
         """
         if wanted is not None and not self._shape.serves(wanted):
-            self._shape = wanted  # what one run wants the next ones will want too
+            self._shape = wanted  # the next runs will probably need the same
         while True:
             place = self._pool.take()
             if wanted is None or place.shape.serves(wanted):
@@ -326,7 +326,7 @@ class DockerSandbox:
                 place.close()
                 raise
         except SandboxError:
-            place = self._make(nested=False)  # raises as well where it was not the namespaces
+            place = self._make(nested=False)  # raises as well if namespaces were not the reason
         self._nested = place.nested
         return place
 
@@ -362,7 +362,7 @@ class DockerSandbox:
         return Place(Container(self._daemon, spec), shape, config, nested=nested)
 
     def _reap(self) -> None:
-        """Removes containers of judges on this host that are no more."""
+        """Removes containers of judges on this host that have ended."""
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)
             if owner is not None and self._owner.knows_gone(owner):

@@ -1,8 +1,8 @@
 """The Docker images: solutions and engines, and LibreOffice.
 
-Needs a daemon, no registry: where the base image cannot be pulled it is made of Debian packages.
-The packages are installed by pip on the host, so the host's own index and settings hold, and the
-build itself has no network.
+Needs a daemon but no registry: if the base image cannot be pulled, it is made from Debian packages.
+Pip installs the packages on the host, so the host's own index and settings apply, and the build
+itself has no network.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MANYLINUX = (
 
 
 def python_tag() -> str:
-    """Name of the image for solutions, by all that goes into it."""
+    """Name of the image for solutions, derived from all that goes into it."""
     digest = hashlib.sha256()
     for name in ("Dockerfile", "solutions.lock", "engines.lock"):
         digest.update(_image_file(name).encode() + b"\0")
@@ -55,12 +55,12 @@ def _image_file(name: str) -> str:
 
 
 def build_python_image(report: Report, *, base: str | None = None) -> str:
-    """Builds the image for solutions where it is not there yet.
+    """Builds the image for solutions if it does not exist yet.
 
     Args:
-        report: told of each step.
-        base: image to start from; by default the Dockerfile's, or a small Debian where that one
-            can neither be found nor pulled.
+        report: called with each step.
+        base: image to start from; by default the Dockerfile's, or a small Debian if that one can
+            neither be found nor pulled.
 
     Returns:
         The image's tag.
@@ -90,11 +90,11 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
 
 
 def build_office_image(tarball: Callable[[], Path], report: Report) -> str:
-    """Imports the tarball with LibreOffice where it is not there yet.
+    """Imports the tarball with LibreOffice if the image does not exist yet.
 
     Args:
-        tarball: gives the tar file, made when it is asked for.
-        report: told of each step.
+        tarball: returns the tar file, which is made when it is needed.
+        report: called with each step.
 
     Raises:
         SandboxError: no daemon, or the import failed.
@@ -118,7 +118,7 @@ def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
     if why is None:
         return wanted
     if base is not None:
-        raise SandboxError(f"{wanted} is not here and cannot be pulled: {why}")
+        raise SandboxError(f"{wanted} does not exist here and cannot be pulled: {why}")
     report("docker: no registry answers; making a base from Debian packages")
     tag = f"{_DEBIAN_BASE}:{debian.python_digest()}"
     if daemon.image_id(tag) is None:
@@ -128,20 +128,20 @@ def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
 
 
 def _python_of(daemon: Daemon, image: str) -> str:
-    """Version of the interpreter in an image, asked of it."""
+    """Version of the interpreter in an image, as it reports it."""
     program = "import platform; print(platform.python_version())"
     said = daemon.run_plain(image, ["python3", "-c", program])
     version = said.strip()
     if not version or tuple(int(part) for part in version.split(".")[:2]) < (3, 11):
-        raise SandboxError(f"{image} has no Python 3.11 or newer: it says {said!r}")
+        raise SandboxError(f"{image} has no Python 3.11 or newer: it reports {said!r}")
     return version
 
 
 def _foreign(version: str, architecture: str) -> list[str]:
-    """Pip's options for packages of another interpreter than the one that runs pip."""
+    """Pip's options for packages of an interpreter other than the one that runs pip."""
     machine = _PLATFORMS.get(architecture)
     if machine is None:
-        raise SandboxError(f"no packages for a Docker daemon on {architecture}")
+        raise SandboxError(f"there are no packages for a Docker daemon on {architecture}")
     options = ["--python-version", version, "--implementation", "cp"]
     for name in _MANYLINUX:
         options += ["--platform", f"{name}_{machine}"]

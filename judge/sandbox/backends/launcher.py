@@ -2,7 +2,7 @@
 
     python -I -S launcher.py '{"groups": […], "maps": {"uid_map": …, "gid_map": …}, "command": […]}'
 
-Standard library only. A user namespace with more than one user in it takes a privileged process
+Standard library only. A user namespace with more than one user in it needs a privileged process
 outside it to write its map, so a helper is forked before the namespace is made.
 """
 

@@ -20,7 +20,7 @@ class PipeStream:
     Args:
         to: descriptor of its standard input.
         back: descriptor of its standard output.
-        complaints: descriptor of its standard error, of which the end is kept.
+        complaints: descriptor of its standard error; the end of that is kept.
     """
 
     def __init__(self, to: int, back: int, complaints: int) -> None:
@@ -80,7 +80,7 @@ class PipeStream:
                     poller.unregister(ready)
 
     def _take_complaints(self) -> bool:
-        """Reads what is there; False at the end of the stream."""
+        """Reads what is available; False at the end of the stream."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 chunk = os.read(self._complaints, _CHUNK_BYTES)
@@ -91,7 +91,7 @@ class PipeStream:
 
 
 class ContainerStream:
-    """The hijacked connection to a container's standard streams, taken apart again.
+    """The hijacked connection to a container's standard streams, demultiplexed.
 
     Without a terminal the daemon sends standard output and error as chunks on one connection, each
     with a head of 8 bytes: which of the two, and how long.

@@ -15,7 +15,7 @@ def explain_unreachable(
 
     Args:
         error: what the client raised, with its causes.
-        host: value of ``DOCKER_HOST``; None or empty where it is not set.
+        host: value of ``DOCKER_HOST``; None or empty if it is not set.
         installed: whether a daemon's program is on this machine.
 
     Returns:
@@ -34,7 +34,8 @@ def explain_unreachable(
     message = f"no Docker daemon answers{where}: {reason.strerror or reason}"
     if isinstance(reason, PermissionError):
         hint = (
-            "let this user at the daemon's socket: usermod -aG docker USER (as root), log in again"
+            "give this user access to the daemon's socket: usermod -aG docker USER (as root), "
+            "then log in again"
         )
     elif host and not host.startswith("unix://"):
         hint = f"check that the host is up and listens there; {_FORMS}"

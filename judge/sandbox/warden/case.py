@@ -1,7 +1,7 @@
 """One case: place, fork, supervise, collect, report.
 
 The warden of a case is a process of its own, forked from the pristine zygote before anything of
-the case was read, so the memory that a solution inherits holds nothing of another case.
+the case was read, so the memory that a solution inherits contains nothing of another case.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REAP_S = 10.0
 
 
 class CaseError(Exception):
-    """The warden could not do its part; no fact about the solution."""
+    """The warden failed; this says nothing about the solution."""
 
 
 class Bounded:
@@ -59,7 +59,7 @@ class Bounded:
 
 @dataclass
 class Facts:
-    """What a run did, raw; ``judge.sandbox.classify`` makes a status of it."""
+    """What a run did, raw; ``judge.sandbox.classify`` derives a status from it."""
 
     compiled: bool = True
     exit_code: int | None = None
@@ -82,7 +82,7 @@ class Supervisor:
         limits: the run's limits.
         meter: what measures it.
         own: process ids that are not the case's.
-        hangup: descriptor that becomes readable at its end when the judge went away.
+        hangup: descriptor that becomes readable at its end when the judge disappeared.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Supervisor:
                     with contextlib.suppress(BlockingIOError):
                         os.read(wakeup, 4096)
                 elif fd == self._hangup:
-                    raise CaseError("the judge went away")
+                    raise CaseError("the judge disappeared")
                 elif not _drain(fd, streams[fd]) or event & (select.POLLERR | select.POLLNVAL):
                     poller.unregister(fd)
             self._reap()
@@ -146,7 +146,7 @@ class Supervisor:
             self._ended = True
 
     def _reap(self) -> None:
-        """Takes in every child that ended; orphans of the solution are ours as well."""
+        """Reaps every child that ended; orphans of the solution are ours as well."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -198,7 +198,7 @@ class Supervisor:
 
 
 def _drain(fd: int, buffer: Bounded) -> bool:
-    """Reads what is there, a bounded amount at a time; False at the end of the stream."""
+    """Reads what is available, a bounded amount at a time; False at the end of the stream."""
     for _ in range(16):
         try:
             chunk = os.read(fd, _PIPE_CHUNK_BYTES)
@@ -222,7 +222,7 @@ def run(
     """Forks the solution and watches it to its end.
 
     Raises:
-        CaseError: it could not be started sealed off, or not be ended.
+        CaseError: it could not be started in isolation, or could not be ended.
     """
     limits = request["limits"]
     out = Bounded(limits["console_bytes"], tail=False)
@@ -246,7 +246,7 @@ def run(
         while chunk := os.read(report, 4096):
             word += chunk
         os.waitpid(main, 0)
-        raise CaseError(f"the solution could not be sealed off: {word.decode() or 'it died'}")
+        raise CaseError(f"the solution could not be isolated: {word.decode() or 'it died'}")
     supervisor = Supervisor(main, limits, meter, own, hangup)
     # What follows on the report is under the limits as well: compiling can take long.
     compilation = Bounded(1, tail=False)

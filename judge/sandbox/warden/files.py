@@ -1,4 +1,4 @@
-"""Placing files before a run, collecting one after it, and clearing away what it wrote.
+"""Placing files before a run, collecting one after it, and removing what it wrote.
 
 Collecting happens when no process of the solution is left, so nothing can be swapped between a
 check and a read. Still every step opens relative to the folder before it and follows no link.
@@ -30,10 +30,10 @@ def make_folder(path: str) -> None:
 
 
 def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
-    """Brings a file back.
+    """Collects a file.
 
     Returns:
-        Its status (a value of ``OutputStatus``), its size, and its bytes where it was collected.
+        Its status (a value of ``OutputStatus``), its size, and its bytes if it was collected.
     """
     try:
         folder = _open_folder(os.path.dirname(path))
@@ -153,7 +153,7 @@ def clear(root: str) -> None:
                 if not entry.is_dir(follow_symlinks=False):
                     os.unlink(entry.path)
                     continue
-                os.chmod(entry.path, 0o700)  # renaming a folder needs leave to write in it
+                os.chmod(entry.path, 0o700)  # renaming a folder needs permission to write in it
                 counter += 1
                 moved = f".{mark}-{counter}"
                 os.rename(entry.path, f"{root}/{moved}")

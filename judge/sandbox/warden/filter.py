@@ -1,14 +1,14 @@
-"""The seccomp filter of solutions and services: what no spreadsheet program needs is refused.
+"""The seccomp filter of solutions and services; it refuses what no spreadsheet program needs.
 
-Assembled by hand for x86_64 and aarch64, since the library that does it is seldom there. Refused
-calls fail with EPERM rather than kill, so a library that probes for a feature goes on without it.
+Assembled by hand for x86_64 and aarch64, since the library for it is seldom installed. Refused
+calls fail with EPERM rather than kill, so a library that probes for a feature can do without it.
 
 It refuses all that Docker's default profile does, and beyond that io_uring, ptrace and reading
 other processes' memory, System V and POSIX message IPC (it outlives a process), memfd (memory that
-no resident-set counter sees), and all sockets but local ones: there is nobody to be reached, and
-what a network namespace remembers of connections and counts would be there for the next case.
-Limits, priority and processors can be set for the calling process alone: where the warden is the
-same user, it could be starved or throttled otherwise.
+no resident-set counter sees), and all sockets but local ones: there is nothing to reach, and the
+next case could see what a network namespace remembers of connections and counts. Limits, priority
+and processors can be set only for the calling process: otherwise a warden with the same user could
+be starved or throttled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _X32_BIT = 0x40000000
 _NAMESPACE_FLAGS = 0x7E020000
 _SOCKET_FAMILIES = (1,)  # AF_UNIX
 
-# name: (x86_64, aarch64), None where the machine does not have the call
+# name: (x86_64, aarch64), None if the machine does not have the call
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -195,7 +195,7 @@ def assemble(machine: str | None = None) -> bytes:
 
 
 def _own_only(number: int, arguments: tuple[int, ...], refuse: bytes) -> list[bytes]:
-    """Allows one call where its arguments are all 0, and goes on after it for any other call."""
+    """Allows one call if its arguments are all 0; any other call continues after it."""
     lines = [_instruction(_JUMP_EQUAL, number, if_false=3 * len(arguments) + 1)]
     for offset in arguments:
         lines += [_instruction(_LOAD, offset), _instruction(_JUMP_EQUAL, 0, if_true=1), refuse]

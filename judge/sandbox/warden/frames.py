@@ -1,7 +1,7 @@
 """The protocol between the judge and the warden: length-prefixed frames.
 
 A frame is a 4-byte big-endian length and that many bytes of payload. A message is a payload of a
-4-byte header length, a JSON header, and raw bytes (blobs) whose lengths stand in the header.
+4-byte header length, a JSON header, and raw bytes (blobs) whose lengths are in the header.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 class ProtocolError(Exception):
-    """The other side sent what is no message."""
+    """The other side sent something that is not a message."""
 
 
 class ClosedError(Exception):
@@ -35,10 +35,10 @@ def pack(header: dict[str, Any], blobs: list[bytes] | None = None) -> bytes:
 
 
 def unpack(payload: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """Takes a frame's payload apart.
+    """Splits a frame's payload.
 
     Raises:
-        ProtocolError: the payload is no message.
+        ProtocolError: the payload is not a message.
     """
     if len(payload) < _LENGTH.size:
         raise ProtocolError("a message without a header")
@@ -59,7 +59,7 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def frame_length(prefix: bytes) -> int:
-    """The payload's length that a frame's first four bytes tell.
+    """The payload's length according to a frame's first four bytes.
 
     Raises:
         ProtocolError: longer than any frame may be.
@@ -74,7 +74,7 @@ def read_exactly(fd: int, size: int) -> bytes:
     """Reads ``size`` bytes from a blocking descriptor.
 
     Raises:
-        ClosedError: it ended before.
+        ClosedError: it ended too early.
     """
     chunks: list[bytes] = []
     while size:

@@ -1,7 +1,7 @@
 """A control group for each case, made by the warden in the part of the tree that is lent to it.
 
-Version 1 has one tree for each controller, version 2 one for all; the judge says in the
-configuration where each is (``{"memory": folder, "pids": folder, "cpu": folder}``).
+Version 1 has one tree for each controller, version 2 one for all; the configuration from the judge
+says where each is (``{"memory": folder, "pids": folder, "cpu": folder}``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CaseGroup:
     Args:
         folders: controller -> folder in which the group is made.
         memory_bytes: memory of all its processes.
-        processes: processes and threads in it at one time.
+        processes: processes and threads in it at once.
     """
 
     def __init__(self, folders: dict[str, str], memory_bytes: int, processes: int) -> None:
@@ -53,7 +53,7 @@ class CaseGroup:
 
 
 def remove(folders: dict[str, str]) -> None:
-    """Takes the group of an ended case away."""
+    """Removes the group of an ended case."""
     for folder in set(folders.values()):
         with contextlib.suppress(FileNotFoundError):
             (Path(folder) / _NAME).rmdir()

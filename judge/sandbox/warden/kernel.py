@@ -1,4 +1,4 @@
-"""The kernel's calls that Python's standard library does not have, over ``ctypes``."""
+"""System calls that Python's standard library does not have, with ``ctypes``."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def detach(target: str) -> None:
 
 
 def pivot_root(new: str, old: str) -> None:
-    """Makes ``new`` the root and hangs the former one at ``old``."""
+    """Makes ``new`` the root and moves the former one to ``old``."""
     number = _syscall_number("pivot_root")
     result = _libc().syscall(
         ctypes.c_long(number), ctypes.c_char_p(new.encode()), ctypes.c_char_p(old.encode())
@@ -124,7 +124,7 @@ def drop_capabilities(*, bounding_only: bool = False) -> None:
     """Gives up every capability.
 
     Args:
-        bounding_only: only the chance to regain one, where this process may decide that.
+        bounding_only: only the ability to regain one, if this process may decide that.
     """
     capability = 0
     while _prctl(_PR_CAPBSET_DROP, capability) == 0:
@@ -150,7 +150,7 @@ def install_filter(instructions: bytes) -> None:
 
 
 def privileges_left() -> str:
-    """What this process could still do that a solution may not; empty where nothing is left."""
+    """What this process could still do that a solution may not; empty if nothing is left."""
     facts = {}
     with open("/proc/self/status") as status:
         for line in status:

@@ -1,7 +1,8 @@
 """How much processor time and memory a case's processes use.
 
-Two ways: the counters of a control group (exact, and the kernel enforces the bound by itself), or
-adding up what ``/proc`` shows of each process (a sample now and then, enforced by the warden).
+There are two ways: the counters of a control group (exact, and the kernel enforces the bound by
+itself), or adding up what ``/proc`` shows of each process (a sample now and then, enforced by the
+warden).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MICROSECONDS = 1_000_000
 
 
 class Meter(Protocol):
-    """What the supervisor asks while a case runs."""
+    """What the supervisor queries while a case runs."""
 
     def sample(self) -> tuple[float, int]:
         """Processor seconds and memory in bytes of the case so far."""
@@ -39,7 +40,7 @@ def _number(path: Path) -> int:
 
 
 def _field(path: Path, name: str) -> int | None:
-    """A number out of a file of ``name value`` lines."""
+    """A number from a file of ``name value`` lines."""
     for line in path.read_text().splitlines():
         key, _, value = line.partition(" ")
         if key == name:
@@ -61,7 +62,7 @@ class GroupFiles:
         self._cpu = cpu
 
     def usage_bytes(self) -> int:
-        """Memory charged now, caches that can be given back left out."""
+        """Memory charged now, without reclaimable caches."""
         if self._unified:
             idle = _field(self._memory / "memory.stat", "inactive_file") or 0
             return max(0, _number(self._memory / "memory.current") - idle)
@@ -69,13 +70,13 @@ class GroupFiles:
         return max(0, _number(self._memory / "memory.usage_in_bytes") - idle)
 
     def bound_bytes(self) -> int | None:
-        """The bound on memory, None where there is none."""
+        """The memory limit, None if there is none."""
         name = "memory.max" if self._unified else "memory.limit_in_bytes"
         text = (self._memory / name).read_text().strip()
         return int(text) if text.isdigit() else None
 
     def highest_bytes(self) -> int | None:
-        """The kernel's own high-water mark, where it keeps one."""
+        """The kernel's own high-water mark, if it keeps one."""
         name = "memory.peak" if self._unified else "memory.max_usage_in_bytes"
         path = self._memory / name
         return _number(path) if path.exists() else None
@@ -95,13 +96,13 @@ class GroupFiles:
 
 
 class OwnGroupMeter:
-    """A group that holds the processes of one case and nothing else."""
+    """A group that contains only the processes of one case."""
 
     def __init__(self, files: GroupFiles) -> None:
         self._files = files
 
     def sample(self) -> tuple[float, int]:
-        """The memory bound is the kernel's business here, so only time is read."""
+        """The kernel enforces the memory limit here, so only time is read."""
         return self._files.cpu_s(), 0
 
     def peak_bytes(self) -> int:
@@ -176,7 +177,7 @@ class ProcessMeter:
         return self._peak
 
     def memory_kills(self) -> int:
-        """Nobody counts here; the warden knows what it killed itself."""
+        """Nothing counts kills here; the warden knows what it killed itself."""
         return 0
 
 
@@ -202,7 +203,7 @@ def is_alive(pid: int) -> bool:
 def _proportional_bytes(pid: int) -> int:
     """Memory of a process, each shared page divided among those that share it.
 
-    Where this process may not look (a root without the right to trace), shared pages count in full.
+    If this process may not read it (root without the right to trace), shared pages count in full.
     """
     try:
         with contextlib.suppress(PermissionError):

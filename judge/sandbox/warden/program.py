@@ -1,4 +1,4 @@
-"""In the process of a solution: privileges go, then the program runs as ``__main__``."""
+"""In the process of a solution: drops privileges, then runs the program as ``__main__``."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def become_solution(
         request: the run's header.
         source: the program text as UTF-8.
         pipes: descriptors for standard output, standard error, and the report: that it can start
-            (one byte ``.``) or why it cannot; then ``c`` where the program does not compile. It is
-            closed before the program has a say.
+            (one byte ``.``) or why it cannot; then ``c`` if the program does not compile. It is
+            closed before the program runs.
         user: id to run as; None to keep the one it has (then in a process namespace of its own).
     """
     out, err, report = pipes
@@ -44,13 +44,13 @@ def become_solution(
         os.chdir(request["folder"])
         _set_environment(request)
         os.write(3, b".")
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the warden must hear of it
+    except BaseException as error:  # noqa: BLE001 - the warden must get it, whatever it is
         os.write(3, f"{type(error).__name__}: {error}".encode())
         os._exit(_NOT_STARTED)
     name = request["program_name"]
     try:
         code = compile(source.decode("utf-8", "surrogatepass"), name, "exec", dont_inherit=True)
-    except BaseException as error:  # noqa: BLE001 - SyntaxError, but a hostile text can do worse
+    except BaseException as error:  # noqa: BLE001 - SyntaxError, but hostile source can do worse
         os.write(3, b"c")
         _show(error.with_traceback(None))
         _finish_output()
@@ -179,7 +179,7 @@ def _wind_up(main: types.ModuleType) -> int:
     """Ends threads, exit handlers and open files the way the interpreter would.
 
     Returns:
-        120 where standard output could not be flushed, as the interpreter does; else 0.
+        120 if standard output could not be flushed, as the interpreter does; otherwise 0.
     """
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as the interpreter ends

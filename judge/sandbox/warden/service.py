@@ -1,7 +1,7 @@
-"""The main program of a place for one of our own programs: seal off, then run it.
+"""The main program of a place for one of the judge's own programs: isolates it, then runs it.
 
-The program speaks to the judge itself, over standard input and output. What it reads was written
-by a solution, so it has no more rights than one.
+The program communicates with the judge itself, over standard input and output. What it reads was
+written by a solution, so it has no more rights than one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def main(config: dict[str, Any]) -> None:
 
     Args:
         config: ``program`` (its text), ``user`` (id to run as, or None to keep this one), ``path``
-            (folders to import from), ``watch_bytes`` (memory bound to be watched from here, or
-            None where a control group does it), ``home``.
+            (folders to import from), ``watch_bytes`` (memory limit to be enforced from here, or
+            None if a control group does it), ``home``.
     """
     if config["watch_bytes"] is not None:
         _fork_under_watch(config["watch_bytes"])
@@ -53,7 +53,7 @@ def main(config: dict[str, Any]) -> None:
 
 
 def _fork_under_watch(limit_bytes: int) -> None:
-    """Goes on in a child; the parent ends everything that outgrows the bound, and stays here."""
+    """Continues in a child; the parent stays here and kills everything that exceeds the limit."""
     child = os.fork()
     if child == 0:
         return

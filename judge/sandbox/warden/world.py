@@ -1,4 +1,4 @@
-"""A filesystem and namespaces for one case alone (where one place serves many submissions).
+"""A filesystem and namespaces for a single case (if one place serves many submissions).
 
 The warden of a case is process 1 of a new process namespace, with new mount, IPC, host name and
 network namespaces and a root of its own: a fresh tmpfs of bounded size with the place's read-only
@@ -24,9 +24,9 @@ _FIXED = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 
 
 def become_own_root(user: int) -> None:
-    """Goes on as process 1 of user, process and mount namespaces of its own (nested places).
+    """Continues as process 1 of its own user, process and mount namespaces (nested places).
 
-    The process that calls this stays behind and ends with the one that goes on.
+    The process that calls this stays behind and ends with the one that continues.
 
     Args:
         user: id that this process has inside from here on, with every capability there.
@@ -79,7 +79,7 @@ def enter(disk_bytes: int, inodes: int) -> None:
 
 
 def _make_proc(proc: str) -> None:
-    """Mounts ``/proc``, with what tells or steers more than a case needs hidden or made fixed."""
+    """Mounts ``/proc``; what shows or controls more than a case needs is hidden or read-only."""
     os.mkdir(proc, 0o555)
     kernel.mount("proc", proc, "proc", _PLAIN)
     nothing = f"{_NEW_ROOT}/.nothing"

@@ -35,12 +35,12 @@ def spoiled(position: int, **change: object) -> list[str]:
 
 def test_whatever_goes_wrong_is_said() -> None:
     assert spoiled(0, status=RunStatus.OK) == ["ended as ok, not as cpu_limit: "]
-    assert spoiled(2, survivors=0) == ["0 processes were left to be ended, not 1"]
+    assert spoiled(2, survivors=0) == ["0 processes had to be killed at the end, not 1"]
     assert spoiled(14, stdout=b"x\nREACHED the network\n") == ["REACHED the network"]
     assert spoiled(24, output_status=OutputStatus.COLLECTED) == [
         "the output was collected, not link"
     ]
-    assert spoiled(1, stdout=b"") == ["the next run did not get through"]
+    assert spoiled(1, stdout=b"") == ["the next run did not succeed"]
     assert spoiled(len(steps()) - 1, stdout=b"REACHED /tmp") == ["REACHED /tmp"]
 
 
