@@ -28,9 +28,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--mode", type=click.Choice(["single", "multi", "text"]), default="single",
               show_default=True, help="One round, several, or values for programs.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(["row-exec", "react-exec", "row-react-exec"]),
-              help="What a round of multi gets [row-react-exec].")  # fmt: skip
+              help="What the model sees between rounds of multi [row-react-exec].")  # fmt: skip
 @click.option("--dataset", metavar="SUITE", help="Suite [the sample suite].")
-@click.option("--out", type=_PATH, help="Results directory; one that holds a part is continued.")
+@click.option("--out", type=_PATH, help="Results directory; an incomplete run in it is continued.")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @click.option(
@@ -43,19 +43,19 @@ _PATH = click.Path(path_type=Path)
 @click.option("--rows", type=click.IntRange(min=0), help="Rows of each sheet in the prompt [5].")
 @click.option("--content", type=click.Choice(["pandas", "markdown", "csv", "addresses"]),
               help="How they are written [pandas].")  # fmt: skip
-@click.option("--notes/--no-notes", default=True, help="Say in the prompt what of it was cut.")
+@click.option("--notes/--no-notes", default=True, help="Say in the prompt what was cut.")
 @click.option("--prompt", type=_PATH, help="Your own prompt template.")
 @click.option("--stop", type=click.Choice(["output", "explicit"]), default="output",
               help="multi ends with the output workbook, or when the model says so.")  # fmt: skip
 @click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
 @click.option("--temperature", type=float, help="[1]")
 @click.option("--top-p", type=float, help="[1]")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Tokens of a reply.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Longest reply, in tokens.")
 @click.option("--seed", type=int, help="Seed of sample 0; sample k gets seed + k.")
 @click.option("--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter.")
 @click.option("--concurrency", "-c", type=click.IntRange(min=1), default=8, show_default=True,
-              help="Tasks at one time.")  # fmt: skip
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Programs at one time [cores].")
+              help="Tasks at a time.")  # fmt: skip
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Programs at a time [cores].")
 @click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute at most.")
 @click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute at most.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), default=600.0, show_default=True,
@@ -74,7 +74,7 @@ _PATH = click.Path(path_type=Path)
 @sandbox_option
 @limit_options
 @click.option("--trust-folder", is_flag=True,
-              help="Go on with a run that was not started here as its folder says.")  # fmt: skip
+              help="Resume a run not started here, with the options in its folder.")  # fmt: skip
 @click.option("--score", is_flag=True, help="Grade submissions as they arrive.")
 @click.option("--dry-run", is_flag=True, help="Show prompts, tokens and cost; ask nothing.")
 @click.option("--import-log", type=_PATH, help="Make a run out of a conv_*.jsonl; ask nothing.")
@@ -85,10 +85,11 @@ _PATH = click.Path(path_type=Path)
 def infer(context: click.Context, /, **options: Any) -> None:
     """Ask a chat model for solutions, and write them where `judge score` finds them.
 
-    The same command with the same --out goes on where it stopped; --out alone is enough, since a
-    run remembers its options. Of a run that you did not start on this machine they are shown first,
-    and you are asked; without a terminal that ends with exit code 9, unless --trust-folder is
-    given. Keys are read from the environment and never written anywhere.
+    The same command with the same --out continues where it stopped; --out by itself is enough,
+    since a run remembers its options. If you did not start the run on this machine, its options
+    are shown first and you are asked to confirm them; without a terminal the command ends with
+    exit code 9, unless --trust-folder is given. Keys are read from the environment and never
+    written anywhere.
     """
     from judge.api.infer_options import REMEMBERED, InferOptions  # noqa: PLC0415  for a quick --help
     from judge.api.inferring import make_plan  # noqa: PLC0415
@@ -149,7 +150,7 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
         if scorer and summary.finished:
             scored = scorer.finish(progress=lambda _: progress_for(quiet=quiet))
     except KeyboardInterrupt:
-        click.echo(f"to go on: judge infer --out {planned.out}", err=True)
+        click.echo(f"to continue: judge infer --out {planned.out}", err=True)
         raise
     finally:
         if scorer is not None:
@@ -189,7 +190,7 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
     if summary.stopped is not None:
         raise InferenceError(
             f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not asked",
-            hint=f"Raise --max-cost or --max-tokens-total and go on with: {hint}",
+            hint=f"Raise --max-cost or --max-tokens-total and continue with: {hint}",
         )
     if not summary.is_complete:
         raise IncompleteRunError(

@@ -1,4 +1,4 @@
-"""A run that somebody else began: what its folder wants is shown, and the user asked."""
+"""A run that somebody else started: its options are shown, and the user confirms them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _SHOWN_CHARS = 200
 
 
 def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:
-    """Shows what a folder wants, and asks whether to go on, unless ``--trust-folder`` says so.
+    """Shows the options of a folder and asks to continue, unless ``--trust-folder`` is given.
 
     Args:
         resumed: the options, with what was taken from the folder.
-        asks_model: whether a chat model is going to be asked.
+        asks_model: whether a chat model will be asked.
 
     Returns:
-        The options, with the user's word on them.
+        The options, confirmed by the user.
 
     Raises:
-        StoreError: nobody says yes.
-        UsageError: a key belongs to another endpoint than the folder's.
+        StoreError: the options are not confirmed.
+        UsageError: a key belongs to an endpoint other than the folder's.
     """
     for line in _lines(resumed, asks_model=asks_model):
         click.echo(line, err=True)
     if not resumed.options.trust_folder and sys.stdin.isatty() and sys.stderr.isatty():
-        if not click.confirm("Go on with these?", default=False, err=True):
+        if not click.confirm("Continue with these?", default=False, err=True):
             raise StoreError(f"{resumed.options.out}: not continued")
         return replace(resumed, options=replace(resumed.options, trust_folder=True))
     resumed.check_trusted()

@@ -17,7 +17,7 @@ _WORDS = {"program": "with a program", "no-code": "without", "failed": "failed"}
 
 
 def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
-    """Says on stderr what is going to be asked of whom, and how to go on after an interruption."""
+    """Says on stderr which model will be asked what, and how to continue after an interruption."""
     model, setting = plan.model, plan.setting
     name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
     how = f"{setting.name}, up to {setting.rounds} rounds" if setting.executes else setting.name
@@ -29,7 +29,7 @@ def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
         f"{samples} of {plan.suite.name}: {how}, {concurrency} at a time",
         err=True,
     )
-    click.echo(f"results: {out}  (to go on: judge infer --out {out})", err=True)
+    click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)
 
 
 class InferenceProgress:
@@ -37,7 +37,7 @@ class InferenceProgress:
 
     Args:
         quiet: show nothing.
-        every_s: seconds between lines where there is no terminal.
+        every_s: seconds between lines if there is no terminal.
     """
 
     def __init__(self, *, quiet: bool, every_s: float = 5.0) -> None:
@@ -68,7 +68,7 @@ class InferenceProgress:
             self._bar.stop()
 
     def __call__(self, event: InferenceEvent) -> None:
-        """Counts a task and shows where things stand."""
+        """Counts a task and shows the progress."""
         self._counts[event.state] += 1
         self._asked += not event.reused
         line = self._line(event)
@@ -130,7 +130,7 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
 
 
 def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
-    """Prints prompts, token counts and the cost to expect."""
+    """Prints prompts, token counts and the expected cost."""
     shown = dry.prompts if len(dry.prompts) <= 3 else dry.prompts[:1]
     for prompt in shown:
         click.echo(f"--- task {prompt.task_id}, about {prompt.tokens:,} tokens")

@@ -9,14 +9,14 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from judge.errors import UsageError
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-"""Where a model is asked for that no alias and no option places elsewhere."""
+"""The endpoint of a model for which neither an alias nor an option names another."""
 
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # printable ASCII without blanks and backslashes
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def check_address(url: str) -> str:
-    """An address as it is, if every reader of addresses takes it for the same server.
+    """The address unchanged, if every URL parser takes it for the same server.
 
     Args:
         url: an endpoint, as an option, a models file or a run has it.
@@ -57,7 +57,7 @@ def origin_of(url: str) -> str:
 
 
 def split_credentials(url: str) -> tuple[str, str | None]:
-    """An address without user name and password, and the header that says them instead."""
+    """An address without user name and password, and the header that carries them instead."""
     parts = urlsplit(url)
     user_info, separator, host = parts.netloc.rpartition("@")
     if not separator:

@@ -1,4 +1,4 @@
-"""What a server's answer says: a chat completion taken apart, how long to wait. Pure."""
+"""Parses a server's answer: a chat completion, a list of models, how long to wait. Pure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class NotACompletionError(ValueError):
-    """What came back is no chat completion; says what it is instead."""
+    """What came back is not a chat completion; says what it is instead."""
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``.
 
-    A date counts from the server's own clock where it says that (``Date``), so a clock of ours that
-    is wrong, or was set meanwhile, changes nothing.
+    A date is relative to the server's own clock if the server sends it (``Date``), so it makes no
+    difference if the local clock is wrong or was set in the meantime.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with contextlib.suppress(KeyError, ValueError):
@@ -42,7 +42,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A date of a header; one without a zone is Greenwich's, as all of them are meant to be."""
+    """A date of a header; one without a zone is taken as GMT, as all of them should be."""
     if text is None:
         return None
     try:
@@ -59,7 +59,7 @@ def read_model_names(body: bytes) -> list[str]:
         body: what the server sent.
 
     Raises:
-        NotACompletionError: it is no list of models, or a name is none.
+        NotACompletionError: it is not a list of models, or a name in it is not valid.
     """
     try:
         names = [entry["id"] for entry in json.loads(body)["data"]]
@@ -67,7 +67,7 @@ def read_model_names(body: bytes) -> list[str]:
         if isinstance(detail := _error_in(body), str):
             raise NotACompletionError(f"the server answers with an error: {detail}") from None
         shown = body[:80].decode("utf-8", "replace")
-        raise NotACompletionError(f"the reply is no list of models: {shown!r}") from None
+        raise NotACompletionError(f"the reply is not a list of models: {shown!r}") from None
     for name in names:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise NotACompletionError(f"a model's name is {str(name)[:80]!r}")
@@ -75,14 +75,14 @@ def read_model_names(body: bytes) -> list[str]:
 
 
 def read_reply(body: bytes, latency_s: float) -> ChatReply:
-    """Takes a chat completion apart.
+    """Parses a chat completion.
 
     Args:
         body: what the server sent.
         latency_s: how long that took.
 
     Raises:
-        NotACompletionError: it is none.
+        NotACompletionError: it is not a chat completion.
     """
     try:
         document = json.loads(body)
@@ -93,7 +93,7 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
         if isinstance(detail := _error_in(body), str):
             raise NotACompletionError(f"the server answers with an error: {detail}") from None
         shown = body[:80].decode("utf-8", "replace")
-        raise NotACompletionError(f"the reply is no chat completion: {shown!r}") from None
+        raise NotACompletionError(f"the reply is not a chat completion: {shown!r}") from None
     usage = document.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     reasoning = message.get("reasoning_content") or message.get("reasoning")
@@ -135,7 +135,7 @@ def _error_in(body: bytes) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """A number of tokens; what no server can have counted is none."""
+    """A number of tokens, or None if no server can have counted it."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
         return value
     return None

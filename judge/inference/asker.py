@@ -1,8 +1,8 @@
 """Asks a chat model on behalf of one task: nothing is paid twice, everything is written down.
 
 Every reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
-conversation that was cut off is played again from there up to the point where it stopped, and
-only then the model is asked. Replies to repeatable requests (temperature 0, or a seed) are shared
+conversation that was cut off is replayed from there up to the point where it stopped, and only
+then is the model asked. Replies to repeatable requests (temperature 0, or a seed) are shared
 between runs as well, through a cache.
 """
 
@@ -38,21 +38,21 @@ _EXPECTED_COMPLETION_TOKENS = 800
 _MOST = 1e12
 
 CallKey = tuple[str, int, int, int, str]
-"""(task id, sample, case, round, hash of the request); case 0 where no case is asked about."""
+"""(task id, sample, case, round, hash of the request); case 0 if it is about none."""
 
 
 class ReplyCache:
     """Replies to repeatable requests, one small file each, shared between runs.
 
     Args:
-        folder: where they lie; made when the first one is kept.
+        folder: where they are; created when the first one is kept.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, digest: str) -> ChatReply | None:
-        """The reply to a request, or None; a broken file counts as none."""
+        """The reply to a request, or None; a broken file counts as missing."""
         try:
             document = json.loads(self._path(digest).read_text(encoding="utf-8"))
             return reply_of_json(document, cached=True, attempts=0, seconds=0.0, faults=())
@@ -77,7 +77,7 @@ class Journal:
 
     Args:
         store: the run's directory.
-        budget: told of everything that was spent before.
+        budget: charged with everything that was spent before.
     """
 
     def __init__(self, store: RunDirectory, budget: Budget) -> None:
@@ -131,8 +131,8 @@ class AskContext:
         params: request parameters; a seed is raised by the number of the sample.
         journal: the run's calls.
         budget: what may be spent.
-        price: what tokens cost, where known.
-        cache: replies of other runs, where wanted.
+        price: what tokens cost, if known.
+        cache: replies of other runs, or None to use none.
     """
 
     chat_model: ChatModel
@@ -163,15 +163,15 @@ class Asker:
     async def ask(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> ChatReply:
-        """Asks, unless the answer is known already.
+        """Asks, unless the answer is already known.
 
         Args:
             messages: the conversation so far.
             round_number: 1-based number of the round.
-            case: number of the test case that is asked about; 0 for none in particular.
+            case: number of the test case that is asked about; 0 for no particular case.
 
         Raises:
-            CallError: no reply is to be had.
+            CallError: no reply could be obtained.
             BudgetReachedError: the budget does not allow the call.
         """
         context = self.context

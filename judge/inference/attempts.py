@@ -1,4 +1,4 @@
-"""What becomes of one attempt at a call that failed: whether another may do better, and when."""
+"""What follows a failed attempt at a call: whether to try again, and when."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """What is done about a call that failed.
+    """How failed calls are retried.
 
     Attributes:
         attempts: requests in all, the first included.
@@ -60,8 +60,8 @@ class AttemptError(Exception):
         retry: whether another attempt may do better.
         retry_after_s: what the server asked for.
         kind: kind of the CallError where there is no other attempt.
-        timed_out: the whole time of a call was used up.
-        unreachable: no connection came about.
+        timed_out: the time limit of the call was reached.
+        unreachable: no connection could be made.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class AttemptError(Exception):
 
 
 def error_of_connection(error: Exception) -> AttemptError:
-    """A connection that did not come about, or broke."""
+    """A connection that could not be made, or that broke."""
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
     # The SDK and its transport call most failures a timeout: what it was says the first cause.
@@ -100,7 +100,7 @@ def error_of_connection(error: Exception) -> AttemptError:
 
 
 def error_of_status(error: openai.APIStatusError) -> AttemptError:
-    """A status that is none of success."""
+    """A status other than success."""
     status = error.status_code
     detail = _detail(error)
     message = f"the server says {status}{f': {detail}' if detail else ''}"
@@ -119,7 +119,7 @@ def error_of_status(error: openai.APIStatusError) -> AttemptError:
 
 
 def _of_redirect(error: openai.APIStatusError) -> str:
-    """What is said of a redirect: the key belongs to this server, not to where it points."""
+    """The message for a redirect: the key belongs to this server, not to the target."""
     target = error.response.headers.get("location", "")
     with contextlib.suppress(ValueError):
         target = public_url(urljoin(str(error.request.url), target))

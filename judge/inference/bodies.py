@@ -1,4 +1,4 @@
-"""What a server sends, read with a bound: raw bytes, and what they unpack to. Pure but for time.
+"""What a server sends, read up to a limit: raw bytes, and their content. Pure except for time.
 
 The SDK reads error bodies, redirects and lists whole, and its transport unpacks while it reads: a
 few kilobytes can stand for gigabytes, and what follows the end of a packed stream is kept for
@@ -16,7 +16,7 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 """Bytes of a reply or a list of models, packed and unpacked."""
 
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error's body that are looked at; the rest is not waited for."""
+"""Bytes of an error's body that are read; the judge does not wait for the rest."""
 
 ERROR_BODY_S = 10.0
 """Seconds for the body of an error."""
@@ -25,7 +25,7 @@ _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 
 
 class BodyError(ValueError):
-    """A body that cannot be taken; says why."""
+    """A body that cannot be accepted; says why."""
 
 
 async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes:
@@ -52,7 +52,7 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes
 async def read_error_body(
     chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
 ) -> bytes:
-    """As much of an error's body as a message needs; never fails for what is in it.
+    """As much of an error's body as a message needs; never fails because of its content.
 
     Args:
         chunks: the raw bytes as they come.

@@ -1,4 +1,4 @@
-"""What is asked of a chat model and what comes back; nothing here speaks to a network."""
+"""What is asked of a chat model and what comes back; nothing here uses the network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CallError(Exception):
             (key, model name or address are wrong: no other call will do better).
         message: what happened, without the key.
         attempts: requests that were sent.
-        faults: what went wrong with each of them.
+        faults: what went wrong in each of them.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ChatRequest:
     Attributes:
         model: the server's name for the model.
         messages: the conversation so far.
-        params: temperature, top_p, seed, max_tokens and what else the server is to be told.
+        params: temperature, top_p, seed, max_tokens and any other request parameters.
     """
 
     model: str
@@ -78,7 +78,7 @@ class ChatReply:
     """One reply.
 
     Attributes:
-        text: the message's text; empty where it has none.
+        text: the message's text; empty if it has none.
         finish_reason: why it ended, as the server says (``stop``, ``length`` …).
         prompt_tokens: as the server counted; None where it did not.
         completion_tokens: likewise, reasoning included.
@@ -86,9 +86,9 @@ class ChatReply:
         latency_s: of the attempt that succeeded.
         attempts: requests that were sent; 0 for a reply from the cache.
         faults: what went wrong with the attempts before.
-        reasoning: reasoning that the server gave apart from the text.
+        reasoning: reasoning that the server gave separately from the text.
         model: the model that the server says answered.
-        cached: whether nothing was asked because the same request had a reply already.
+        cached: whether the reply came from the cache, so that nothing was asked.
     """
 
     text: str
@@ -148,7 +148,7 @@ _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
 
 
 class ChatModel(Protocol):
-    """Something that answers. Used by one event loop."""
+    """A model that answers requests. Used by one event loop."""
 
     @property
     def endpoint(self) -> str:
@@ -159,7 +159,7 @@ class ChatModel(Protocol):
         """Asks once, retries included.
 
         Raises:
-            CallError: no reply is to be had.
+            CallError: no reply could be obtained.
         """
         ...
 
@@ -169,7 +169,7 @@ class ChatModel(Protocol):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has: for pacing, dry runs and budgets, never for records.
+    """About how many tokens a string has: for pacing, dry runs and budgets, never for records.
 
     Common tokenizers make one token of about four letters of English prose, of every two or three
     characters of code and numbers, and of almost every character of other scripts.

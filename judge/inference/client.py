@@ -1,10 +1,10 @@
 """The one place that imports the ``openai`` SDK: chat completions of any compatible server.
 
-The SDK makes the requests; what is done about failures is decided here, because its own retries
-give up on a ``Retry-After`` of more than two minutes, know no limit on the whole of a reply, and
-cannot be counted. Whatever a server sends is read with a bound (:mod:`judge.inference.bodies`) and
-taken apart here, so that one that sends nonsense, or never stops sending, costs one attempt and no
-memory. A key goes to its endpoint and nowhere else: redirects are not followed.
+The SDK makes the requests. Failures are handled here, because the SDK's own retries give up on a
+``Retry-After`` of more than two minutes, set no limit on a reply as a whole, and cannot be
+counted. What a server sends is read up to a limit (:mod:`judge.inference.bodies`) and parsed here,
+so a server that sends nonsense, or never stops sending, costs one attempt and no memory. A key is
+sent only to its own endpoint: redirects are not followed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class OpenAIChatModel:
 
     Args:
         base_url: the endpoint, up to and including ``/v1``.
-        key: the key, or None where the server wants none.
+        key: the key, or None if the server needs none.
         policy: retries and timeouts.
         pacer: limits of requests and tokens per minute, shared by all calls.
     """
@@ -90,7 +90,7 @@ class OpenAIChatModel:
         """Asks once, retries included.
 
         Raises:
-            CallError: no reply is to be had.
+            CallError: no reply could be obtained.
         """
         started = time.monotonic()
         faults: list[str] = []
@@ -168,10 +168,10 @@ class OpenAIChatModel:
             raise AttemptError(str(error)) from None
 
     async def _exchange(self, sending: Awaitable[httpx2.Response]) -> bytes:
-        """What comes back for a request, within the time and the size that are allowed.
+        """The response to a request, within the allowed time and size.
 
         Raises:
-            AttemptError: nothing comes, or an error.
+            AttemptError: no response came, or an error.
         """
         import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
@@ -215,7 +215,7 @@ class OpenAIChatModel:
         return await self._sdk().get("/models", cast_to=httpx2.Response)
 
     async def _bound(self, response: httpx2.Response) -> None:
-        """Reads a response, of whatever status, before the SDK can: with a bound."""
+        """Reads a response of any status before the SDK does, up to a limit."""
         import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
 
         self._was_answered = True
@@ -233,7 +233,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Takes out what the SDK adds from ``OPENAI_…`` variables: it is for OpenAI alone."""
+        """Removes what the SDK adds from ``OPENAI_…`` variables: it is only for OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
@@ -267,7 +267,7 @@ class OpenAIChatModel:
     # -- what is done about a failure ------------------------------------------------------------
 
     def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
-        """Seconds to wait before the next attempt; None where there is no next one."""
+        """Seconds to wait before the next attempt; None if there is none."""
         if not error.retry or attempt >= self.policy.attempts:
             return None
         if error.retry_after_s is None:
@@ -289,6 +289,6 @@ class OpenAIChatModel:
         return CallError(error.kind, message, attempts=attempt, faults=faults)
 
     def _without_key(self, text: str) -> str:
-        """What a server says, without the key and without what would steer a terminal."""
+        """What a server says, without the key and without terminal control characters."""
         text = text.replace(self._key, "[key]") if self._key else text
         return _CONTROL.sub(" ", text)

@@ -51,9 +51,9 @@ class ModelSpec:
         name: what the user called it; goes into records and folder names.
         model: the server's name for it; None to take the only one that the server has.
         base_url: the endpoint.
-        key_env: environment variable that holds the key; None where none is wanted.
-        context_length: tokens of prompt and reply together, where known.
-        price: what tokens cost, where known.
+        key_env: environment variable that holds the key; None if it needs no key.
+        context_length: tokens of prompt and reply together, if known.
+        price: what tokens cost, if known.
         params: further request parameters.
     """
 
@@ -97,7 +97,7 @@ def inference_folder() -> Path:
     In an installed package it is ``judge/data/inference``.
 
     Raises:
-        InferenceError: neither is there, so the installation is incomplete.
+        InferenceError: neither exists, so the installation is incomplete.
     """
     package = Path(str(resources.files("judge")))
     for candidate in (package / "data" / "inference", package.parent / "inference"):
@@ -136,7 +136,7 @@ def find_model(
     Args:
         name: an alias, or the server's own name for a model.
         models: the aliases.
-        base_url: endpoint that the user gave; counts before the alias's own.
+        base_url: endpoint that the user gave; takes precedence over the alias's own.
         key_env: environment variable that the user gave for the key; likewise.
 
     Raises:
@@ -195,7 +195,7 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
     Args:
         mode: one of :data:`MODES`.
         feedback: one of :data:`FEEDBACKS` in the mode ``multi``; None for its default.
-        path: another settings.yaml than the judge's own.
+        path: a settings.yaml other than the judge's own.
 
     Raises:
         UsageError: feedback where the mode has none.

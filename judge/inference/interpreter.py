@@ -1,7 +1,7 @@
 """A Python interpreter that lives for one task: the program of a sandbox service.
 
-The judge never imports this file: its text is sent into the sandbox and runs there, sealed off,
-with the standard library alone. It reads frames (four bytes of length, then JSON) and answers each
+The judge never imports this file: its text is sent into the sandbox and runs there, isolated,
+with only the standard library. It reads frames (four bytes of length, then JSON) and answers each
 with one. What it executes can do anything to this process, so nothing that it answers is trusted
 with more than the conversation of its own task: no verdict and no score depends on it.
 """

@@ -40,15 +40,15 @@ class Interviewer:
         self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
 
     async def talk(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
-        """Talks about one task until a solution came of it, or none.
+        """Holds the conversation about one task until it ends, with or without a solution.
 
         Args:
             assignment: the task.
-            talk: filled as the conversation goes on.
+            talk: filled as the conversation proceeds.
             asker: asks for this task and sample.
 
         Raises:
-            CallError: no reply is to be had.
+            CallError: no reply could be obtained.
             BudgetReachedError: the budget does not allow a call.
             SandboxError: the sandbox failed, several times.
             WorkbookError: the input workbook cannot be shown.
@@ -153,7 +153,7 @@ def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]
 
 
 def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
-    """What a task's prompt is filled with beside the task and its workbook."""
+    """What a task's prompt is filled with in addition to the task and its workbook."""
     input_path, output_path = prompt_paths(plan, question)
     say = plan.feedback.say
     return PromptFields(

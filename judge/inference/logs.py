@@ -1,7 +1,7 @@
 """The benchmark's own conversation logs (``conv_*.jsonl``): written from a run, read into one.
 
-A line has ``id``, ``instruction_type``, ``conversation`` (texts in turn: prompt, reply, result,
-reply …) and ``solution``.
+A line has ``id``, ``instruction_type``, ``conversation`` (a list of strings: prompt, reply,
+result, reply …) and ``solution``.
 """
 
 from __future__ import annotations

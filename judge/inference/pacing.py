@@ -82,11 +82,11 @@ class Pacer:
     def settle(
         self, estimate: int, prompt_tokens: int | None, completion_tokens: int | None
     ) -> None:
-        """Learns what a call really cost; what was taken too little is taken from the next.
+        """Records what a call really cost; a shortfall is taken from the next call.
 
         Args:
-            estimate: what :meth:`admit` was told.
-            prompt_tokens: as the server counted, where it did.
+            estimate: the value that was given to :meth:`admit`.
+            prompt_tokens: as the server counted them, if it did.
             completion_tokens: likewise.
         """
         if completion_tokens is None:

@@ -1,9 +1,9 @@
 """Rows laid out as ``pandas.read_excel(...).head(n).to_string()`` lays them out. Pure.
 
-This is the form in which the benchmark's prompts show a sheet. Row 1 gives the labels, blanks are
-NaN, texts that are numbers become numbers where a whole column can. pandas decides a column's type
-by all of its rows, here only the rows that are shown are known: a column of whole numbers with a
-blank further down is shown as ``1``, not as ``1.0``.
+This is how the benchmark's prompts show a sheet. Row 1 gives the labels, blanks are NaN, and text
+that looks like a number becomes a number if the whole column can. pandas infers the type of a
+column from all of its rows, but here only the rows that are shown are known: a column of whole
+numbers with a blank further down is shown as ``1``, not as ``1.0``.
 
 Source: behaviour of pandas 2.3, compared on 300 published workbooks.
 """
@@ -79,7 +79,7 @@ def _column(label: str, values: list[Value]) -> list[str]:
 
 
 def _formatted(values: list[Value]) -> tuple[list[str], bool]:
-    """The texts of one column, and whether pandas holds it to be numeric."""
+    """The strings of one column, and whether pandas treats it as numeric."""
     numbers = _as_numbers(values)
     if numbers is not None:
         return _number_texts(numbers), True

@@ -64,7 +64,7 @@ class InferencePlan:
         template: the prompt.
         feedback: the words between rounds.
         content: how much of a workbook goes into the prompt.
-        params: request parameters beside temperature and top_p.
+        params: request parameters other than temperature and top_p.
         samples: how many solutions of each task.
         session: one interpreter per task instead of a fresh process per round.
         explicit_stop: the conversation ends when the model says so.

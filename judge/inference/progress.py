@@ -16,7 +16,7 @@ class InferenceEvent:
     Attributes:
         task_id: the task.
         sample: 0-based number of the sample.
-        state: ``program`` (one came of it), ``no-code`` or ``failed``.
+        state: ``program`` (the model gave one), ``no-code`` or ``failed``.
         reused: whether it was finished before this command.
         done: how many are done, failures included.
         total: how many there are.
@@ -101,7 +101,7 @@ def _ignore(_: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """What a run calls as it goes on, in the thread of the event loop.
+    """What a run calls as it proceeds, in the thread of the event loop.
 
     Attributes:
         on_event: when a task is done.

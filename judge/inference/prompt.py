@@ -67,7 +67,7 @@ def load_user_template(path: Path) -> Template:
     """The user's own template.
 
     Raises:
-        UsageError: it cannot be read, or lacks what no prompt can do without.
+        UsageError: it cannot be read, or lacks a field that every prompt needs.
     """
     template = _read_template(str(path), path)
     missing = [field for field in ("instruction",) if not template.wants(field)]
@@ -96,7 +96,7 @@ class Feedback:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all texts."""
+        """SHA-256 over the words of all occasions."""
         joined = "\0".join(f"{name}\0{text}" for name, text in sorted(self.texts.items()))
         return hashlib.sha256(joined.encode("utf-8")).hexdigest()
 
@@ -122,11 +122,11 @@ def load_feedback() -> Feedback:
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """What a prompt is filled with beside the task and its workbook.
+    """What a prompt is filled with in addition to the task and its workbook.
 
     Attributes:
-        input_path: where the solution is told to find its input.
-        output_path: where it is told to leave its output.
+        input_path: where the prompt says that the solution finds its input.
+        output_path: where the prompt says that it leaves its output.
         rounds: how often the model may answer.
         content: form of the content.
         limits: how much content.
@@ -147,7 +147,7 @@ def build_prompt(
     template: Template,
     question: TaskQuestion,
     sheets: tuple[SheetPreview, ...],
-    told: PromptFields,
+    fields: PromptFields,
 ) -> str:
     """Fills a template for one task.
 
@@ -155,31 +155,31 @@ def build_prompt(
         template: the template.
         question: the task, without its golds.
         sheets: previews of the input workbook that the model is shown.
-        told: everything else.
+        fields: all other values that the template is filled with.
     """
     content = ""
     if template.wants("spreadsheet_content"):
-        content = render_content(sheets, told.content, told.limits)
+        content = render_content(sheets, fields.content, fields.limits)
     text = template.fill(
         {
             "instruction": question.instruction,
-            "spreadsheet_path": told.input_path,
+            "spreadsheet_path": fields.input_path,
             "spreadsheet_content": content,
             "instruction_type": question.kind,
             "answer_position": question.details.get("answer_position", ""),
             "answer_sheet": _sheet_of(question),
-            "output_path": told.output_path,
-            "rounds": str(told.rounds),
-            "max_turn_num": str(told.rounds),
-            "state": told.state,
-            "stop": told.stop,
+            "output_path": fields.output_path,
+            "rounds": str(fields.rounds),
+            "max_turn_num": str(fields.rounds),
+            "state": fields.state,
+            "stop": fields.stop,
         }
     )
     return writable(text)
 
 
 def _sheet_of(question: TaskQuestion) -> str:
-    """Where the suite names the sheet beside the position: in words, to stand behind it."""
+    """The sheet in words, to be put after the position, if the suite names it separately."""
     sheet = question.details.get("answer_sheet")
     if sheet and "!" not in question.details.get("answer_position", ""):
         return f" (sheet {sheet!r})"

@@ -28,7 +28,7 @@ SampleKey = tuple[str, int]
 class InferenceRecords:
     """The files of a run that inference writes.
 
-    Grading may read and write in the same directory meanwhile: the lock is of inference alone.
+    Grading may read and write in the same directory meanwhile: only inference takes this lock.
 
     Args:
         store: the run's directory.
@@ -57,13 +57,13 @@ class InferenceRecords:
             ) from error
 
     def close(self) -> None:
-        """Gives the directory free; safe to call twice."""
+        """Releases the directory; safe to call twice."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def finished(self) -> dict[SampleKey, dict[str, Any]]:
-        """The submissions that are there."""
+        """The submissions so far."""
         return {self.key_of(record): record for record in self.store.read_records(SUBMISSIONS_FILE)}
 
     def key_of(self, record: Mapping[str, Any]) -> SampleKey:
@@ -77,7 +77,7 @@ class InferenceRecords:
             raise StoreError(
                 f"{self.store.path / SUBMISSIONS_FILE}: a record has the id {str(task_id)[:40]!r} "
                 f"and the sample {str(sample)[:40]!r}",
-                hint="Something else than the judge wrote it. Take the line out.",
+                hint="The judge did not write this line. Remove it.",
             )
         return str(task_id), sample
 
@@ -88,8 +88,8 @@ class InferenceRecords:
     def write_conversation(self, task_id: str, sample: int, document: Mapping[str, Any]) -> None:
         """Replaces a conversation's file.
 
-        A file that is torn because the process died belongs to a task without a submission: it is
-        written again when the run is continued.
+        A file that is incomplete because the process died belongs to a task without a submission:
+        it is written again when the run is continued.
         """
         lines = [f'"{name}": {_encode(value)}' for name, value in document.items()]
         text = "{\n" + ",\n".join(lines) + "\n}\n"
@@ -103,11 +103,11 @@ class InferenceRecords:
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written: {error.strerror}",
-                hint="Make room and run the same command again: what was answered is kept.",
+                hint="Free some space and run the same command again: replies so far are kept.",
             ) from error
 
     def read_conversation(self, task_id: str, sample: int) -> dict[str, Any] | None:
-        """A conversation's file; None where there is none."""
+        """A conversation's file; None if there is none."""
         return self.store.read_document(self.conversation_path(task_id, sample))
 
     def append_submission(self, record: Mapping[str, Any]) -> None:
@@ -137,7 +137,7 @@ def submission_of_talk(
         talk: the conversation.
         calls: what it took.
         conversation: path of the conversation's file, relative to the run's directory.
-        paths: where the solution was told to find its input and to leave its output.
+        paths: the input and output paths that the prompt gave.
     """
     costs = [call["cost"] for call in calls]
     return {

@@ -32,9 +32,9 @@ class Resources:
         chat_model: answers; not closed by the run.
         sandbox: runs programs between rounds; None in settings that run none.
         budget: what may be spent.
-        cache: replies of other runs, where wanted.
-        concurrency: tasks at one time.
-        jobs: programs at one time.
+        cache: replies of other runs, or None to use none.
+        concurrency: how many tasks at a time.
+        jobs: how many programs at a time.
     """
 
     chat_model: ChatModel
@@ -57,10 +57,10 @@ async def run_inference(
         plan: what is asked.
         store: the results directory.
         resources: model, sandbox, budget.
-        listeners: who is told.
+        listeners: are notified of progress.
 
     Returns:
-        The counts; ``stopped`` says why the run stopped early, where it did.
+        The counts; ``stopped`` says why the run stopped early, if it did.
 
     Raises:
         StoreError: the directory holds another run, or records cannot be written.
@@ -154,7 +154,7 @@ class _Runner:
             await self._one(assignment, sample)
 
     async def _one(self, assignment: Assignment, sample: int) -> None:
-        """One task and sample, from prompt to record; only failures of the store get out."""
+        """One task and sample, from prompt to record; only failures of the store are raised."""
         question = assignment.question
         asker = Asker(self._context, question.id, sample)
         talk = Talk()
@@ -171,8 +171,8 @@ class _Runner:
             if error.kind == "access":
                 self._stop = InferenceError(
                     f"{self._resources.chat_model.endpoint}: {error.message}",
-                    hint="Check the key, the model's name and the address; the same command goes "
-                    "on from here.",
+                    hint="Check the key, the model's name and the address; the same command "
+                    "continues from here.",
                 )
         except StoreError:
             raise
@@ -193,7 +193,7 @@ class _Runner:
             self._fail(question.id, assignment, sample, problem or "")
 
     async def _check_sandbox(self, error: SandboxError) -> None:
-        """Tells a task that breaks its own sandbox from a sandbox that is gone for all."""
+        """Distinguishes a task that breaks its own sandbox from a sandbox that is gone for all."""
         sandbox = self._resources.sandbox
         assert sandbox is not None
 

@@ -1,4 +1,4 @@
-"""A chat model that plays a script: for tests of what stands on top of one."""
+"""A chat model that plays a script: for tests of the code that uses one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ScriptedModel:
 
     @property
     def endpoint(self) -> str:
-        """As told."""
+        """The endpoint that it was created with."""
         return self._endpoint
 
     async def complete(self, request: ChatRequest) -> ChatReply:

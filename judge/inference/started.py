@@ -1,8 +1,8 @@
-"""Which runs of inference this user started on this machine: those need no word to go on.
+"""Which runs of inference this user started on this machine: those resume without confirmation.
 
-The records lie in the user's state folder, one small file for each results directory, which nobody
-else may read or write. A results directory itself can come from anybody, and so can what its
-``run.json`` says; see ``docs/decisions/0008-a-folder-is-no-word-of-its-user.md``.
+The records are in the user's state folder, one small file for each results directory, which nobody
+else may read or write. A results directory itself can come from anybody, and so can the contents
+of its ``run.json``; see ``docs/decisions/0008-a-folder-is-no-word-of-its-user.md``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class StartedRuns:
     """The runs that this user started here.
 
     Args:
-        folder: where the records lie; the user's state folder by default.
+        folder: where the records are; the user's state folder by default.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def options_of(self, run: Path) -> dict[str, Any] | None:
-        """The options with which a run was started here, or None where it was not.
+        """The options with which a run was started here, or None if it was not.
 
-        A record that somebody else could have written counts as none.
+        A record that somebody else could have written is ignored.
 
         Args:
             run: the results directory.
@@ -56,11 +56,11 @@ class StartedRuns:
     def note(self, run: Path, options: Mapping[str, Any]) -> None:
         """Remembers that this user started a run, and how.
 
-        Where it cannot be written, the user is asked when the run is continued.
+        If it cannot be written, the user is asked when the run is continued.
 
         Args:
             run: the results directory.
-            options: what was said, or confirmed; no secrets.
+            options: the options that were given or confirmed; no secrets.
         """
         document = {"run": os.path.realpath(run), "options": dict(options)}
         try:

@@ -23,13 +23,14 @@ _DONE = re.compile(r"[\s*_#>`]*+DONE[\s*_.!`]*+\Z")
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation while it goes on, and what came of it.
+    """A conversation while it is in progress, and its outcome.
 
     Attributes:
         messages: the conversation as it was sent, replies included.
         rounds: one record for each round: form of the program, execution, finish reason.
-        solution: the program that is handed in; None where no reply held one.
-        reply: the reply that the solution came from, as it came; the last one where none held one.
+        solution: the program that is submitted; None if no reply contained one.
+        reply: the reply that the solution came from, unchanged; the last reply if there is no
+            solution.
         ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``rounds`` or
             ``context-length``.
         finish_reason: of the last reply.
@@ -48,7 +49,7 @@ class Talk:
     stands_alone: bool | None = None
 
     def start_again(self) -> None:
-        """Forgets everything: the conversation is held again from its beginning."""
+        """Forgets everything: the conversation starts again from the beginning."""
         fresh = Talk()
         for each in fields(self):
             setattr(self, each.name, getattr(fresh, each.name))
@@ -58,12 +59,12 @@ async def talk_once(talk: Talk, prompt: str, ask: Ask) -> None:
     """A single round: one prompt, one reply.
 
     Args:
-        talk: filled as the conversation goes on, so that what was said is there if a call fails.
+        talk: filled as the conversation proceeds, so that it is there if a call fails.
         prompt: the prompt.
         ask: asks the model.
 
     Raises:
-        CallError: no reply is to be had.
+        CallError: no reply could be obtained.
         BudgetReachedError: the budget does not allow the call.
     """
     talk.messages.append({"role": "user", "content": prompt})
@@ -79,13 +80,13 @@ async def talk_once(talk: Talk, prompt: str, ask: Ask) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RoundRules:
-    """How a conversation of several rounds goes.
+    """The rules of a conversation of several rounds.
 
     Attributes:
         rounds: how often the model may answer.
         explicit_stop: it ends when the model says so, not when a workbook is there.
         feedback: the words between rounds.
-        output_path: where the solution is told to leave its workbook.
+        output_path: where the prompt says that the solution leaves its workbook.
     """
 
     rounds: int
@@ -100,15 +101,15 @@ async def talk_in_rounds(
     """Rounds of program, execution and feedback.
 
     Args:
-        talk: filled as the conversation goes on.
+        talk: filled as the conversation proceeds.
         prompt: the prompt.
         ask: asks the model.
-        rules: how it goes.
+        rules: of the conversation.
         workplace: where programs run.
-        threads: runs what blocks.
+        threads: run what blocks.
 
     Raises:
-        CallError: no reply is to be had.
+        CallError: no reply could be obtained.
         BudgetReachedError: the budget does not allow a call.
         SandboxError: the sandbox failed.
     """
@@ -186,7 +187,7 @@ def _says_done(text: str) -> bool:
 
 
 def _end_over_length(talk: Talk, error: CallError) -> None:
-    """A conversation that is too long for the model ends with what there is: its own limit."""
+    """A conversation that is too long for the model ends with what it has so far."""
     if error.kind != "context-length":
         raise error
     talk.ended = "context-length"

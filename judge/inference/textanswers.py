@@ -1,8 +1,8 @@
-"""Answers in text for models that cannot write programs: read, and made into a program.
+"""Answers in text, for models that cannot write programs: parsed, and turned into a program.
 
 The program holds the answers of every case under the hash of its input workbook and writes the
-values into a copy. So a text answer travels the same way as any solution: it runs sealed off, and
-is compared like every other output.
+values into a copy. So such an answer is treated like any other solution: it runs in the sandbox,
+and its output is compared like every other output.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Answer:
     """The value of one cell.
 
     Attributes:
-        sheet: the sheet's name, or None for the one that the position speaks of.
+        sheet: the sheet's name, or None for the sheet of the answer position.
         address: the cell, such as ``B2``.
         value: what the cell is to hold.
     """
@@ -54,7 +54,7 @@ class Answer:
 def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
     """The values in a reply.
 
-    Lines such as ``B2: 17.5`` count. Where there are none, the reply is taken as a table that
+    Lines such as ``B2: 17.5`` count. If there are none, the reply is read as a table that
     fills the answer position row by row.
 
     Args:
@@ -62,7 +62,7 @@ def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
         position: the answer position as the suite has it.
 
     Returns:
-        The values, the last one of each cell; empty where the reply holds none.
+        The values, the last one of each cell; empty if the reply contains none.
     """
     lines = [line for line in strip_reasoning(reply).splitlines() if not _FENCE.match(line)]
     found: dict[tuple[str | None, str], Answer] = {}
@@ -179,7 +179,7 @@ def answer_program(
         answers: the answers of each case, by the SHA-256 of its input workbook.
         input_path: where it finds its input.
         output_path: where it leaves its output.
-        sheet: the sheet that the answer position speaks of, where the suite names one.
+        sheet: the sheet of the answer position, if the suite names one.
     """
     cells = {
         digest: [(answer.sheet, answer.address, answer.value) for answer in each]

@@ -9,7 +9,7 @@ _OWN = re.compile(r"(?:^|/)solution\.py$|^<string>$|^<stdin>$")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a text, with a note on what was left out between them.
+    """The beginning and the end of a string, with a note on what was left out between them.
 
     Args:
         text: what a program printed.
@@ -23,7 +23,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def trim_traceback(text: str, limit: int = 3_000) -> str:
-    """A traceback without the inner life of libraries.
+    """A traceback without the internals of libraries.
 
     Frames of the program stay, of a run of library frames only the last one does, and the message
     at the end is never lost.

@@ -1,4 +1,4 @@
-"""Where the programs of a conversation run: sealed off, on the first case's input, no gold near."""
+"""Where the programs of a conversation run: isolated, on the first case's input, without golds."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _LIMIT_WORDS = {
 }
 
 OUTPUT_CHARS = 4_000
-"""How much of what a program printed the chat model is shown."""
+"""How much of a program's output the chat model is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of one program, as the conversation needs it.
+    """The outcome of one program, as the conversation needs it.
 
     Attributes:
         failed: whether it ended with an error.
         stopped: why it was stopped (a limit), or None.
         printed: what it printed, cut.
-        error: its traceback, cut; empty where there is none.
+        error: its traceback, cut; empty if there is none.
         output_exists: whether it left a workbook at the output path.
         seconds: how long it ran, by the clock.
     """
@@ -77,7 +77,7 @@ class Workplace(Protocol):
         ...
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program with nothing of earlier rounds there.
+        """Runs a program without anything from earlier rounds.
 
         Raises:
             SandboxError: the sandbox failed (not the program).
@@ -92,10 +92,10 @@ class Workplace(Protocol):
 class KeptPlaces:
     """How many places may be kept open while their conversations wait for the model.
 
-    Opening a place costs a few hundred milliseconds of a processor, keeping it open costs memory.
+    Opening a place costs a few hundred milliseconds of CPU time; keeping it open costs memory.
 
     Args:
-        limit: how many at one time; a conversation beyond that opens one for every program.
+        limit: how many at a time; a conversation beyond that opens one for every program.
     """
 
     def __init__(self, limit: int) -> None:
@@ -117,8 +117,8 @@ class FreshWorkplace:
     Args:
         sandbox: where to run.
         input_workbook: the first case's input.
-        input_path: where programs are told to find it.
-        output_path: where they are told to leave theirs.
+        input_path: where the prompt says that programs find it.
+        output_path: where the prompt says that they leave theirs.
         limits: bounds of each run.
         kept: how many conversations may keep their place open between programs.
     """
@@ -142,7 +142,7 @@ class FreshWorkplace:
         self._known: dict[str, Execution] = {}
 
     def execute(self, code: str) -> Execution:
-        """Runs one program; nothing of those before it is there."""
+        """Runs one program; nothing remains of those before it."""
         request = RunRequest(
             program=code,
             files={self._input_path: self._workbook.read_bytes()},
@@ -164,7 +164,7 @@ class FreshWorkplace:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """The same, since nothing of earlier rounds is ever there: it is not run twice."""
+        """The same, since nothing of earlier rounds ever remains: it is not run twice."""
         return self._known.get(code) or self.execute(code)
 
     def close(self) -> None:
@@ -180,14 +180,14 @@ class FreshWorkplace:
 class SessionWorkplace:
     """One interpreter for all rounds of a task, started with the first program.
 
-    It is a service of the sandbox, so it is sealed off like a solution, and belongs to this task
-    alone. A program that runs too long ends it; the next one finds a new one without variables.
+    It is a service of the sandbox, so it is isolated like a solution, and belongs only to this
+    task. A program that runs too long ends it; the next program gets a new one without variables.
 
     Args:
         sandbox: where to run.
         input_workbook: the first case's input.
-        input_path: where programs are told to find it; must lie below /tmp.
-        output_path: where they are told to leave theirs; likewise.
+        input_path: where the prompt says that programs find it; must be below /tmp.
+        output_path: where the prompt says that they leave theirs; likewise.
         limits: bounds of each program.
     """
 
@@ -262,7 +262,7 @@ def _interpreter_text() -> str:
 
 
 def execution_of_run(result: RunResult) -> Execution:
-    """What a run's facts mean for the conversation."""
+    """What the facts of a run mean for the conversation."""
     stderr = result.stderr.decode("utf-8", "replace")
     stdout = result.stdout.decode("utf-8", "replace")
     failed = result.status in _PROGRAM_ERRORS
@@ -303,7 +303,7 @@ def _ask(
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise SandboxError("it sent something else than an answer")
+        raise SandboxError("what it sent is not an answer")
     return answer
 
 

@@ -53,7 +53,7 @@ def test_ended_by_a_signal(number: signal.Signals, code: int, word: str, tmp_pat
         _, said = process.communicate(timeout=120)
         assert process.returncode == code, said
         assert word in said
-        assert f"to go on: judge infer --out {out}" in said
+        assert f"to continue: judge infer --out {out}" in said
         assert "Traceback" not in said
         assert lines(out / "submissions.jsonl")[: len(done)] == done
         for path in out.rglob("*.json*"):
