@@ -1,4 +1,4 @@
-"""``judge annotate``: make test cases, hold them against the manual's rules, weigh them."""
+"""``judge annotate``: make test cases, check them, and measure how strong they are."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "drafts": ("judge.cli.annotate_cases", "drafts", "Show what is being worked on."),
     "discard": ("judge.cli.annotate_cases", "discard", "End a draft without saving it."),
     "log": ("judge.cli.annotate_cases", "log", "Show who saved what, and what moved."),
-    "check": ("judge.cli.annotate_check", "check", "Hold cases against the manual's rules."),
+    "check": ("judge.cli.annotate_check", "check", "Check cases against the manual's rules."),
     "suggest": ("judge.cli.annotate_suggest", "suggest", "Suggest corner cases, with golds."),
-    "strength": ("judge.cli.annotate_strength", "strength", "Show what the cases are worth."),
+    "strength": ("judge.cli.annotate_strength", "strength", "Show how strong the cases are."),
 }
 
 DEFAULT = "page"
-"""The command that is meant where none is named: ``judge annotate SUITE TASK``."""
+"""The command to run if none is named: ``judge annotate SUITE TASK``."""
 
 
 class AnnotateGroup(click.Group):
@@ -44,7 +44,7 @@ class AnnotateGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Takes a first word that is no command for a suite to open the page of."""
+        """Treats a first word that is not a command as a suite, and opens its page."""
         if args and args[0] not in COMMANDS and DEFAULT in COMMANDS:
             args = [DEFAULT, *args]
         return super().resolve_command(ctx, args)
@@ -58,4 +58,4 @@ class AnnotateGroup(click.Group):
 
 @click.group(cls=AnnotateGroup)
 def annotate() -> None:
-    """Make test cases for the tasks of a suite's folder, and weigh them."""
+    """Make test cases for the tasks of a suite's folder, and measure how strong they are."""

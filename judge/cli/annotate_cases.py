@@ -84,10 +84,10 @@ def add(
 ) -> None:
     """Make a new case of TASK from an old one, with some cells of the input changed.
 
-    The gold follows: by the formulas of the old gold where its answer holds formulas, by
-    --reference solutions run in the sandbox, or by hand (--gold). The case is saved where two of
-    these agree and no rule of the manual is broken; else it stays a draft, and the reasons are
-    shown. Without any change a draft is begun. Exits with 1 where it was not saved.
+    The new gold comes from the formulas of the old gold if its answer has formulas, from
+    --reference solutions run in the sandbox, or from you (--gold). The case is saved if two of
+    these agree and no rule of the manual is broken. Otherwise it stays a draft, and the reasons are
+    shown. Without any change, a draft is started. Exits with 1 if the case was not saved.
     """
     with _annotator(suite, options) as annotator:
         draft = annotator.book.begin(task, options["author"], base=base)
@@ -102,7 +102,7 @@ def add(
 @click.option(
     "--onto",
     type=click.Choice(["current", "new"]),
-    help="Take a draft over to its case as it is now, or to a case of its own.",
+    help="Move a draft to its case as it is now, or to a new case.",
 )
 @_edit_options
 def set_cells(
@@ -116,7 +116,7 @@ def set_cells(
     """Change cells of the input of CASE: the number of a case, or the id of a draft.
 
     A case that somebody else changes meanwhile is not overwritten: the draft is kept, and can be
-    saved on the case as it is then (--onto current), or as a case of its own (--onto new).
+    saved on the case as it is then (--onto current), or as a new case (--onto new).
     """
     with _annotator(suite, options) as annotator:
         draft = (
@@ -241,7 +241,7 @@ def _show(
     for line in [preview.problem] if preview.problem else refused:
         click.echo(f"not saved: {line}", err=True)
     click.echo(
-        f"draft {draft.id} is kept; go on with `judge annotate set SUITE {draft.task_id} "
+        f"draft {draft.id} is kept; continue with `judge annotate set SUITE {draft.task_id} "
         f"{draft.id} …`" + ("" if preview.problem else ", or save it as it is with --force"),
         err=True,
     )

@@ -1,4 +1,4 @@
-"""``judge annotate check``: hold the cases of a suite against the rules of the manual."""
+"""``judge annotate check``: check the cases of a suite against the rules of the manual."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @click.option("--summary", is_flag=True, help="Print only how many tasks break which rule.")
 @sandbox_option
 def check(suite: Path, task: str | None, as_json: bool, summary: bool, sandbox: str) -> None:
-    """Hold the cases of SUITE, or of one TASK, against the rules of the annotation manual.
+    """Check the cases of SUITE, or of one TASK, against the rules of the annotation manual.
 
-    Exits with 3 where a rule is broken; what only has to be looked at (structure, leftover answers,
-    data far from A1) does not count for that.
+    Exits with 3 if a rule is broken. Findings that only need a look (structure, leftover answers,
+    data far from A1) do not change the exit code.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
 

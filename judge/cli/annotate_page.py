@@ -32,10 +32,11 @@ def page(
     author: str,
     sandbox: str,
 ) -> None:
-    """Open the annotator's page for TASK of SUITE, on 127.0.0.1 alone.
+    """Open the annotator's page for TASK of SUITE, only on 127.0.0.1.
 
-    Change cells of the input, see the gold follow, save the two as a new case. Every change is kept
-    as a draft at once; the same command takes an unsaved draft up again. Ctrl-C ends the server.
+    Change cells of the input, watch the gold change with them, and save both as a new case. Every
+    change is kept in a draft at once; the same command resumes an unsaved draft. Ctrl-C ends the
+    server.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
     from judge.annotate.web.redirect import redirect_to  # noqa: PLC0415  likewise

@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--mutants/--no-mutants", default=True, help="Make wrong solutions of right ones.")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Solutions at one time [cores].")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Solutions at a time [cores].")
 @limit_options
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON on stdout.")
 def strength(suite: Path, as_json: bool, **options: Any) -> None:
-    """Show what the cases of SUITE are worth.
+    """Show how strong the cases of SUITE are.
 
-    Judges the solutions on all cases, and wrong solutions that are made of the accepted ones. For
-    each task: how many each case kills, how many no other case kills, the fewest cases that keep
-    all kills, and what all cases let pass.
+    Judges the solutions on all cases, and wrong solutions that are made from the accepted ones.
+    Shows for each task how many solutions each case kills, how many of them no other case kills,
+    the fewest cases that keep all kills, and the solutions that no case kills.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
     from judge.suites.load import load_suite  # noqa: PLC0415
@@ -110,7 +110,7 @@ def _print(found: Sequence[TaskStrength]) -> None:
     from judge.console.terminal import make_console  # noqa: PLC0415
 
     table = Table()
-    for heading in ("task", "solutions", "killed by case (alone)", "fewest", "let pass", ""):
+    for heading in ("task", "solutions", "killed by case (alone)", "fewest", "never killed", ""):
         table.add_column(heading)
     for each in found:
         kills = ", ".join(

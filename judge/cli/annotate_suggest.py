@@ -79,7 +79,7 @@ def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> An
 
 def _accept(annotator: Annotator, task: str, each: Suggestion, options: dict[str, Any]) -> None:
     if each.rejected:
-        raise UsageError(f"suggestion {each.number} is no case: {each.rejected}")
+        raise UsageError(f"suggestion {each.number} is not a case: {each.rejected}")
     draft = annotator.book.begin(task, options["author"], base=options["base"])
     draft = annotator.book.extend(draft, each.idea.edits)
     references = annotator.references(task, options["references"])

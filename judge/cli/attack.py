@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AttackedBackend:
-    """What held on one backend.
+    """The outcome on one backend.
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
         runtime: what it runs on, for people.
-        outcomes: one for each attack; those that were not tried any more are left out.
-        isolation: what seals a run off there: ``user`` -> ``without capabilities, …`` and so on.
-        problem: why the self-test could not be ended, empty where it was.
+        outcomes: one for each attack; those that were never tried are left out.
+        isolation: what isolates a run there: ``user`` -> ``without capabilities, …`` and so on.
+        problem: why the self-test could not be finished; empty if it was.
     """
 
     backend: str
@@ -36,7 +36,7 @@ class AttackedBackend:
 
     @property
     def held(self) -> bool:
-        """Whether everything was tried and held."""
+        """Whether every attack was tried and withstood."""
         return not self.problem and all(outcome.held for outcome in self.outcomes)
 
     def as_json(self) -> dict[str, Any]:
@@ -56,10 +56,10 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 
     Args:
         kind: ``auto``, ``docker`` or ``bubblewrap``.
-        show: say on standard error how far it is.
+        show: report progress on standard error.
 
     Raises:
-        SandboxError: there is no such sandbox here.
+        SandboxError: this sandbox is not available here.
     """
     from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
 
@@ -98,7 +98,7 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     console.print(table)
     for each in attacked:
         count = sum(outcome.held for outcome in each.outcomes)
-        console.print(f"{each.backend}: held against {count} of {len(each.outcomes)} attacks")
+        console.print(f"{each.backend}: withstood {count} of {len(each.outcomes)} attacks")
         for name, value in each.isolation.items():
             console.print(styled((f"  {name}: {value}", "dim")))
         if each.problem:

@@ -46,7 +46,7 @@ def audit(
     read: Path | None,
     as_json: bool,
 ) -> None:
-    """Have a person mark a sample of the verdicts of RUN, and say how far they can be trusted.
+    """Have a person mark a sample of the verdicts of RUN, and show how far they can be trusted.
 
     Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
     wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.

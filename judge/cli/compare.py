@@ -1,4 +1,4 @@
-"""``judge compare``: hold one workbook against another at an answer position."""
+"""``judge compare``: compare one workbook with another at an answer position."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
     "input_path",
     type=_WORKBOOK,
     metavar="FILE",
-    help="The workbook that OUTPUT was made from; counts cells to change and to keep apart.",
+    help="The workbook that OUTPUT was made from; separates cells to change from cells to keep.",
 )
 @sandbox_option
 @click.option("--show", type=click.IntRange(min=0), default=20, help="Differences to show [20].")
@@ -44,7 +44,7 @@ _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) -> None:
     """Compare the workbook OUTPUT with the workbook GOLD at an answer position.
 
-    Exits with 0 where they are equal and with 1 where they are not.
+    Exits with 0 if they are equal and with 1 if they are not.
     """
     from judge.comparison.render import comparison_to_json, render_text  # noqa: PLC0415
 

@@ -29,8 +29,8 @@ def compare_runs(
     """Compare runs on the tasks that all of them have.
 
     Hard scores by McNemar's exact test, soft scores by the paired bootstrap with tasks as clusters;
-    with several pairs, p is adjusted by Holm's method. A positive difference speaks for the run
-    that is named second.
+    with several pairs, p is adjusted by Holm's method. A positive difference favours the run that
+    is named second.
     """
     from judge.api.comparing import compare_runs as compare  # noqa: PLC0415  for a quick --help
 
@@ -89,8 +89,8 @@ def _closing_lines(comparison: RunComparison) -> list[str]:
     how = (
         f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
         f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
-        f"here. McNemar's test cannot speak below {comparison.fewest_one_sided} tasks that only "
-        "one run solved."
+        f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
+        "that only one run solved."
     )
     lines = [how]
     if comparison.left_out:

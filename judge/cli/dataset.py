@@ -124,9 +124,9 @@ def stats(suite: str, as_json: bool) -> None:
 @corrections_options
 @_JSON
 def validate(suite: str, as_json: bool, **options: Any) -> None:
-    """Check SUITE: every fault with its file. Exits with 3 where there is an error.
+    """Check SUITE: every fault with its file. Exits with 3 if there is an error.
 
-    With --corrections, what is corrected is named, and the corrected suite is checked.
+    With --corrections, lists what is corrected, and checks the corrected suite.
     """
     corrected = corrected_suite(load_suite(suite), read_corrections(options))
     loaded = corrected.suite
@@ -164,7 +164,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
     help="The archive, fetched by hand; nothing is downloaded.",
 )
 @click.option("--url", multiple=True, help="Another address, such as a mirror; may be repeated.")
-@click.option("--again", is_flag=True, help="Fetch it even where it is there already.")
+@click.option("--again", is_flag=True, help="Fetch it even if it already exists.")
 @_JSON
 def fetch(
     name: str, archive: Path | None, url: tuple[str, ...], again: bool, as_json: bool
@@ -193,7 +193,7 @@ def fetch(
         )
         return
     if not fetched.fresh:
-        click.echo(f"{name} is there already: {fetched.folder} (--again fetches it once more)")
+        click.echo(f"{name} already exists: {fetched.folder} (--again fetches it once more)")
     elif fetched.checked:
         click.echo(f"{name}: {fetched.folder}, sha256 as it should be")
     else:
@@ -297,7 +297,7 @@ def _print_json(value: object) -> None:
 
 @contextmanager
 def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
-    """A bar on standard error where somebody watches; nothing elsewhere."""
+    """A progress bar if standard error is a terminal; otherwise nothing."""
     amount = progress.DownloadColumn() if in_bytes else progress.MofNCompleteColumn()
     speed = [progress.TransferSpeedColumn()] if in_bytes else []
     with progress.Progress(

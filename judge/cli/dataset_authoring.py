@@ -40,7 +40,7 @@ def who(by: str | None) -> str:
     """The name for the record.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no name is known.
     """
     name = " ".join((by or os.environ.get("JUDGE_AUTHOR") or _account()).split())
     if not name:
@@ -63,8 +63,8 @@ def _field_options(command: _Command) -> _Command:
         ),
         click.option("--type", "level", type=click.Choice(list(_TYPES)), help="What it changes."),
         click.option("--position", "answer_position", help="The answer: \"'Sheet 1'!B2:B9\"."),
-        click.option("--answer-sheet", help="Its sheet, where the position names none."),
-        click.option("--data-position", help="Where the input's data lies."),
+        click.option("--answer-sheet", help="Its sheet, if the position names none."),
+        click.option("--data-position", help="Where the input's data is."),
         click.option("--style", multiple=True, help="A style that is part of the answer: fill …"),
         click.option(
             "--multiple-tables/--one-table",
@@ -129,7 +129,7 @@ def add_task(
 @_field_options
 @by_option
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
-    """Change fields of a task of SUITE. Reviews of what it was before count no longer."""
+    """Change fields of a task of SUITE. Reviews of its earlier version no longer count."""
     given = _fields(options)
     if given == TaskFields():
         raise UsageError("nothing to change", hint="`judge dataset edit-task --help`")
@@ -142,7 +142,7 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
 @click.option("--state", type=click.Choice([each.value for each in State]), help="The new state.")
-@click.option("--note", default="", help="What is to be said about it.")
+@click.option("--note", default="", help="A note on the review.")
 @by_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def review(
@@ -150,9 +150,9 @@ def review(
 ) -> None:
     """Show the states of SUITE's tasks, or bring one of them into another state.
 
-    A task is a draft until somebody else than its authors has checked it (--state checked), and
+    A task is a draft until somebody other than its authors has checked it (--state checked), and
     accepted once a third person has (--state accepted). --state draft sends it back. A review
-    counts for what was reviewed: when the task changes, it is a draft again.
+    applies to what was reviewed: when the task changes, it is a draft again.
     """
     draft = SuiteDraft(suite)
     if state is not None:

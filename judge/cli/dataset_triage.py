@@ -30,12 +30,12 @@ _WRITE = click.Path(dir_okay=False, path_type=Path)
     "--state",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that keeps answers and decisions [beside the posts: POSTS.triage].",
+    help="Folder that keeps answers and decisions [next to the posts: POSTS.triage].",
 )
-@click.option("--model", metavar="NAME", help="Ask this chat model what the rules cannot tell.")
+@click.option("--model", metavar="NAME", help="Ask this chat model if the rules cannot decide.")
 @click.option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
 @click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
-@click.option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at one time [4].")
+@click.option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at a time [4].")
 @click.option("--sheet", type=_WRITE, help="Write a CSV whose column `decision` is to be filled.")
 @click.option("--decide", type=_READ, metavar="FILE", help="Take the decisions of a filled CSV.")
 @click.option("--kept", type=_WRITE, help="Write the posts that somebody decided to keep.")
@@ -45,8 +45,8 @@ def triage(posts: Path, **options: Any) -> None:
 
     The filters of the SpreadsheetBench paper: solved, about spreadsheets only, with a workbook,
     not about parts of the software such as buttons and forms. Rules go first, then a chat model
-    where --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
-    back. What was answered and decided is kept, and nothing is asked twice.
+    if --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
+    back. Answers and decisions are kept, and nothing is asked twice.
     """
     from judge.authoring.posts import read_posts  # noqa: PLC0415  loaded when posts are read
     from judge.authoring.triage import TriageState, read_sheet  # noqa: PLC0415  likewise
@@ -59,7 +59,7 @@ def triage(posts: Path, **options: Any) -> None:
     for target in (options["sheet"], options["kept"]):
         # Somebody may be filling it just now.
         if target is not None and target.exists():
-            raise UsageError(f"{target} is there already", hint="Name another file.")
+            raise UsageError(f"{target} already exists", hint="Name another file.")
     folder = options["folder"] or posts.with_suffix(".triage")
     with contextlib.closing(TriageState(folder)) as state:
         if options["model"]:

@@ -1,4 +1,4 @@
-"""``judge doctor``: what this machine has, and the command that mends what it lacks."""
+"""``judge doctor``: what this machine has, and the commands that install what it lacks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 @click.option(
     "--attack",
     is_flag=True,
-    help="Also run hostile programs against each sandbox of this machine, and say what held.",
+    help="Also run hostile programs against each sandbox of this machine.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 def doctor(attack: bool, as_json: bool) -> None:
-    """Say what this machine has: sandboxes, engines, limits; and what mends what it lacks.
+    """Show what this machine has (sandboxes, engines, limits) and how to get what it lacks.
 
-    Exits with 5 where no sandbox can be had, and where one did not hold against an attack.
+    Exits with 5 if no sandbox is available, or if one did not withstand an attack.
     """
     from judge.sandbox import probe_sandboxes  # noqa: PLC0415  `--help` needs none of it
 
@@ -39,7 +39,7 @@ def doctor(attack: bool, as_json: bool) -> None:
     if not as_json:
         _print_findings(findings)
         if not backends:
-            said = "No sandbox can be had: programs cannot be judged here."
+            said = "No sandbox is available: programs cannot be judged here."
             make_console().print(styled((said, "red")))
     attacked = [_attack(backend, show=not as_json) for backend in backends if attack]
     if as_json:
@@ -61,7 +61,7 @@ def doctor(attack: bool, as_json: bool) -> None:
 
 
 def _attack(backend: str, *, show: bool) -> AttackedBackend:
-    """Attacks a backend; one that cannot be opened after all did not hold."""
+    """Attacks a backend; if it cannot be opened after all, it counts as failed."""
     try:
         return attack_backend(backend, show=show)
     except SandboxError as error:

@@ -39,7 +39,7 @@ def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
 
     The workbook is validated, its gold computed from at least two references that agree (the
     formulas of the gold count as one), and every solution that all cases accept so far is judged on
-    it. It becomes a case where it kills at least one; else the command exits with 1.
+    it. It becomes a case if it kills at least one; otherwise the command exits with 1.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
     from judge.annotate.hack import accepted_solutions, save_hack, try_hack  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The ``judge`` command: finds the subcommand, turns our errors into messages and exit codes."""
+"""The ``judge`` command: finds the subcommand, turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "verify": ("judge.cli.verify", "verify", "Check a suite: golds, untouched inputs, formulas."),
     "compare": ("judge.cli.compare", "compare", "Compare two workbooks at an answer position."),
     "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
-    "engines": ("judge.cli.recalc", "engines", "Show the calculation engines that are there."),
+    "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
     "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
     "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
-    "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and weigh them."),
-    "hack": ("judge.cli.hack", "hack", "Break accepted solutions with a workbook of yours."),
+    "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
+    "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
     "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
-    "doctor": ("judge.cli.doctor", "doctor", "Say what this machine has and lacks."),
+    "doctor": ("judge.cli.doctor", "doctor", "Show what this machine has and lacks."),
 }
 
 

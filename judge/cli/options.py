@@ -24,11 +24,11 @@ def parse_bytes(text: str) -> int:
     """Reads an amount of bytes such as ``512MiB``, ``2g`` or ``1000000``.
 
     Raises:
-        UsageError: the text is no amount of bytes.
+        UsageError: the text is not an amount of bytes.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
     if match is None or match[2] not in _UNITS:
-        raise UsageError(f"{text!r} is no amount of bytes; write for instance 512MiB or 2GiB")
+        raise UsageError(f"{text!r} is not an amount of bytes; write for instance 512MiB or 2GiB")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -71,7 +71,7 @@ def sandbox_option(command: _Command) -> _Command:
         type=click.Choice(["auto", "docker", "bubblewrap"]),
         default="auto",
         show_default=True,
-        help="What seals programs off.",
+        help="What isolates programs.",
     )(command)
 
 
@@ -118,20 +118,20 @@ def comparison_options(command: _Command) -> _Command:
 
 
 def _known_engine(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuses an engine that does not exist, even where nothing would have to be computed."""
+    """Refuses an engine that does not exist, even if nothing would have to be computed."""
     del ctx, param
     if value != "auto":
         from judge.recalc.engines import ENGINE_NAMES  # noqa: PLC0415 - seldom needed
 
         if value not in ENGINE_NAMES:
             raise click.BadParameter(
-                f"{value!r} is no calculation engine; there are auto, {', '.join(ENGINE_NAMES)}"
+                f"{value!r} is not a calculation engine; choose auto, {', '.join(ENGINE_NAMES)}"
             )
     return value
 
 
 def corrections_options(command: _Command) -> _Command:
-    """Adds the options that have known faults of published suites corrected."""
+    """Adds the options that correct known faults of published suites."""
     options = [
         click.option(
             "--corrections", is_flag=True, help="Correct the known faults of published suites."
@@ -160,9 +160,11 @@ def read_corrections(options: dict[str, Any]) -> Path | None:
 
 
 def checker_options(command: _Command) -> _Command:
-    """Adds the options of the comparison that a task can set as well; a command's count more."""
+    """Adds the options of the comparison that a task can set too; the command's override them."""
     options = [
-        click.option("--tolerance", type=click.FloatRange(min=0), help="Numbers may be this far."),
+        click.option(
+            "--tolerance", type=click.FloatRange(min=0), help="Numbers may differ by this."
+        ),
         click.option(
             "--relative-tolerance", type=click.FloatRange(min=0), help="The same as a share."
         ),
@@ -179,7 +181,7 @@ def checker_options(command: _Command) -> _Command:
         click.option(
             "--unordered-rows/--no-unordered-rows",
             default=None,
-            help="Rows may stand in any order.",
+            help="Rows may be in any order.",
         ),
         click.option(
             "--ignore-extra/--no-ignore-extra",
@@ -222,7 +224,7 @@ def read_limits(options: dict[str, Any]) -> Limits:
     """Takes the limit options out of a command's options; options win over the YAML file.
 
     Raises:
-        UsageError: the YAML file holds an unknown field or a value that is no number.
+        UsageError: the YAML file holds an unknown field or a value that is not a number.
     """
     limits = Limits()
     limits_file: Path | None = options.pop("limits_file", None)

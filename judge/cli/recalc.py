@@ -46,8 +46,8 @@ SHOWN_CELLS = 40
 def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
     """Compute the formulas of the workbook FILE.
 
-    Prints the computed cells, or writes a copy with --output. Exits with 8 where a cell could not
-    be computed.
+    Prints the computed cells, or writes a copy with --output. Exits with 8 if a cell could not be
+    computed.
     """
     from judge.recalc import recalculate  # noqa: PLC0415  `judge recalc --help` needs none of it
 
@@ -60,7 +60,7 @@ def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
     if missing:
         raise RecalcError(
             f"{file}: {missing} formula cells could not be computed",
-            hint="The reasons stand above; `judge engines` says which engines are here.",
+            hint="The reasons are listed above; `judge engines` shows which engines are available.",
         )
 
 
@@ -81,7 +81,7 @@ def _as_json(result: Recalculation) -> dict[str, object]:
 
 
 def _plain(value: CellValue) -> object:
-    """A value for JSON: dates and times as ISO texts, errors and durations named."""
+    """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
     from judge.workbook.cell import ErrorValue  # noqa: PLC0415
 
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -121,7 +121,7 @@ def _print(result: Recalculation) -> None:
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 def engines(sandbox: str, as_json: bool) -> None:
-    """Show the calculation engines: which are here, their versions, what they are trusted with.
+    """Show the calculation engines: availability, versions, and what they are trusted with.
 
     Trusted: right in at least nine of ten cells that call the function, as `benchmarks/recalc.py`
     measured it.

@@ -40,7 +40,7 @@ _MOST_CASES = 40
     is_flag=True,
     help="Run the stored programs as well: for a folder that somebody else made.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at one time. [cores]")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time. [cores]")
 @sandbox_option
 @limit_options
 @click.option("--case", metavar="ID/N", help="Change the verdict of case N of task ID by hand.")
@@ -54,12 +54,12 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
 
     Every output is compared again, so that a record that was edited shows; so are verdicts that
     change under another profile or engine. --apply writes them. The earlier records are kept.
-    Exits with 11 where an accepted case cannot be checked, as its output is not there.
+    Exits with 11 if an accepted case cannot be checked because its output is missing.
 
     With --rerun, the programs are run again as well, here and within the limits of this command:
     in a folder that somebody else made, outputs are claims like verdicts. Name the suite too.
 
-    With --case, --verdict, --by and --why, changes one verdict by hand. Such a change outlives
+    With --case, --verdict, --by and --why, changes one verdict by hand. Such a change survives
     re-scoring, and every report says who made it and why.
     """
     by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
@@ -67,7 +67,7 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
         _change(run, case, **by_hand)
         return
     if any(by_hand.values()):
-        raise UsageError("which case is to be changed?", hint="Add --case ID/N.")
+        raise UsageError("which case should be changed?", hint="Add --case ID/N.")
     from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415  for a quick --help
 
     limits = read_limits(options)
@@ -79,7 +79,7 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
             click.echo(line)
     if unjudged := sum(each.after.verdict is Verdict.JE for each in done.cases):
         raise IncompleteRunError(
-            f"{done.path}: {unjudged} of {len(done.cases)} verdicts cannot be told",
+            f"{done.path}: {unjudged} of {len(done.cases)} verdicts cannot be determined",
             hint="`judge score` runs a program again whose output is gone; `judge rejudge --rerun` "
             "runs all of them.",
         )
@@ -106,7 +106,7 @@ def _change(
 
 
 def _about(each: RejudgedCase) -> str:
-    """A case whose record does not stand as it is."""
+    """A case whose record changes or cannot be checked."""
     after = each.after
     sample = f", sample {after.sample}" if after.sample else ""
     where = f"task {after.task_id}{sample}, case {after.case}:"

@@ -73,7 +73,7 @@ def report(
 
 
 def _html(run: Path, dataset: str | None, method: Method) -> str:
-    """The HTML report, with a bar on stderr where somebody waits at a terminal."""
+    """The HTML report, with a progress bar if stderr is a terminal."""
     from tqdm import tqdm  # noqa: PLC0415  as above
 
     from judge.console.terminal import stream_behind  # noqa: PLC0415

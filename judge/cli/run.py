@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> None:
     """Grade the program SOLUTION on TASK (an id of the suite).
 
-    Exits with 0 where every case is accepted and with 1 where one is not.
+    Exits with 0 if every case is accepted and with 1 if one is not.
     """
     from judge import api  # noqa: PLC0415  `judge run --help` needs none of it
 

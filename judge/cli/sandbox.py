@@ -1,4 +1,4 @@
-"""``judge sandbox``: build what solutions run in, and say what there is."""
+"""``judge sandbox``: build what solutions run in, and show what is available."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def sandbox() -> None:
     type=click.Choice(["auto", "docker", "bubblewrap", "all"]),
     default="auto",
     show_default=True,
-    help="What to build for; auto: bubblewrap, and Docker where a daemon answers.",
+    help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",
 )
 @click.option(
     "--office/--no-office",
     default=None,
-    help="With LibreOffice, or without; by default where mmdebstrap is there to make it.",
+    help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
 @click.option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON on stdout.")
 def build(backend: str, office: bool | None, base: str | None, as_json: bool) -> None:
     """Build what solutions run in: a root for bubblewrap, images for Docker.
 
-    What is there already is left as it is.
+    What already exists is left as it is.
     """
     from judge.sandbox.build import build_all  # noqa: PLC0415  `--help` needs none of it
 
@@ -48,7 +48,7 @@ def build(backend: str, office: bool | None, base: str | None, as_json: bool) ->
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON on stdout.")
 def info(sandbox: str, as_json: bool) -> None:
-    """Say which sandbox would be used, and what is in it."""
+    """Show which sandbox would be used, and what is in it."""
     from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
 
     opened = open_sandbox(sandbox)
@@ -83,9 +83,9 @@ def info(sandbox: str, as_json: bool) -> None:
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as JSON on stdout.")
 def attack(sandbox: str, as_json: bool) -> None:
-    """Run hostile programs against this machine's sandbox and say what held.
+    """Run hostile programs against this machine's sandbox and show which attacks it withstood.
 
-    Exits with 5 where something did not hold.
+    Exits with 5 if it did not withstand one of them.
     """
     from judge.cli.attack import attack_backend, print_attacks  # noqa: PLC0415  needs the sandbox
 

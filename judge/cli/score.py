@@ -26,7 +26,7 @@ from judge.errors import JudgeError
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results directory to write.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Submissions at one time [cores].")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Submissions at a time [cores].")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
@@ -49,7 +49,7 @@ from judge.errors import JudgeError
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
 def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Grade RESULTS and write report.json beside the records.
+    """Grade RESULTS and write report.json next to the records.
 
     RESULTS is a run directory, a folder of runs, a .jsonl of solutions (fields id, solution, and
     optionally model, setting, conversation), or a folder of finished output workbooks named
@@ -75,7 +75,7 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
             results, chosen, progress=lambda _: progress_for(quiet=quiet), failures=failures
         )
     except KeyboardInterrupt:
-        click.echo("what was judged is kept; the same command continues it", err=True)
+        click.echo("verdicts so far are kept; the same command continues the run", err=True)
         raise
     if failures and not runs:
         raise failures[0]

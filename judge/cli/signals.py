@@ -52,7 +52,7 @@ def ending_by_signals() -> Iterator[None]:
 def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
     """:func:`asyncio.run`, in which SIGTERM and SIGHUP end what is awaited, as Ctrl-C does.
 
-    An exception that a handler raises strikes the event loop wherever it is. Cancelled, every task
+    An exception raised by a handler can hit the event loop at any point. Cancelled, every task
     comes to its end in order, and writes down what it has.
 
     Raises:

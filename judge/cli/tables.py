@@ -28,7 +28,7 @@ _STYLES = {
 
 
 def verdict_piece(code: str | None) -> Piece:
-    """A verdict code with its colour; a dash where there is none."""
+    """A verdict code with its colour; a dash if there is none."""
     if code is None:
         return "-", "dim"
     return code, _STYLES.get(Verdict(code), "yellow")
@@ -82,7 +82,7 @@ def _cells(group: GroupReport) -> list[str | Text]:
 
 
 def percent(share: float | None) -> str:
-    """A share from 0 to 1 as a percentage with two decimals; a dash where there is none."""
+    """A share from 0 to 1 as a percentage with two decimals; a dash if there is none."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 
@@ -124,7 +124,7 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: RunDocumen
         console.print(
             styled(
                 ("NC:", "yellow"),
-                " some formulas could not be calculated, and LibreOffice is not here. "
+                " some formulas could not be calculated, and LibreOffice is not installed. "
                 "`judge sandbox build --office` adds it.",
             )
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("suite")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at one time [cores].")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time [cores].")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 def verify(suite: str, as_json: bool, **options: Any) -> None:
     """Check that SUITE can be judged.
 
-    Every gold must be accepted as its own answer. Tasks that an untouched input passes are listed,
-    and so are golds with formulas that nobody computed and files that cannot be read.
-    Exits with 3 where a gold is not accepted or a file cannot be read.
+    Every gold must be accepted as its own answer. Also listed are tasks that accept the unchanged
+    input, golds with formulas that were never computed, and files that cannot be read.
+    Exits with 3 if a gold is not accepted or a file cannot be read.
     """
     from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
 

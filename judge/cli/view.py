@@ -25,8 +25,8 @@ import click
 def view(results: Path, port: int, dataset: str | None) -> None:
     """Show the runs of the folder RESULTS [results] in the browser.
 
-    Served on 127.0.0.1 alone, read only: a list of all runs with their scores, the report of each,
-    runs held against each other, and how far those are that are still going.
+    Served only on 127.0.0.1, and read-only: a list of all runs with their scores, the report of
+    each run, comparisons of runs, and the progress of runs that have not finished.
     """
     from judge.report.view import serve  # noqa: PLC0415  `judge view --help` needs no server
 

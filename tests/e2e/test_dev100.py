@@ -178,7 +178,7 @@ def test_a_run_that_was_killed_and_interrupted_ends_like_one_that_was_left_alone
     assert signalled(signal.SIGKILL, at_least=3)[0] == -signal.SIGKILL
     code, stderr = signalled(signal.SIGINT, at_least=8)
     assert code == 130
-    assert "the same command continues it" in stderr
+    assert "the same command continues the run" in stderr
     done = cli("score", solutions, *options, "--out", run)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in cases.read_text().splitlines()]

@@ -66,7 +66,7 @@ def test_every_backend_is_attacked(machine: Callable[..., None]) -> None:
     machine(docker=script(), bubblewrap=script())
     done = run("--attack")
     assert done.exit_code == 0
-    assert done.stdout.count(f"scripted: held against {COUNT} of {COUNT} attacks") == 2
+    assert done.stdout.count(f"scripted: withstood {COUNT} of {COUNT} attacks") == 2
     assert "fork bomb" in done.stdout
     assert "FAILED" not in done.stdout
 
@@ -76,7 +76,7 @@ def test_what_did_not_hold_is_shown_and_is_an_error(machine: Callable[..., None]
     done = run("--attack")
     assert done.exit_code == 5
     assert "FAILED" in done.stdout
-    assert f"scripted: held against {COUNT - 1} of {COUNT} attacks" in done.stdout
+    assert f"scripted: withstood {COUNT - 1} of {COUNT} attacks" in done.stdout
     assert "fork bomb: ended as ok, not as cpu_limit" in done.stdout
 
 
@@ -116,7 +116,7 @@ def test_a_backend_that_breaks_did_not_hold(machine: Callable[..., None]) -> Non
 def test_no_sandbox_is_an_error(machine: Callable[..., None]) -> None:
     machine()
     assert run("--attack").exit_code == 5
-    assert "No sandbox can be had" in run().stdout
+    assert "No sandbox is available" in run().stdout
 
 
 def test_one_backend_by_name(machine: Callable[..., None]) -> None:

@@ -28,7 +28,7 @@ def test_amounts_of_bytes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1 XB", "1e3", "0x10"])
 def test_what_is_no_amount_of_bytes(text: str) -> None:
-    with pytest.raises(UsageError, match="no amount of bytes"):
+    with pytest.raises(UsageError, match="not an amount of bytes"):
         parse_bytes(text)
 
 
@@ -48,7 +48,7 @@ def test_options_win_over_the_file_and_the_file_over_the_defaults(tmp_path: Path
         ("cpu_s: fast", "cpu_s must be a number above 0"),
         ("cpu_s: -1", "cpu_s must be a number above 0"),
         ("cpu_s: true", "cpu_s must be a number above 0"),
-        ("memory: lots", "no amount of bytes"),
+        ("memory: lots", "not an amount of bytes"),
         ("- 1", "expected fields"),
         ("a: [", "not YAML"),
     ],

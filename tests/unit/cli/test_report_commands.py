@@ -98,7 +98,7 @@ def test_rejudge_names_a_verdict_that_cannot_be_checked(run: Path) -> None:
         path.unlink()
     error = refused("rejudge", run)
     assert error.exit_code == 11
-    assert "2 of 4 verdicts cannot be told" in error.message
+    assert "2 of 4 verdicts cannot be determined" in error.message
 
 
 def test_limits_are_of_programs(run: Path) -> None:

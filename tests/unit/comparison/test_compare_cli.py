@@ -87,7 +87,7 @@ def test_untouched_cells_take_the_input(books: Path) -> None:
 def test_an_engine_that_does_not_exist_is_refused_where_nothing_is_computed(books: Path) -> None:
     result = run(books, "same.xlsx", "--at", "A1:C1", "--engine", "abacus", catch=True)
     assert result.exit_code == 2
-    assert "'abacus' is no calculation engine; there are auto, libreoffice" in result.output
+    assert "'abacus' is not a calculation engine; choose auto, libreoffice" in result.output
 
 
 def test_without_recalculation_a_formula_stays_without_a_value(books: Path) -> None:

@@ -106,7 +106,7 @@ def test_fetch_by_hand(
     fetched = json_of(run("fetch", "mine", "--from", archive, "--json"))
     assert (fetched["sha256"], fetched["checked"], fetched["tasks"]) == (sha256, True, 1)
     again = run("fetch", "mine").stdout
-    assert "is there already" in again
+    assert "already exists" in again
     assert "Licence: CC0" in again
     unknown = run("fetch", "yours").exception
     assert isinstance(unknown, UsageError)
