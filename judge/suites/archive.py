@@ -1,4 +1,4 @@
-"""Unpacks a suite's archive once, safely: nothing in it reaches outside of its folder."""
+"""Unpacks a suite's archive once, safely: nothing in it can reach outside its folder."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Headers:
         self._is_listing = False
 
     def read(self, size: int = -1) -> bytes:
-        """Bytes from where it stands."""
+        """Bytes from the current position."""
         if not self._is_listing:
             return self._file.read(size)
         self._reads_left -= 1
@@ -88,7 +88,7 @@ class _Headers:
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        """Where it stands."""
+        """The current position."""
         return self._file.tell()
 
 
@@ -97,13 +97,13 @@ def unpack_once(archive: Path, folder: Path) -> Path:
 
     Args:
         archive: the ``.tar.gz``.
-        folder: where the folders of unpacked archives lie; made where it is missing.
+        folder: the parent of the folders of unpacked archives; created if it is missing.
 
     Returns:
         The folder with what the archive holds. Another archive never changes it.
 
     Raises:
-        SuiteError: no archive, a torn one, or one with members that leave their folder.
+        SuiteError: no archive, a damaged one, or one with members that leave their folder.
     """
     target = folder / _digest(archive)[:32]
     if target.is_dir():
@@ -113,10 +113,10 @@ def unpack_once(archive: Path, folder: Path) -> Path:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Unpacks an archive so that ``target`` is there as a whole or not at all.
+    """Unpacks an archive so that ``target`` exists as a whole or not at all.
 
     Raises:
-        SuiteError: no archive, a torn one, one with members that leave their folder, or no room.
+        SuiteError: no archive, a damaged one, one with members outside its folder, or no space.
     """
     with ExitStack() as stack:
         try:
@@ -143,13 +143,13 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
         raise SuiteError(
             f"{archive} is not a whole .tar.gz: {error}",
             faults=(f"{archive.name}: {error}",),
-            hint="it may have been cut off on its way: fetch it again",
+            hint="the download may have been cut off: fetch it again",
         ) from error
     except OSError as error:
         raise SuiteError(
             f"{archive} cannot be unpacked into {target.parent}: {error.strerror or error}",
             faults=(f"{archive.name}: {error}",),
-            hint="is it a whole .tar.gz, and is there room? JUDGE_CACHE names another place",
+            hint="is it a whole .tar.gz, and is there space? JUDGE_CACHE names another place",
         ) from error
 
 
@@ -172,7 +172,7 @@ def _extract(archive: Path, scratch: Path) -> None:
 
 
 def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tarfile.TarInfo]:
-    """What is to be unpacked of an archive, all of it looked at before anything is written."""
+    """The members of an archive to unpack, all checked before anything is written."""
     members = []
     bad: list[str] = []
     total = 0
@@ -195,14 +195,14 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The member with an owner and a mode of our own, whatever the archive says."""
+    """The member with our own owner and mode, whatever the archive says."""
     member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
     member.mode = 0o755 if member.isdir() else 0o644
     return member
 
 
 def _problem(member: tarfile.TarInfo) -> str | None:
-    """Why a member is refused, or None where it is a plain file or folder below the archive's."""
+    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         return "leaves the archive's folder"

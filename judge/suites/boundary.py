@@ -1,4 +1,4 @@
-"""Whether files that a suite names are its own: links may not lead out of its folder."""
+"""Whether files that a suite names are its own: links must not lead out of its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Boundary:
         self._known: dict[Path, bool] = {}
 
     def holds(self, path: Path) -> bool:
-        """Whether a path lies in the suite once its links are followed; it need not be there.
+        """Whether a path is in the suite once its links are followed; it need not exist.
 
         Args:
             path: a path below :attr:`root`, without ``..``.

@@ -62,7 +62,7 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
     """Reads a file of corrections, or all ``*.yaml`` of a folder.
 
     Raises:
-        SuiteError: a file cannot be read, or a field is not as it should be; all faults are named.
+        SuiteError: a file cannot be read, or a field is not valid; all faults are named.
     """
     paths = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     found: list[Correction] = []
@@ -95,7 +95,7 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
 
 
 class _FaultError(Exception):
-    """A correction is not as it should be."""
+    """A correction is not valid."""
 
 
 def _correction(suite_format: str, entry: object) -> Correction:
@@ -158,7 +158,7 @@ class CorrectedSuite:
     Attributes:
         suite: the suite; its digest is that of its files.
         applied: the corrections that were applied, in suite order.
-        unfit: corrections of tasks that the suite has, but with another value than the one that
+        unfit: corrections of tasks that the suite has, but with a value other than the one that
             was found wrong.
     """
 
@@ -203,7 +203,7 @@ def _corrected(task: Task, correction: Correction) -> Task | None:
 
 
 def corrected_suite(suite: Suite, path: Path | None) -> CorrectedSuite:
-    """A suite with the corrections of a file or folder; as it is where None is given.
+    """A suite with the corrections of a file or folder; unchanged if None is given.
 
     Raises:
         SuiteError: the corrections cannot be read.

@@ -27,7 +27,7 @@ from judge.suites.sources import Source
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3
-"""An archive of unknown size is given up past that (the largest published one has 0.1 GB)."""
+"""A download of unknown size is given up beyond this (the largest published one is 0.1 GB)."""
 
 LEAST_BYTES = 64 * 1024
 """What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
@@ -38,7 +38,7 @@ _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
 
 OnProgress = Callable[[int, int | None], None]
-"""Called with the bytes that are there and with the whole size, where it is known."""
+"""Called with the bytes so far and with the whole size, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Fetched:
     """What a fetch did.
 
     Attributes:
-        folder: where the suite lies now.
-        sha256: checksum of the archive; None where the suite was there already.
-        checked: the checksum was held against a known one; False where it was recorded only.
-        fresh: False where the suite was there already and nothing was done.
+        folder: where the suite is now.
+        sha256: checksum of the archive; None if the suite already existed.
+        checked: the checksum was compared with a known one; False if it was only recorded.
+        fresh: False if the suite already existed and nothing was done.
     """
 
     folder: Path
@@ -59,15 +59,15 @@ class Fetched:
 
 
 class _AddressError(Exception):
-    """An address did not give the archive; what came so far is kept."""
+    """An address did not give the archive; what was received so far is kept."""
 
 
 class _TooMuchError(_AddressError):
-    """An address gives more than the archive has; nothing of it is kept."""
+    """An address sends more than the archive has; nothing of it is kept."""
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to other hosts, which publishers use, but never from https to anything less."""
+    """Follows redirects to other hosts, which publishers use, but never from https to http."""
 
     def redirect_request(
         self,
@@ -78,11 +78,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        """The request that follows, or an error where the new address is not taken."""
+        """The request that follows, or an error if the new address is not allowed."""
         scheme = urllib.parse.urlsplit(newurl).scheme.lower()
         allowed = {"https"} if req.type == "https" else {"http", "https"}
         if scheme not in allowed:
-            raise _AddressError(f"it leads on to {visible(newurl)[:200]}, which is not followed")
+            raise _AddressError(f"it redirects to {visible(newurl)[:200]}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -104,12 +104,12 @@ def fetch_suite(
         source: which suite.
         archive: the archive, fetched by hand; nothing is downloaded.
         urls: addresses instead of the published ones, such as a mirror.
-        again: fetch it even where it is there, and replace it.
+        again: fetch it even if it exists, and replace it.
         timeout_s: how long a server may be silent.
-        on_progress: told how far the download is.
+        on_progress: called with the progress of the download.
 
     Raises:
-        SuiteError: no address answers, or the archive is not the one that it should be.
+        SuiteError: no address answers, or the archive is not the expected one.
         UsageError: an address is not http or https.
     """
     target = fetched_folder(source.name)
@@ -128,7 +128,7 @@ def fetch_suite(
     except OSError as error:
         raise SuiteError(
             f"{error.filename or downloads} cannot be written: {error.strerror or error}",
-            hint="make room, or name another cache folder with JUDGE_CACHE",
+            hint="free some space, or name another cache folder with JUDGE_CACHE",
         ) from error
 
 
@@ -189,7 +189,7 @@ def _download(
         except OSError as error:
             raise SuiteError(
                 f"{part} cannot be written: {error.strerror or error}",
-                hint="make room, or name another cache folder with JUDGE_CACHE; "
+                hint="free some space, or name another cache folder with JUDGE_CACHE; "
                 "the same command continues the download",
             ) from error
         else:
@@ -197,8 +197,9 @@ def _download(
     raise SuiteError(
         f"the suite {source.name} could not be downloaded",
         faults=tuple(problems),
-        hint=f"without a network here: fetch {urls[0]} on another machine, bring {source.archive} "
-        f"over, and run `judge dataset fetch {source.name} --from {source.archive}`; "
+        hint=f"if this machine has no network: fetch {urls[0]} on another one, copy "
+        f"{source.archive} here, and run "
+        f"`judge dataset fetch {source.name} --from {source.archive}`; "
         "a download that was cut off is continued by the same command",
     )
 
@@ -206,14 +207,14 @@ def _download(
 def _download_from(
     url: str, part: Path, timeout_s: float, expected_bytes: int | None, on_progress: OnProgress
 ) -> None:
-    """Downloads one address into a file, continuing what is there of the same content.
+    """Downloads one address into a file, continuing what already exists of the same content.
 
     Args:
         url: the address.
         part: the file.
         timeout_s: how long the server may be silent.
-        expected_bytes: size of the archive, where it is known; no more than that is taken.
-        on_progress: told how far the download is.
+        expected_bytes: size of the archive, if it is known; no more than that is accepted.
+        on_progress: called with the progress of the download.
 
     Raises:
         _AddressError: no connection, an answer other than the archive, or a connection cut off.
@@ -232,7 +233,7 @@ def _download_from(
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            _forget(part)  # there is nothing after what we have: the next try starts anew
+            _forget(part)  # there is nothing after what we have: the next try starts again
         raise _AddressError(f"HTTP {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         raise _AddressError(str(getattr(error, "reason", error)) or type(error).__name__) from error
@@ -240,8 +241,8 @@ def _download_from(
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         elif not _continues(response, done):
-            _forget(part)  # the next try starts anew
-            raise _AddressError("it continues from another place than the one that was asked for")
+            _forget(part)  # the next try starts again
+            raise _AddressError("it continues from a position other than the requested one")
         length = response.headers.get("Content-Length")
         size = done + int(length) if length and length.isdigit() else None
         most = expected_bytes or MAX_ARCHIVE_BYTES
@@ -263,7 +264,7 @@ def _download_from(
 
 
 def _continues(response: HTTPResponse, done: int) -> bool:
-    """Whether a partial answer begins where what is there ends."""
+    """Whether a partial answer begins where the existing file ends."""
     unit, _, span = response.headers.get("Content-Range", "").partition(" ")
     return unit.strip().lower() == "bytes" and span.strip().startswith(f"{done}-")
 
@@ -276,10 +277,10 @@ class _Pace:
         self._bytes = 0
 
     def came(self, count: int) -> None:
-        """Counts bytes that came.
+        """Counts bytes that were received.
 
         Raises:
-            _AddressError: too few of them came in too long a time.
+            _AddressError: too few were received for too long.
         """
         self._bytes += count
         if self._bytes >= LEAST_BYTES:
@@ -296,7 +297,7 @@ def _next_chunk(response: HTTPResponse) -> bytes:
 
 
 def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
-    """How many bytes of this very content are there, and the tag that proves it."""
+    """How many bytes of exactly this content exist, and the tag that proves it."""
     try:
         recorded = json.loads(note.read_bytes())
         size = part.stat().st_size
@@ -325,13 +326,13 @@ def _sha256(path: Path) -> str:
 
 
 def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
-    """Holds an archive against what is known of it; records a checksum that nobody publishes.
+    """Checks an archive against what is known of it; records a checksum that is not published.
 
     Returns:
-        Whether there was a checksum to hold it against.
+        Whether there was a checksum to compare it with.
 
     Raises:
-        SuiteError: it is not the archive that it should be.
+        SuiteError: it is not the expected archive.
     """
     recorded = _recorded(record)
     size = archive.stat().st_size
@@ -348,12 +349,12 @@ def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
         expected += f", {source.size_bytes} bytes"
     where = str(record) if known and source.sha256 is None else "sources.yaml"
     raise SuiteError(
-        f"the archive of {source.name} is not the one that it should be",
+        f"the archive of {source.name} is not the expected one",
         faults=(
             f"found: sha256 {sha256}, {size} bytes",
             f"expected: {expected} ({where})",
         ),
-        hint="fetch it again; if it stays so, the publisher has changed it",
+        hint="fetch it again; if the checksum is the same, the publisher has changed it",
     )
 
 
@@ -369,7 +370,7 @@ def _recorded(record: Path) -> dict[str, str]:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpacks beside the old suite, then puts the new one in its place."""
+    """Unpacks next to the old suite, then puts the new one in its place."""
     fresh = target.with_name(f".{target.name}.fresh")
     old = target.with_name(f".{target.name}.old")
     if old.is_dir() and not target.is_dir():

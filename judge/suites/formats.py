@@ -1,7 +1,7 @@
-"""The contract of a suite format, and the formats that there are.
+"""The contract of a suite format, and the formats that exist.
 
 A format is one module with a ``FORMAT``, and one line in ``_HOMES``. It says which folders are
-suites of its kind, reads them, and knows how files are called around them.
+suites of its kind, reads them, and knows how their files are named.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FileRole(enum.Enum):
 
 
 class SuiteFormat(Protocol):
-    """How suites of one kind are written, and how files are called around them."""
+    """How suites of one kind are written, and how their files are named."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class SuiteFormat(Protocol):
         ...
 
     def recognises(self, root: Path) -> bool:
-        """Whether a folder is a suite of this format. Cheap: whole caches are looked through."""
+        """Whether a folder is a suite of this format. Cheap, because whole caches are searched."""
         ...
 
     def load(self, root: Path) -> Contents:
@@ -116,7 +116,7 @@ class SuiteFormat(Protocol):
         ...
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The paths of a program that nothing else is known of; the same for every case.
+        """The paths of a program about which nothing else is known; the same for every case.
 
         Args:
             question: the task.
@@ -137,7 +137,7 @@ _REGISTERED: dict[str, SuiteFormat] = {}
 
 
 def register(suite_format: SuiteFormat) -> None:
-    """Adds a format of one's own.
+    """Adds a custom format.
 
     Raises:
         UsageError: another format has one of its names, or the same definition file.
@@ -158,7 +158,7 @@ def register(suite_format: SuiteFormat) -> None:
 
 
 def unregister(name: str) -> None:
-    """Takes away a format that was registered, with all its names."""
+    """Removes a registered format, with all its names."""
     found = _REGISTERED.get(name)
     for each in () if found is None else found.names:
         _REGISTERED.pop(each, None)
@@ -176,7 +176,7 @@ def format_named(name: str) -> SuiteFormat:
     """The format that goes by a name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such format.
     """
     for each in suite_formats():
         if name in each.names:
@@ -191,7 +191,7 @@ def definition_names() -> tuple[str, ...]:
 
 
 def format_of_folder(root: Path) -> SuiteFormat | None:
-    """The format of the suite that a folder is; None where it is no suite.
+    """The format of the suite in a folder; None if it is not a suite.
 
     Raises:
         SuiteError: it is a suite of several formats at once.

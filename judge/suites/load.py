@@ -1,4 +1,4 @@
-"""Loads a suite from wherever it lies, whatever its format. Opens no workbook."""
+"""Loads a suite from any place and in any format. Opens no workbook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judge.suites.suite import Suite
 
 
 def load_suite(source: Path | str) -> Suite:
-    """Loads a suite; says of a broken one everything that is wrong with it.
+    """Loads a suite; if it is broken, reports everything that is wrong with it.
 
     Args:
         source: a folder, a ``.tar.gz`` (unpacked once into the cache), the file that defines the

@@ -1,4 +1,4 @@
-"""Where a suite lies: a folder, an archive, a file, the embedded sample, a fetched name."""
+"""Where a suite is: a folder, an archive, a file, the embedded sample, a fetched name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Located:
     """Where a suite is.
 
     Attributes:
-        name: what people call it.
+        name: its name for people.
         root: its folder.
         format: the format that recognises it.
     """
@@ -38,7 +38,7 @@ def data_folder() -> Path:
     In an installed package it is ``judge/data/dataset``.
 
     Raises:
-        SuiteError: neither is there, so the installation is incomplete.
+        SuiteError: neither exists, so the installation is incomplete.
     """
     package = Path(str(resources.files("judge")))
     for candidate in (package / "data" / "dataset", package.parent / "dataset"):
@@ -51,17 +51,17 @@ def data_folder() -> Path:
 
 
 def fetched_folder(name: str) -> Path:
-    """The folder of a fetched suite, there or not."""
+    """The folder of a fetched suite, whether it exists or not."""
     return cache_folder() / "suites" / name
 
 
 def locate_suite(source: Path | str) -> Located:
-    """Finds the folder of a suite, unpacking an archive where need be.
+    """Finds the folder of a suite, unpacking an archive if necessary.
 
-    What exists on disk goes before a name, so ``./sample`` is never mistaken.
+    What exists on disk takes precedence over a name, so ``./sample`` is never mistaken.
 
     Raises:
-        SuiteError: nothing is there, or no format recognises it.
+        SuiteError: nothing exists there, or no format recognises it.
     """
     path = Path(source).expanduser()
     if path.is_dir():
@@ -85,7 +85,7 @@ def locate_suite(source: Path | str) -> Located:
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite",
         faults=(f"{source}: does not exist",),
-        hint="`judge dataset list` names the published suites; `sample` is always there",
+        hint="`judge dataset list` names the published suites; `sample` is always available",
     )
 
 

@@ -18,7 +18,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
     """Output files by (task id, case number), in suite order.
 
     Attributes:
-        strangers: files of the same kinds beside them whose names are not those of outputs,
+        strangers: files of the same kinds in the same place whose names are not those of outputs,
             relative to the folder.
     """
 

@@ -1,8 +1,8 @@
 """Where a solution expects its input and its output. Pure.
 
 The sandbox places each case's workbook where the solution looks for it, so that code is never
-rewritten. What was recorded counts first; then what the prompt said; then what stands in the
-code; then the default paths of the suite's format.
+rewritten. A recorded path counts first, then the path in the prompt, then the path in the code,
+then the default paths of the suite's format.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def solution_paths(
 
     Args:
         question: the task.
-        code: the program, where there is one.
+        code: the program, if there is one.
         conventions: the format of the task's suite.
-        conversation: what was recorded of it: a list of texts (the first is the prompt) or of
+        conversation: what was recorded of it: a list of strings (the first is the prompt) or of
             messages with ``role`` and ``content``.
         input_path: the recorded input path, which counts before anything else.
         output_path: the recorded output path, likewise.
@@ -84,13 +84,13 @@ def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _end(word: str, suffix: str) -> int:
-    """Where the last file name with that suffix ends; -1 where there is none."""
+    """Where the last file name with that suffix ends; -1 if there is none."""
     found = word.rfind(suffix)
     return -1 if found < 0 else found + len(suffix)
 
 
 def _literals(code: str) -> list[str]:
-    """String constants of a program in the order in which they stand."""
+    """String constants of a program in the order in which they occur."""
     tree = syntax_tree(code)
     if tree is None:
         return [match["text"] for match in _QUOTED.finditer(code)]

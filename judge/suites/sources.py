@@ -1,4 +1,4 @@
-"""Published suites: where their archives lie and how they are checked (``sources.yaml``)."""
+"""Published suites: where their archives are and how they are checked (``sources.yaml``)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def load_sources(folder: Path) -> tuple[Source, ...]:
         folder: the folder that holds it.
 
     Raises:
-        SuiteError: it is missing, not YAML, or a field is not as it should be.
+        SuiteError: it is missing, not YAML, or a field is not valid.
     """
     path = folder / "sources.yaml"
     document = read_yaml(path, SuiteError)
@@ -69,7 +69,7 @@ def _source(path: Path, entry: object) -> Source:
         raise fields.fault("urls", "must be a list of addresses")
     for url in urls[:_MOST_ADDRESSES]:
         if not url.lower().startswith(("http://", "https://")):
-            raise fields.fault("urls", f"must hold http and https addresses alone, not {url!r}")
+            raise fields.fault("urls", f"must hold only http and https addresses, not {url!r}")
     return Source(
         name=fields.file_name("name"),
         title=fields.text("title"),
@@ -100,7 +100,7 @@ class _Entry:
         return value
 
     def file_name(self, name: str) -> str:
-        """A text that files and folders of the cache are called by."""
+        """A string that is used as a name of files and folders in the cache."""
         value = self.text(name)
         if _FILE_NAME.fullmatch(value) is None:
             raise self.fault(

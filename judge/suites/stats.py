@@ -24,14 +24,14 @@ class SuiteStats:
         cases: number of test cases.
         tasks_by_type: instruction type -> tasks.
         cases_by_type: instruction type -> test cases.
-        tasks_by_case_count: cases of a task -> how many tasks have so many.
+        tasks_by_case_count: number of cases -> how many tasks have that many.
         tasks_by_checker: name of the checker, with its styles -> tasks.
         excluded: tasks that the suite itself leaves out.
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
         several_ranges: tasks whose position holds more than one range (a comma).
-        median_instruction_words: words of the instruction in the middle.
+        median_instruction_words: median number of words in an instruction.
         workbook_bytes: size of all inputs and golds.
-        largest_workbook_bytes: size of the largest one; 0 where there is none.
+        largest_workbook_bytes: size of the largest one; 0 if there is none.
     """
 
     tasks: int
@@ -49,10 +49,10 @@ class SuiteStats:
 
 
 def compute_stats(suite: Suite) -> SuiteStats:
-    """Counts a suite; asks for the sizes of its workbooks and opens none.
+    """Counts a suite; reads the sizes of its workbooks but opens none of them.
 
     Raises:
-        SuiteError: a workbook went away meanwhile.
+        SuiteError: a workbook disappeared in the meantime.
     """
     sizes = []
     for task in suite.tasks:

@@ -1,4 +1,4 @@
-"""Reads solutions from a ``.jsonl``: ours, other people's, and the benchmark's own logs."""
+"""Reads solutions from a ``.jsonl``: the judge's own, other people's, and the benchmark's logs."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def load_submissions(
     """Reads a file of solutions, one JSON object on each line.
 
     A record has ``id`` (integer or text) and ``solution`` (a program, or a whole reply with
-    fenced code; null where there was none), and optionally ``model``, ``setting``, ``sample``,
+    fenced code; null if there was none), and optionally ``model``, ``setting``, ``sample``,
     ``conversation``, ``input_path``, ``output_path``, ``expected`` (a verdict code, or one for
-    each case) and ``label``. What else it has is kept as provenance. ``conv_*.jsonl`` of the
+    each case) and ``label``. All other fields are kept as provenance. ``conv_*.jsonl`` of the
     benchmark's inference scripts are such files.
 
     Args:
         path: the file.
         suite: the suite that the solutions answer.
-        ids: tasks that are wanted; records of others are passed over, known or not.
+        ids: the tasks to read; records of others are skipped, known or not.
 
     Returns:
-        The submissions in file order; ``code`` is None where the reply holds none.
+        The submissions in file order; ``code`` is missing if the reply holds none.
 
     Raises:
-        SubmissionError: the file cannot be read or taken; names every line at fault.
+        SubmissionError: the file cannot be read or accepted; names every faulty line.
     """
     wanted = None if ids is None else {str(task_id) for task_id in ids}
     faults: list[str] = []
@@ -66,7 +66,7 @@ def load_submissions(
             first = lines[submission.key]
             faults.append(
                 f"line {number}: task {submission.task_id}, sample {submission.sample} "
-                f"stands on line {first} already"
+                f"is on line {first} already"
             )
             continue
         lines[submission.key] = number
@@ -91,7 +91,7 @@ def submission_of_program(
     """A submission of one program file.
 
     Args:
-        program: the Python file, which is taken as it is.
+        program: the Python file, which is used as it is.
         task: the task that it answers.
         conventions: the format of the task's suite.
         input_path: where it finds its input; None to look into the program.
@@ -158,7 +158,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _read_line(
     line: str, suite: Suite, wanted: set[str] | None, unknown: dict[str, int], number: int
 ) -> Submission | None:
-    """One submission; None where the task is not wanted or not known (which is remembered)."""
+    """One submission; None if the task is not requested, or not known (which is remembered)."""
     try:
         record = parse_json(line)
     except MalformedError as error:
@@ -178,7 +178,7 @@ def _read_line(
 
 
 def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission | None:
-    """The submission of a record without faults; None where the suite lacks the task."""
+    """The submission of a record without faults; None if the suite lacks the task."""
     reply = _reply(record)
     code = recorded_program(record)
     input_path, output_path = _path(record, "input_path"), _path(record, "output_path")
@@ -237,7 +237,7 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
         raise _LineError(f"field {name!r} must be an absolute path, not {value!r}")
     if not can_be_placed(value):
         raise _LineError(
-            f"field {name!r}: nothing can stand at {value[:80]!r} inside a sandbox; "
+            f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
             "use a path below a folder such as /mnt, /data or /tmp"
         )
     return value
@@ -275,7 +275,7 @@ def _raise_faults(path: Path, faults: list[str]) -> None:
     if len(faults) > _MAX_SHOWN:
         shown.append(f"\n  and {len(faults) - _MAX_SHOWN} more")
     raise SubmissionError(
-        f"{path} has {len(faults)} lines that cannot be taken:{''.join(shown)}",
+        f"{path} has {len(faults)} lines that cannot be used:{''.join(shown)}",
         hint=_hint_for(faults),
     )
 

@@ -1,4 +1,4 @@
-"""A loaded suite: its tasks, where they lie, and the digest of what they hold."""
+"""A loaded suite: its tasks, where they are, and the digest of their content."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Suite:
 
     @property
     def conventions(self) -> SuiteFormat:
-        """The suite's format, which says how files are called around it.
+        """The suite's format, which says how its files are named.
 
         Raises:
             UsageError: the format has been taken out of the registry since.
@@ -75,10 +75,10 @@ class Suite:
         return found
 
     def select(self, ids: Sequence[int | str] | None = None, limit: int | None = None) -> Suite:
-        """The suite with some of its tasks only, in suite order; the digest stays the whole's.
+        """The suite with only some of its tasks, in suite order; the digest stays the same.
 
         Args:
-            ids: the ids that are wanted; None or none at all for every task.
+            ids: the ids to keep; None or an empty collection for every task.
             limit: at most so many of them, the first ones; None for no limit.
 
         Raises:
@@ -99,11 +99,11 @@ class Suite:
         return replace(self, tasks=tasks, _whole=self._whole or self)
 
     def with_tasks(self, tasks: Sequence[Task]) -> Suite:
-        """The suite with its tasks read otherwise; the digest stays that of its files."""
+        """The suite with changed tasks; the digest stays that of its files."""
         return replace(self, tasks=tuple(tasks), _whole=self._whole or self)
 
     def with_checker_options(self, options: Mapping[str, object]) -> Suite:
-        """The suite with options of the comparison that count more than those of its tasks.
+        """The suite with options of the comparison that override those of its tasks.
 
         Raises:
             UsageError: there is no such option, or its value does not fit.
@@ -120,11 +120,11 @@ class Suite:
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the suite's definition and of every case's files.
 
-        The same content gives the same digest wherever it lies: paths and file names are left
+        The same content gives the same digest in every place: paths and file names are left
         out, ids and case numbers are in. Read once (about 0.1 s for 40 MB), then remembered.
 
         Raises:
-            SuiteError: a file went away or cannot be read.
+            SuiteError: a file disappeared or cannot be read.
         """
         if self._whole is not None:
             return self._whole.digest

@@ -25,9 +25,9 @@ class Severity(enum.StrEnum):
     ERROR = "error"
     """The case cannot be judged as it is."""
     WARNING = "warning"
-    """It can be judged, but tells little: nobody may have meant it so."""
+    """It can be judged but shows little, and is perhaps not intended."""
     NOTE = "note"
-    """A liberty that was taken, or something that the suite says of itself."""
+    """A liberty that was taken, or something that the suite says about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Finding:
 
     Attributes:
         severity: how much it matters.
-        task: the task's id as text, or None where the whole suite is meant.
+        task: the task's id as text, or None for the whole suite.
         file: the file that shows it, relative to the suite.
         message: what it is.
     """
@@ -54,11 +54,11 @@ def validate_suite(
 ) -> list[Finding]:
     """Checks a suite that could be loaded, workbooks included.
 
-    What a broken definition or a missing file is, :func:`judge.suites.load_suite` says.
+    Broken definitions and missing files are reported by :func:`judge.suites.load_suite`.
 
     Args:
         suite: the suite.
-        on_progress: called with the tasks that are done and with all of them.
+        on_progress: called with the number of tasks done and of all tasks.
 
     Returns:
         The findings, in suite order; what concerns the whole suite comes first.
@@ -92,7 +92,7 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
 
 
 def _of_note(note: str) -> Finding:
-    """A note of the loader, which begins with the file that it speaks of."""
+    """A note of the loader, which begins with the file that it refers to."""
     file, _, message = note.partition(": ")
     return Finding(Severity.NOTE, None, file, message)
 

@@ -66,7 +66,7 @@ class Fields:
         return default
 
     def texts_by_name(self, name: str) -> dict[str, str]:
-        """An object whose values are texts; empty where the field is missing."""
+        """An object whose values are strings; empty if the field is missing."""
         texts = {}
         for key, value in self.mapping(name).items():
             if not key.strip():
@@ -102,8 +102,9 @@ class Fields:
 
         Args:
             name: the field.
-            required: whether it has to be there.
-            short: the field that a text in the place of an object stands for; none where empty.
+            required: whether it must be present.
+            short: the field that a string stands for if it is given instead of an object; empty
+                if a string is not allowed.
         """
         for index, item in enumerate(self.items(name, required=required)):
             place = f"{name}[{index}]"
@@ -117,7 +118,7 @@ class Fields:
 
 
 def shown(value: object) -> str:
-    """A JSON value for a message, cut where it is long."""
+    """A JSON value for a message, shortened if it is long."""
     if isinstance(value, dict | list):
         return json_type(value)
     text = json.dumps(value, ensure_ascii=False)

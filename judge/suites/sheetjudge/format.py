@@ -1,4 +1,4 @@
-"""The judge's own format: a ``suite.json`` beside any files."""
+"""The judge's own format: a ``suite.json`` next to any files."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class OwnFormat:
         return (root / DEFINITION).is_file()
 
     def load(self, root: Path) -> Contents:
-        """Reads a suite; nothing unknown or odd is let pass, so there are no notes."""
-        from judge.suites.sheetjudge.reading import read_suite  # noqa: PLC0415  for its suites alone
+        """Reads a suite; unknown or odd content is never accepted, so there are no notes."""
+        from judge.suites.sheetjudge.reading import read_suite  # noqa: PLC0415  only for its suites
 
         tasks, faults = read_suite(root)
         return Contents(format=NAME, tasks=tasks, faults=faults)

@@ -133,7 +133,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """A program finds the first input under a name of its own, the others beside it."""
+    """A program finds the first input under a special name, and the others next to it."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
         for each in case.inputs[1:]:

@@ -16,7 +16,7 @@ def suite_document(tasks: Iterable[Task], root: Path) -> dict[str, Any]:
 
     Args:
         tasks: the tasks, of a suite of any format.
-        root: the folder that the ``suite.json`` is meant for; all files lie in it.
+        root: the folder that the ``suite.json`` is meant for; all files are in it.
 
     Raises:
         UsageError: a file is elsewhere, or a gold is not a file yet.

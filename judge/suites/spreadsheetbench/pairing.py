@@ -57,12 +57,12 @@ class CaseFiles:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """What became of a folder's file names.
+    """How a folder's file names were read.
 
     Attributes:
         cases: the cases in the order of their numbers.
         faults: why there is no case where there should be one, without the folder.
-        notes: names that were not as they should be and were understood, without the folder.
+        notes: irregular names that were understood, without the folder.
         verified_names: whether the files are named as in SpreadsheetBench Verified.
     """
 
@@ -85,7 +85,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
     """Pairs the workbooks of one task's folder.
 
     Args:
-        names: file names in the folder; what is not a workbook (``prompt.txt``) is left aside.
+        names: file names in the folder; what is not a workbook (``prompt.txt``) is ignored.
         task_id: the task's id as text.
     """
     workbooks = sorted(
@@ -139,7 +139,7 @@ def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, l
 def _choose(
     candidates: list[_Candidate], number: int, task_id: str, faults: list[str], notes: list[str]
 ) -> str | None:
-    """The one candidate for a place; the task's own id goes before a foreign one."""
+    """The one candidate for a place; the task's own id takes precedence over a foreign one."""
     own = [found for found in candidates if found.task_id == task_id] or candidates
     if len(own) > 1:
         names = ", ".join(found.name for found in own)

@@ -52,7 +52,7 @@ def read_suite(root: Path) -> Reading:
         reading.faults.extend(f"{label}: {fault}" for fault in faults)
         task_id = record.id if record is not None else _id_of(raw)
         if task_id is not None and task_id in seen:
-            reading.faults.append(f"{label}: the id stands in record {seen[task_id]} already")
+            reading.faults.append(f"{label}: the id is already used by record {seen[task_id]}")
         elif task_id is not None:
             seen[task_id] = index
         if record is None:

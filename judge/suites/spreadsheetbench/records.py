@@ -34,7 +34,7 @@ KNOWN_FIELDS = frozenset(
         "category",
     }
 )
-"""The fields that mean something to the judge; others are kept out, with a note."""
+"""The fields that the judge knows; others are ignored, with a note."""
 
 REQUIRED_FIELDS = ("id", "instruction", "instruction_type", "answer_position")
 """The fields without which there is no task."""
@@ -49,13 +49,13 @@ class TaskRecord:
         instruction: the question.
         folder: the task's folder, relative to the suite, without ``..``.
         instruction_type: cell level or sheet level.
-        answer_position: where the answer is looked for, as written.
-        answer_sheet: the sheet that the position speaks of, or None.
-        data_position: where the input's data lies, or None.
+        answer_position: where the answer is expected, as written.
+        answer_sheet: the sheet that the position refers to, or None.
+        data_position: where the input's data is, or None.
         excluded: why the suite leaves the task out, or None.
         checker: the checker and its options.
         category: what kind of manipulation it asks for (find, sort, sum …), or None.
-        unknown_fields: names of fields that mean nothing to the judge.
+        unknown_fields: names of fields that the judge does not know.
     """
 
     raw_id: int | str
@@ -87,7 +87,7 @@ class _Fields:
         self.faults.append(f"field {name!r} {problem}")
 
     def text(self, name: str) -> str:
-        """Text that has to be there and to say something."""
+        """Text that must be present and not blank."""
         value = self.record.get(name)
         if value is None:
             self.fault(name, "is missing" if name not in self.record else "is null")
@@ -114,7 +114,7 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
         record: what ``json.loads`` made of it.
 
     Returns:
-        The record, or None where it has faults; and the faults, each naming its field.
+        The record, or None if it has faults; and the faults, each naming its field.
     """
     if not isinstance(record, dict):
         return None, (f"must be an object with the fields of a task, not {_shown(record)}",)
@@ -207,7 +207,7 @@ def _excluded(fields: _Fields) -> str | None:
 
 
 def _checker(fields: _Fields) -> CheckerSpec:
-    """``checker`` as a name or as an object with ``name`` and options, and ``style`` beside it."""
+    """``checker`` as a name or as an object with ``name`` and options, and ``style`` with it."""
     name = CheckerSpec().name
     options: dict[str, object] = {}
     value = fields.record.get("checker")
@@ -232,7 +232,7 @@ def _is_list_of(value: object, accepts: Callable[[object], bool]) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A JSON value for a message, cut where it is long."""
+    """A JSON value for a message, shortened if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 

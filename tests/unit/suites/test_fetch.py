@@ -345,7 +345,7 @@ def test_a_part_of_something_else_is_not_added(source: Source, server: Server, c
     server.cut_after = 5000
     error_of(lambda: fetch_suite(source))
     server.cut_after, server.claims_range = None, claim
-    assert "continues from another place" in error_of(lambda: fetch_suite(source)).faults[0]
+    assert "continues from a position other" in error_of(lambda: fetch_suite(source)).faults[0]
     server.claims_range = None
     assert fetch_suite(source).fresh
     assert server.requests[-1] is None
@@ -414,7 +414,7 @@ def test_the_published_sources_are_well_formed() -> None:
         ("[]", "field 'suites' must be a list"),
         ("suites: [3]", "each suite must be an object"),
         ("suites: [{name: x, urls: []}]", "field 'urls' must be a list of addresses"),
-        ("suites: [{name: x, urls: [a]}]", "http and https addresses alone, not 'a'"),
+        ("suites: [{name: x, urls: [a]}]", "must hold only http and https addresses, not 'a'"),
         (
             "suites: [{name: x, urls: ['http://a'], title: 5}]",
             "field 'title' must be text",

@@ -110,7 +110,7 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
             "field 'expected' has 3 codes, the task 2 cases",
         ),
         ('{"id": 101, "solution": "x", "input_path": "in.xlsx"}', "must be an absolute path"),
-        ('{"id": 101, "solution": "x", "output_path": "/a/../b"}', "nothing can stand at"),
+        ('{"id": 101, "solution": "x", "output_path": "/a/../b"}', "no file can be placed at"),
         ("[" * 100_000, "line 2: nested more than 100 levels deep"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_line_at_fault(tmp_path: Path, suite: Suite, line: str, problem: str) 
 def test_all_lines_at_fault_are_named(tmp_path: Path, suite: Suite) -> None:
     path = write(tmp_path, "{", {"id": 101, "solution": "x"}, {"id": 101}, {"solution": ""})
     message = error_of(path, suite).message
-    assert "3 lines that cannot be taken" in message
+    assert "3 lines that cannot be used" in message
     assert [f"line {number}:" in message for number in (1, 2, 3, 4)] == [True, False, True, True]
 
 
@@ -142,7 +142,7 @@ def test_records_of_other_tasks_are_passed_over_on_request(tmp_path: Path, suite
 def test_the_same_solution_twice(tmp_path: Path, suite: Suite) -> None:
     records = [{"id": i, "solution": "x = 1"} for i in (101, "101")]
     error = error_of(write(tmp_path, *records), suite)
-    assert "line 2: task 101, sample 0 stands on line 1 already" in error.message
+    assert "line 2: task 101, sample 0 is on line 1 already" in error.message
     assert error.hint is not None
     assert "'sample'" in error.hint
     for number, record in enumerate(records):

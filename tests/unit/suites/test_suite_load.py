@@ -211,7 +211,7 @@ def test_every_fault_is_listed_at_once(write_suite: WriteSuite) -> None:
         "spreadsheet/3/",
         "dataset.json, record 4 (id 4)",
     ]
-    assert "stands in record 1 already" in faults[2]
+    assert "is already used by record 1" in faults[2]
 
 
 @pytest.mark.parametrize("source", ["nowhere", "no/where", "nowhere.tar.gz"])
