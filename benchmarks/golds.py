@@ -10,7 +10,7 @@ from pathlib import Path
 from judge.comparison.answer_range import prepare
 from judge.comparison.official import ScriptError, official_agree
 from judge.errors import JudgeError
-from judge.recalc.dependency import FormulaIndex, footing
+from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.formula import traits
 from judge.recalc.rewrite import without_values
 from judge.recalc.wanted import sheet_formulas
@@ -106,7 +106,7 @@ def _volatile(cells: dict[CellRef, Cell], index: FormulaIndex) -> frozenset[Cell
         return frozenset()
     found = set()
     for ref, cell in cells.items():
-        below = footing([(ref.sheet, cell)], index)
+        below = dependencies([(ref.sheet, cell)], index)
         # Where a formula reaches cells that its text does not show, any formula may be below it.
         if below.volatile:
             found.add(ref)

@@ -39,7 +39,7 @@ from judge.grading.store import RunDirectory
 from judge.suites import load_suite
 from judge.suites.spreadsheetbench.format import FORMAT
 from judge.suites.spreadsheetbench.records import read_record, task_of_record
-from judge.suites.validate import Finding, Severity, check_task
+from judge.suites.validate import Severity, SuiteFinding, check_task
 
 LOG_FOLDER = "authoring"
 LOG_FILE = "log.jsonl"
@@ -143,7 +143,7 @@ class SuiteDraft:
         cases: Sequence[tuple[Path, Path]],
         *,
         by: str,
-    ) -> tuple[Finding, ...]:
+    ) -> tuple[SuiteFinding, ...]:
         """Adds a task with its workbooks, as a draft.
 
         Args:
@@ -182,7 +182,7 @@ class SuiteDraft:
             self._files.write_text(_DATASET, _json_text([*records, record]))
         return findings
 
-    def edit_task(self, task_id: str, given: TaskFields, *, by: str) -> tuple[Finding, ...]:
+    def edit_task(self, task_id: str, given: TaskFields, *, by: str) -> tuple[SuiteFinding, ...]:
         """Changes fields of a task; reviews of what it was before count no longer.
 
         Raises:
@@ -251,7 +251,7 @@ class SuiteDraft:
 
     def _place(
         self, record: dict[str, Any], cases: Sequence[tuple[Path, Path]], folder: Path
-    ) -> tuple[Finding, ...]:
+    ) -> tuple[SuiteFinding, ...]:
         """Copies the workbooks into a folder of their own, checks them, and puts it in place."""
         with folder_beside(folder, ".adding-") as scratch:
             placed = []
@@ -308,7 +308,7 @@ def _task_of(record: dict[str, Any], cases: tuple[TestCase, ...]) -> Task:
     return task_of_record(read, cases)
 
 
-def _check(task: Task, root: Path) -> tuple[Finding, ...]:
+def _check(task: Task, root: Path) -> tuple[SuiteFinding, ...]:
     """What is odd about a task.
 
     Raises:

@@ -13,7 +13,7 @@ from judge.errors import SandboxError
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from judge.sandbox.selftest import Outcome
+    from judge.sandbox.selftest import AttackOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AttackedBackend:
 
     backend: str
     runtime: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[AttackOutcome, ...]
     problem: str = ""
     isolation: Mapping[str, str] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
     from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
 
     opened = open_sandbox(kind)
-    outcomes: list[Outcome] = []
+    outcomes: list[AttackOutcome] = []
     problem = ""
     try:
         info = opened.info
@@ -108,7 +108,7 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
                 console.print(styled((f"  {outcome.name}:", "red"), f" {outcome.detail}"))
 
 
-def _cell(outcome: Outcome | None) -> Text:
+def _cell(outcome: AttackOutcome | None) -> Text:
     from judge.console.terminal import styled  # noqa: PLC0415
 
     if outcome is None:

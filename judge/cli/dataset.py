@@ -23,7 +23,7 @@ from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
 from judge.suites.locate import SAMPLE, data_folder, fetched_folder
-from judge.suites.sources import Source, load_sources
+from judge.suites.sources import PublishedSuite, load_sources
 from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 
@@ -205,7 +205,7 @@ def fetch(
     click.echo(f"judge score RESULTS --dataset {name}")
 
 
-def _source(name: str) -> Source:
+def _source(name: str) -> PublishedSuite:
     sources = {source.name: source for source in load_sources(data_folder())}
     if name not in sources:
         raise UsageError(

@@ -18,7 +18,7 @@ from judge.authoring.review import Standing, State
 from judge.cli.listing import print_table, table
 from judge.errors import UsageError
 from judge.suites.spreadsheetbench.records import InstructionType
-from judge.suites.validate import Finding
+from judge.suites.validate import SuiteFinding
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -223,7 +223,7 @@ def _text(name: str, value: str | None) -> str | None:
         raise UsageError(f"--{name.replace('_', '-')} {value}: cannot be read: {error}") from error
 
 
-def _print_findings(findings: Iterable[Finding]) -> None:
+def _print_findings(findings: Iterable[SuiteFinding]) -> None:
     for finding in findings:
         click.echo(f"{finding.severity.value}: {finding.file}: {finding.message}", err=True)
 

@@ -17,7 +17,7 @@ from judge.errors import SandboxError
 from judge.version import __version__
 
 if TYPE_CHECKING:
-    from judge.sandbox import Finding
+    from judge.sandbox import BackendFinding
 
 
 @click.command()
@@ -68,7 +68,7 @@ def _attack(backend: str, *, show: bool) -> AttackedBackend:
         return AttackedBackend(backend, "", (), error.message)
 
 
-def _print_findings(findings: Sequence[Finding]) -> None:
+def _print_findings(findings: Sequence[BackendFinding]) -> None:
     click.echo(
         f"judge {__version__}, Python {platform.python_version()}, {platform.platform()}, "
         f"{os.cpu_count()} cores"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
-from judge.recalc.dependency import Footing
+from judge.recalc.dependency import Dependencies
 from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
@@ -55,11 +55,11 @@ FINE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!", "#DIV/0!", "#N/A"))
 NOTED_DISAGREEMENTS = 5
 
 FOLLOWED_ALONE = 500
-"""Up to how many cells the footing of each one is checked separately if no two engines agree."""
+"""Up to how many cells the dependencies of each one are followed if no two engines agree."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class CascadeResult:
     """The combined result of the engines.
 
     Attributes:
@@ -84,27 +84,27 @@ class Question:
     Attributes:
         workbook: the package.
         formulas: cell wanted -> its formula (that of the array formula that fills it).
-        footing: what the cells depend on.
+        dependencies: what the cells depend on.
         dialect: how the formulas are interpreted.
         timeout_s: how long one engine may take.
         intersecting: cells whose formula takes a range where Excel expects one value, and is not an
             array formula. The quick engines compute arrays there, which Excel does not.
-        footing_of: what one cell depends on.
+        dependencies_of: what one cell depends on.
     """
 
     workbook: bytes
     formulas: Mapping[CellRef, str]
-    footing: Footing
+    dependencies: Dependencies
     dialect: Dialect
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
-    footing_of: Callable[[CellRef], Footing] | None = None
+    dependencies_of: Callable[[CellRef], Dependencies] | None = None
 
     def functions_below(self, cell: CellRef) -> frozenset[str]:
         """Every function that one cell depends on; those of all cells if there are many cells."""
-        if self.footing_of is None or len(self.formulas) > FOLLOWED_ALONE:
-            return self.footing.functions
-        return self.footing_of(cell).functions
+        if self.dependencies_of is None or len(self.formulas) > FOLLOWED_ALONE:
+            return self.dependencies.functions
+        return self.dependencies_of(cell).functions
 
 
 def same_value(first: CellValue, second: CellValue) -> bool:
@@ -128,7 +128,7 @@ class Cascade:
         self._engines = {engine.name: engine for engine in engines}
         self._trust = trust
 
-    def compute(self, question: Question) -> Outcome:
+    def compute(self, question: Question) -> CascadeResult:
         """Computes some cells; the result accounts for every cell, whatever the engines answer.
 
         Raises:
@@ -146,7 +146,7 @@ class _Inquiry:
         self._engines = engines
         self._trust = trust
         self._question = question
-        self._outcome = Outcome()
+        self._outcome = CascadeResult()
         self._answers: dict[str, EngineResult] = {}
         self._silent: dict[str, str] = {}
         self._fell_over: dict[str, float] = {}
@@ -155,10 +155,10 @@ class _Inquiry:
         """Whether an engine used up all the available time."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
         self._disagreements = 0
-        footing = question.footing
-        self._nameless = bool(footing.unprefixed or footing.unknown or footing.names)
+        dependencies = question.dependencies
+        self._nameless = bool(dependencies.unprefixed or dependencies.unknown or dependencies.names)
 
-    def run(self) -> Outcome:
+    def run(self) -> CascadeResult:
         question = self._question
         office = LIBREOFFICE in self._engines
         left = set(question.formulas)
@@ -238,13 +238,13 @@ class _Inquiry:
 
     def _on_sure_ground(self) -> bool:
         """Whether an agreement of the pair would be accepted without asking LibreOffice."""
-        footing = self._question.footing
+        dependencies = self._question.dependencies
         return (
             all(name in self._engines for name in PAIR_ENGINES)
-            and footing.complete
-            and not (footing.array_sensitive or footing.opaque)
-            and not (footing.unprefixed or footing.unknown or footing.volatile)
-            and self._trust.pair_is_sure(footing.functions)
+            and dependencies.complete
+            and not (dependencies.array_sensitive or dependencies.opaque)
+            and not (dependencies.unprefixed or dependencies.unknown or dependencies.volatile)
+            and self._trust.pair_is_sure(dependencies.functions)
         )
 
     def _take_agreed(self, cells: set[CellRef]) -> set[CellRef]:
@@ -271,7 +271,7 @@ class _Inquiry:
         value = answer.values.get(cell) if answer is not None else None
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and not self._nameless:
-                return ErrorValue("#REF!") if self._question.footing.broken else None
+                return ErrorValue("#REF!") if self._question.dependencies.broken else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return None
         return value

@@ -27,7 +27,7 @@ characters. Each column that is searched is a step, and so is each cell that is 
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class Dependencies:
     """What some formula cells depend on, themselves included.
 
     Attributes:
@@ -87,9 +87,9 @@ class _Sum:
         self._opaque = self._opaque or said.opaque
         return said
 
-    def footing(self, *, complete: bool, arrays: bool = False) -> Footing:
+    def dependencies(self, *, complete: bool, arrays: bool = False) -> Dependencies:
         """What was added so far."""
-        return Footing(
+        return Dependencies(
             functions=frozenset(self._functions),
             volatile=frozenset(self._volatile),
             unprefixed=frozenset(self._unprefixed),
@@ -144,7 +144,7 @@ class FormulaIndex:
         self._names = {name.casefold(): name for name in sheets}
         self._load = load
         self._sheets: dict[str, SheetFormulas] = {}
-        self._everything: Footing | None = None
+        self._everything: Dependencies | None = None
         self.work_left = work
 
     @property
@@ -174,13 +174,13 @@ class FormulaIndex:
             for _, cells in self.sheet(name).cells.values():
                 yield from cells
 
-    def everything(self) -> Footing:
+    def everything(self) -> Dependencies:
         """What every formula of the workbook says."""
         if self._everything is None:
             found = _Sum()
             for cell in self.every():
                 found.add(cell)
-            self._everything = found.footing(complete=False)
+            self._everything = found.dependencies(complete=False)
         return self._everything
 
 
@@ -233,7 +233,7 @@ def _first_unseen(seen: dict[int, int], place: int) -> int:
     return end
 
 
-def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
+def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:
     """What formula cells depend on.
 
     Args:
@@ -261,15 +261,15 @@ def footing(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Footing:
                 return index.everything()
         if len(done) > FOLLOWED_LIMIT:
             return index.everything()
-    return found.footing(complete=True)
+    return found.dependencies(complete=True)
 
 
-def footing_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Footing:
+def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:
     """What formula cells depend on; if a sheet cannot be read, that may be anything."""
     try:
-        return footing(cells, index)
+        return dependencies(cells, index)
     except WorkbookError:
         found = _Sum()
         for _, cell in cells:
             found.add(cell)
-        return found.footing(complete=False, arrays=True)
+        return found.dependencies(complete=False, arrays=True)

@@ -17,9 +17,9 @@ from typing import Literal
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, Outcome, Question, address
+from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, CascadeResult, Question, address
 from judge.recalc.contract import Dialect, Engine
-from judge.recalc.dependency import Footing, FormulaIndex, footing_or_doubt
+from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
@@ -215,11 +215,11 @@ class Recalculator:
             ref: (ref.sheet, workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column)))
             for ref in cells
         }
-        if not footing_or_doubt(list(asked.values()), index).volatile:
+        if not dependencies_or_doubt(list(asked.values()), index).volatile:
             return set()
         if len(asked) > FOLLOWED_ALONE:
             return set(asked)
-        return {ref for ref, each in asked.items() if footing_or_doubt([each], index).volatile}
+        return {ref for ref, each in asked.items() if dependencies_or_doubt([each], index).volatile}
 
     def _key(self, digest: str, cells: Sequence[WantedCell]) -> str:
         # Values kept by another version of this package are not reused by this one.
@@ -232,7 +232,9 @@ class Recalculator:
         """Values, and whether another run would compute the same."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
-        rests_on = footing_or_doubt([(ref.sheet, source) for ref, source in sources.items()], index)
+        rests_on = dependencies_or_doubt(
+            [(ref.sheet, source) for ref, source in sources.items()], index
+        )
         intersecting = _intersecting(cells)
         notes = self._notes(rests_on)
         if intersecting:
@@ -244,11 +246,11 @@ class Recalculator:
         question = Question(
             workbook=workbook.data,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
-            footing=rests_on,
+            dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            footing_of=lambda ref: footing_or_doubt([(ref.sheet, sources[ref])], index),
+            dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}
@@ -275,14 +277,14 @@ class Recalculator:
         versions = {described.split()[0]: described for described in self.identity}
         return tuple(versions.get(name, name) for name in sorted(names))
 
-    def _renaming(self, rests_on: Footing) -> dict[str, str]:
+    def _renaming(self, rests_on: Dependencies) -> dict[str, str]:
         """Names to rewrite, so that every engine interprets them as Excel would."""
         return {
             name: _prefixed(name) if self._lenient else UNKNOWN_FUNCTION
             for name in rests_on.unprefixed
         }
 
-    def _notes(self, rests_on: Footing) -> list[str]:
+    def _notes(self, rests_on: Dependencies) -> list[str]:
         notes = []
         if rests_on.volatile:
             names = ", ".join(sorted(rests_on.volatile))
@@ -323,8 +325,8 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     }
 
 
-def _nobody(cells: Sequence[WantedCell]) -> Outcome:
-    return Outcome(failed={cell.ref: "no calculation engine is available" for cell in cells})
+def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
+    return CascadeResult(failed={cell.ref: "no calculation engine is available" for cell in cells})
 
 
 def _prefixed(name: str) -> str:

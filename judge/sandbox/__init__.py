@@ -1,5 +1,5 @@
 """Running untrusted programs: the contract, two backends, and what runs inside."""
 
-from judge.sandbox.select import Finding, check_sandbox_kind, open_sandbox, probe_sandboxes
+from judge.sandbox.select import BackendFinding, check_sandbox_kind, open_sandbox, probe_sandboxes
 
-__all__ = ["Finding", "check_sandbox_kind", "open_sandbox", "probe_sandboxes"]
+__all__ = ["BackendFinding", "check_sandbox_kind", "open_sandbox", "probe_sandboxes"]

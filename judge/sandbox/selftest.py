@@ -50,7 +50,7 @@ class SelfTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttackOutcome:
     """Whether the sandbox withstood one attack.
 
     Attributes:
@@ -291,7 +291,7 @@ COUNT = len(SELF_TESTS) + 1
 """How many attacks there are."""
 
 
-def attack(sandbox: Sandbox) -> Iterator[Outcome]:
+def attack(sandbox: Sandbox) -> Iterator[AttackOutcome]:
     """Runs the self-tests, one after the other.
 
     Args:
@@ -310,19 +310,19 @@ def attack(sandbox: Sandbox) -> Iterator[Outcome]:
             _run(session, _LEAVE)
             result = _run(session, _LOOK)
         except SandboxError as error:
-            yield Outcome(*_LEFTOVERS, held=False, detail=error.message)
+            yield AttackOutcome(*_LEFTOVERS, held=False, detail=error.message)
             return
     reached = _reached(result)
-    yield Outcome(*_LEFTOVERS, held=not reached, detail=reached)
+    yield AttackOutcome(*_LEFTOVERS, held=not reached, detail=reached)
 
 
-def _attack_once(sandbox: Sandbox, test: SelfTest) -> Outcome:
+def _attack_once(sandbox: Sandbox, test: SelfTest) -> AttackOutcome:
     with sandbox.session() as session:
         try:
             result = _run(session, test.program, test.wall_s)
             after = _run(session, "print('still here')")
         except SandboxError as error:
-            return Outcome(test.name, test.attacked, held=False, detail=error.message)
+            return AttackOutcome(test.name, test.attacked, held=False, detail=error.message)
     detail = _reached(result)
     if not detail and result.status not in test.statuses:
         detail = f"ended as {result.status}, not as {test.statuses[0]}: {result.detail}"
@@ -332,7 +332,7 @@ def _attack_once(sandbox: Sandbox, test: SelfTest) -> Outcome:
         detail = f"{result.survivors} processes had to be killed at the end, not {test.survivors}"
     if not detail and after.stdout != b"still here\n":
         detail = "the next run did not succeed"
-    return Outcome(test.name, test.attacked, held=not detail, detail=detail)
+    return AttackOutcome(test.name, test.attacked, held=not detail, detail=detail)
 
 
 def _run(session: SandboxSession, program: str, wall_s: float = _LIMITS.wall_s) -> RunResult:

@@ -23,7 +23,7 @@ from judge.files.places import cache_folder
 from judge.files.writing import write_whole
 from judge.suites.archive import unpack
 from judge.suites.locate import fetched_folder
-from judge.suites.sources import Source
+from judge.suites.sources import PublishedSuite
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3
@@ -87,7 +87,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def fetch_suite(
-    source: Source,
+    source: PublishedSuite,
     *,
     archive: Path | None = None,
     urls: Sequence[str] = (),
@@ -133,7 +133,7 @@ def fetch_suite(
 
 
 def _fetch(
-    source: Source,
+    source: PublishedSuite,
     target: Path,
     downloads: Path,
     archive: Path | None,
@@ -160,7 +160,7 @@ def _fetch(
     return Fetched(target, sha256, checked=checked, fresh=True)
 
 
-def _only_one(lock: Path, source: Source) -> FileLock:
+def _only_one(lock: Path, source: PublishedSuite) -> FileLock:
     """Keeps two fetches of one suite from writing into the same file."""
     try:
         return take_lock(lock)
@@ -172,7 +172,11 @@ def _only_one(lock: Path, source: Source) -> FileLock:
 
 
 def _download(
-    source: Source, urls: Sequence[str], part: Path, timeout_s: float, on_progress: OnProgress
+    source: PublishedSuite,
+    urls: Sequence[str],
+    part: Path,
+    timeout_s: float,
+    on_progress: OnProgress,
 ) -> None:
     """Tries one address after the other."""
     problems = []
@@ -325,7 +329,7 @@ def _sha256(path: Path) -> str:
         raise SuiteError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _check(source: Source, archive: Path, sha256: str, record: Path) -> bool:
+def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> bool:
     """Checks an archive against what is known of it; records a checksum that is not published.
 
     Returns:

@@ -15,7 +15,7 @@ _MOST_ADDRESSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PublishedSuite:
     """A published suite.
 
     Attributes:
@@ -43,7 +43,7 @@ class Source:
     urls: tuple[str, ...]
 
 
-def load_sources(folder: Path) -> tuple[Source, ...]:
+def load_sources(folder: Path) -> tuple[PublishedSuite, ...]:
     """Reads ``sources.yaml``.
 
     Args:
@@ -60,7 +60,7 @@ def load_sources(folder: Path) -> tuple[Source, ...]:
     return tuple(_source(path, entry) for entry in entries)
 
 
-def _source(path: Path, entry: object) -> Source:
+def _source(path: Path, entry: object) -> PublishedSuite:
     if not isinstance(entry, dict):
         raise SuiteError(f"{path}: each suite must be an object, not {entry!r}")
     fields = _Entry(path, entry)
@@ -70,7 +70,7 @@ def _source(path: Path, entry: object) -> Source:
     for url in urls[:_MOST_ADDRESSES]:
         if not url.lower().startswith(("http://", "https://")):
             raise fields.fault("urls", f"must hold only http and https addresses, not {url!r}")
-    return Source(
+    return PublishedSuite(
         name=fields.file_name("name"),
         title=fields.text("title"),
         format=fields.text("format"),

@@ -31,7 +31,7 @@ class Severity(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SuiteFinding:
     """One thing that is wrong or odd.
 
     Attributes:
@@ -51,7 +51,7 @@ def validate_suite(
     suite: Suite,
     *,
     on_progress: Callable[[int, int | None], None] = lambda _done, _total: None,
-) -> list[Finding]:
+) -> list[SuiteFinding]:
     """Checks a suite that could be loaded, workbooks included.
 
     Broken definitions and missing files are reported by :func:`judge.suites.load_suite`.
@@ -71,16 +71,16 @@ def validate_suite(
     return findings
 
 
-def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
+def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
     """What was corrected in a suite, and which corrections do not fit it."""
     definition = corrected.suite.conventions.definition
     return [
         *(
-            Finding(Severity.NOTE, each.task, definition, f"corrected: {each}")
+            SuiteFinding(Severity.NOTE, each.task, definition, f"corrected: {each}")
             for each in corrected.applied
         ),
         *(
-            Finding(
+            SuiteFinding(
                 Severity.WARNING,
                 each.task,
                 definition,
@@ -91,13 +91,13 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[Finding]:
     ]
 
 
-def _of_note(note: str) -> Finding:
+def _of_note(note: str) -> SuiteFinding:
     """A note of the loader, which begins with the file that it refers to."""
     file, _, message = note.partition(": ")
-    return Finding(Severity.NOTE, None, file, message)
+    return SuiteFinding(Severity.NOTE, None, file, message)
 
 
-def check_task(task: Task, root: Path, definition: str) -> list[Finding]:
+def check_task(task: Task, root: Path, definition: str) -> list[SuiteFinding]:
     """Checks one task.
 
     Args:
@@ -105,11 +105,11 @@ def check_task(task: Task, root: Path, definition: str) -> list[Finding]:
         root: the suite's folder; files are named relative to it.
         definition: name of the file that defines the suite's tasks.
     """
-    findings: list[Finding] = []
+    findings: list[SuiteFinding] = []
 
     def find(severity: Severity, file: str | Path, message: str) -> None:
         shown = str(file.relative_to(root)) if isinstance(file, Path) else file
-        finding = Finding(severity, task.id, shown, message.removeprefix(f"{file}: "))
+        finding = SuiteFinding(severity, task.id, shown, message.removeprefix(f"{file}: "))
         if finding not in findings:
             findings.append(finding)
 

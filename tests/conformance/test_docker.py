@@ -8,7 +8,7 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox.backends import images
-from judge.sandbox.backends.docker import DockerSandbox, Place
+from judge.sandbox.backends.docker import DockerSandbox, WarmContainer
 from judge.sandbox.contract import RunRequest
 from tests.conformance.conftest import open_or_skip
 
@@ -21,7 +21,7 @@ class WithoutNamespaces(DockerSandbox):
 
     tried = 0
 
-    def _make(self, *, nested: bool) -> Place:
+    def _make(self, *, nested: bool) -> WarmContainer:
         if nested:
             self.tried += 1
             raise SandboxError("the warden failed: unshare: Operation not permitted")

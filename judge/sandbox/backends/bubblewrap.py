@@ -85,7 +85,7 @@ def _kernel_version() -> tuple[int, int]:
     return int(major), int("".join(digit for digit in minor if digit.isdigit()) or 0)
 
 
-class Place:
+class SealedProcess:
     """One bubblewrap process with a trusted program in it."""
 
     def __init__(self, process: subprocess.Popen[bytes], group: LentGroup | None) -> None:
@@ -120,10 +120,10 @@ class Place:
 class BubblewrapSession:
     """The cases of one submission, in one place."""
 
-    def __init__(self, pool: Pool[Place], *, reuse: bool) -> None:
+    def __init__(self, pool: Pool[SealedProcess], *, reuse: bool) -> None:
         self._pool = pool
         self._reuse = reuse
-        self._place: Place | None = pool.take()
+        self._place: SealedProcess | None = pool.take()
         self._broken = False
 
     def run(self, request: RunRequest) -> RunResult:
@@ -194,8 +194,8 @@ class BubblewrapSandbox:
         self._maps = _user_maps()
         # bubblewrap dies with the thread that started it, so one thread that stays starts them all
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
-        self._pool: Pool[Place] = Pool(self._prepare, jobs)
-        self._services: set[Place] = set()
+        self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
+        self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
 
     @cached_property
@@ -276,7 +276,7 @@ class BubblewrapSandbox:
             self._end_service(place)
         self._starter.shutdown()
 
-    def _end_service(self, place: Place) -> None:
+    def _end_service(self, place: SealedProcess) -> None:
         place.close()
         with self._lock:
             self._services.discard(place)
@@ -296,7 +296,7 @@ class BubblewrapSandbox:
         except OSError as error:
             raise SandboxError(f"no control group could be made: {error}") from error
 
-    def _prepare(self) -> Place:
+    def _prepare(self) -> SealedProcess:
         """A place with a warm warden in it."""
         group = self._lend()
         binds: list[str] = []
@@ -337,7 +337,7 @@ class BubblewrapSandbox:
         environment: Any,
         group: LentGroup | None,
         capabilities: tuple[str, ...],
-    ) -> Place:
+    ) -> SealedProcess:
         """Starts bubblewrap around an interpreter that waits for its boot frame."""
         command = [self._bwrap, *_seal(capabilities, own_user=not self._maps)]
         for entry in sorted(root.iterdir()):
@@ -371,7 +371,7 @@ class BubblewrapSandbox:
             if group is not None:
                 group.remove()
             raise SandboxError(f"bubblewrap could not be started: {error}") from error
-        return Place(process, group)
+        return SealedProcess(process, group)
 
 
 _FRESH = frozenset({"proc", "dev", "tmp", "run", "sys"})

@@ -57,7 +57,7 @@ _TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
 _USUAL_ROOTS = frozenset({"/home", "/mnt", "/tmp", "/data", "/dev/shm"})  # noqa: S108 - inside
 
 
-class Place:
+class WarmContainer:
     """A container with a warm warden.
 
     Args:
@@ -96,7 +96,7 @@ class DockerSession:
 
     def __init__(self, sandbox: DockerSandbox) -> None:
         self._sandbox = sandbox
-        self._place: Place | None = sandbox.take()
+        self._place: WarmContainer | None = sandbox.take()
         self._ended = False
 
     def run(self, request: RunRequest) -> RunResult:
@@ -190,7 +190,7 @@ class DockerSandbox:
         self._owner = Owner.this_process()
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
-        self._pool: Pool[Place] = Pool(self._prepare, jobs)
+        self._pool: Pool[WarmContainer] = Pool(self._prepare, jobs)
         self._services: set[Container] = set()
         self._lock = threading.Lock()
         self._reap()
@@ -283,7 +283,7 @@ class DockerSandbox:
         for container in services:
             self._end_service(container)
 
-    def take(self, wanted: Shape | None = None) -> Place:
+    def take(self, wanted: Shape | None = None) -> WarmContainer:
         """A prepared place of the shape that is needed.
 
         Raises:
@@ -297,7 +297,7 @@ class DockerSandbox:
                 return place
             self._pool.discard(place)
 
-    def give_up(self, place: Place, *, reusable: bool) -> None:
+    def give_up(self, place: WarmContainer, *, reusable: bool) -> None:
         """Takes a place back, or has it removed in the background."""
         if reusable and place.nested:
             self._pool.give_back(place)
@@ -310,14 +310,14 @@ class DockerSandbox:
         with contextlib.suppress(SandboxError):
             container.close()
 
-    def _prepare(self) -> Place:
+    def _prepare(self) -> WarmContainer:
         """A container with a warm warden in it; the first one decides what the host allows."""
         with self._deciding:
             if self._nested is None:
                 return self._prepare_first()
         return self._make(nested=self._nested)
 
-    def _prepare_first(self) -> Place:
+    def _prepare_first(self) -> WarmContainer:
         try:
             place = self._make(nested=True)
             try:
@@ -330,7 +330,7 @@ class DockerSandbox:
         self._nested = place.nested
         return place
 
-    def _make(self, *, nested: bool) -> Place:
+    def _make(self, *, nested: bool) -> WarmContainer:
         shape = self._shape
         mounts = {"/run": f"{_TMPFS},size={MIB}"}
         if not nested:
@@ -359,7 +359,7 @@ class DockerSandbox:
             "warm": [*layout.WARM_MODULES],
             "open_folders": [] if nested else sorted(mounts),
         }
-        return Place(Container(self._daemon, spec), shape, config, nested=nested)
+        return WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)
 
     def _reap(self) -> None:
         """Removes containers of judges on this host that have ended."""

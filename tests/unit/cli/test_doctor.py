@@ -10,13 +10,13 @@ import judge.sandbox
 from judge.cli.doctor import doctor
 from judge.cli.sandbox import sandbox as sandbox_command
 from judge.errors import SandboxError
-from judge.sandbox import Finding
+from judge.sandbox import BackendFinding
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox, Step
 from judge.sandbox.selftest import COUNT, SELF_TESTS
 
 STILL_HERE = RunResult(RunStatus.OK, OutputStatus.MISSING, stdout=b"still here\n")
-MISSING = Finding("Docker daemon", False, "no Docker daemon answers", "start it")
+MISSING = BackendFinding("Docker daemon", False, "no Docker daemon answers", "start it")
 
 
 def script(**first: object) -> list[Step]:
@@ -41,7 +41,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise said
             return ScriptedSandbox(said)
 
-        findings = [MISSING, *(Finding(name, True, "there", backend=name) for name in backends)]
+        findings = [
+            MISSING,
+            *(BackendFinding(name, True, "there", backend=name) for name in backends),
+        ]
         monkeypatch.setattr(judge.sandbox, "probe_sandboxes", lambda: findings)
         monkeypatch.setattr(judge.sandbox, "open_sandbox", open_one)
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from judge.errors import RecalcError
-from judge.recalc.cascade import Cascade, Outcome, Question, same_value
+from judge.recalc.cascade import Cascade, CascadeResult, Question, same_value
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
-from judge.recalc.dependency import FormulaIndex, footing
+from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
@@ -42,7 +42,7 @@ def ask(
     array_range: str | None = None,
     intersects: bool = False,
     **words: CellValue | BaseException,
-) -> tuple[CellValue | str, Outcome, dict[str, ScriptedEngine]]:
+) -> tuple[CellValue | str, CascadeResult, dict[str, ScriptedEngine]]:
     """One formula in A1, with what each engine says of it."""
     cell = Cell(1, 1, None, formula=formula, array_range=array_range)
     index = FormulaIndex([SHEET], lambda _: [cell])
@@ -53,7 +53,7 @@ def ask(
     for name, why in (failed or {}).items():
         engines[name] = ScriptedEngine(name, {}, {ref(1): why})
     intersecting = frozenset({ref(1)} if intersects else ())
-    rests_on = footing([(SHEET, cell)], index)
+    rests_on = dependencies([(SHEET, cell)], index)
     question = Question(b"", {ref(1): formula}, rests_on, PLAIN, 30.0, intersecting)
     outcome = Cascade(list(engines.values()), trust).compute(question)
     found = outcome.values.get(ref(1), outcome.failed.get(ref(1), ""))
@@ -240,7 +240,7 @@ def test_every_cell_is_accounted_for_and_notes_are_bounded() -> None:
     question = Question(
         b"",
         dict.fromkeys(refs, "=TEXT(B1,1)"),
-        footing([(SHEET, cell) for cell in cells], index),
+        dependencies([(SHEET, cell) for cell in cells], index),
         PLAIN,
         30.0,
     )
@@ -277,7 +277,7 @@ def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() ->
     slow = SlowEngine("libreoffice", RecalcError("took longer"))
     last = ScriptedEngine("formulas", {ref(1): 1})
     cell = Cell(1, 1, None, formula="=CELL(A2)")
-    rests_on = footing([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
     question = Question(b"", {ref(1): "=CELL(A2)"}, rests_on, PLAIN, timeout_s=0.01)
     outcome = Cascade([slow, last], TRUST).compute(question)
     assert last.asked == []

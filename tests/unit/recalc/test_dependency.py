@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from judge.errors import WorkbookError
 from judge.recalc import dependency
-from judge.recalc.dependency import Footing, FormulaIndex, Search, footing, footing_or_doubt
+from judge.recalc.dependency import (
+    Dependencies,
+    FormulaIndex,
+    Search,
+    dependencies,
+    dependencies_or_doubt,
+)
 from judge.recalc.formula import Reference
 from judge.workbook.cell import Cell
 from tests.bounds import in_bounds
@@ -29,9 +35,11 @@ def index(sheets: dict[str, dict[tuple[int, int], str]] = SHEETS) -> FormulaInde
     )
 
 
-def of(sheet: str, row: int, column: int, formula: str, array_range: str | None = None) -> Footing:
+def of(
+    sheet: str, row: int, column: int, formula: str, array_range: str | None = None
+) -> Dependencies:
     cell = Cell(row, column, None, formula=formula, array_range=array_range)
-    return footing([(sheet, cell)], index())
+    return dependencies([(sheet, cell)], index())
 
 
 def test_only_what_is_reached_counts() -> None:
@@ -51,7 +59,7 @@ def test_sheet_names_are_found_in_any_case() -> None:
 def test_a_formula_that_reaches_anywhere_rests_on_everything() -> None:
     anywhere = {**SHEETS, "One": {**SHEETS["One"], (3, 3): "=INDIRECT(A9)"}}
     cell = Cell(3, 3, None, formula="=INDIRECT(A9)")
-    said = footing([("One", cell)], index(anywhere))
+    said = dependencies([("One", cell)], index(anywhere))
     assert not said.complete
     assert said.opaque
     assert said.unprefixed == {"XLOOKUP"}
@@ -59,7 +67,7 @@ def test_a_formula_that_reaches_anywhere_rests_on_everything() -> None:
 
 def test_circles_end() -> None:
     circle = {"S": {(1, 1): "=B1", (1, 2): "=A1"}}
-    said = footing([("S", Cell(1, 1, None, formula="=B1"))], index(circle))
+    said = dependencies([("S", Cell(1, 1, None, formula="=B1"))], index(circle))
     assert said.cells == 2
 
 
@@ -67,7 +75,7 @@ def test_too_many_formulas_are_not_followed_one_by_one() -> None:
     limit = dependency.FOLLOWED_LIMIT
     rows = limit + 2
     cells = [Cell(row, 1, None, formula=f"=A{row + 1}") for row in range(1, rows)]
-    said = footing([("S", cells[0])], FormulaIndex(["S"], lambda _: cells))
+    said = dependencies([("S", cells[0])], FormulaIndex(["S"], lambda _: cells))
     assert not said.complete
 
 
@@ -81,7 +89,7 @@ def test_a_sheet_that_cannot_be_read_may_hold_anything() -> None:
         raise WorkbookError("broken")
 
     cell = Cell(1, 1, None, formula="=SUM(B:B)")
-    said = footing_or_doubt([("S", cell)], FormulaIndex(["S"], refuse))
+    said = dependencies_or_doubt([("S", cell)], FormulaIndex(["S"], refuse))
     assert not said.complete
     assert said.array_sensitive
     assert said.functions == {"SUM"}
@@ -109,7 +117,7 @@ def test_ranges_that_overlap_cost_what_they_hold_once(shape: str) -> None:
     cells = LARGE[shape]
 
     def followed() -> None:
-        said = footing([("S", cell) for cell in cells], FormulaIndex(["S"], lambda _: cells))
+        said = dependencies([("S", cell) for cell in cells], FormulaIndex(["S"], lambda _: cells))
         assert said.complete
         assert said.cells == len(cells)
 
@@ -119,7 +127,7 @@ def test_ranges_that_overlap_cost_what_they_hold_once(shape: str) -> None:
 def steps(cells: list[Cell]) -> int:
     index = FormulaIndex(["S"], lambda _: cells)
     before = index.work_left
-    footing([("S", cell) for cell in cells], index)
+    dependencies([("S", cell) for cell in cells], index)
     return before - index.work_left
 
 
@@ -136,11 +144,11 @@ def test_what_takes_too_much_work_rests_on_everything() -> None:
     cells.append(Cell(500, 5, None, formula="=TODAY()"))
     index = FormulaIndex(["S"], lambda _: cells, work=2_000)
     for _ in range(2):
-        said = footing([("S", cells[0])], index)
+        said = dependencies([("S", cells[0])], index)
         assert (said.complete, said.cells) == (False, 100)
         assert said.volatile == {"TODAY"}
-    assert not footing([("S", cells[98])], index).complete
-    assert footing([("S", cells[98])], FormulaIndex(["S"], lambda _: cells)).complete
+    assert not dependencies([("S", cells[98])], index).complete
+    assert dependencies([("S", cells[98])], FormulaIndex(["S"], lambda _: cells)).complete
 
 
 rectangles = st.lists(

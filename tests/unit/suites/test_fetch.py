@@ -21,7 +21,7 @@ from judge.errors import SuiteError, UsageError
 from judge.suites import fetch, load_suite
 from judge.suites.fetch import fetch_suite
 from judge.suites.locate import data_folder
-from judge.suites.sources import Source, load_sources
+from judge.suites.sources import PublishedSuite, load_sources
 from tests.unit.suites.conftest import WriteSuite
 
 
@@ -119,8 +119,8 @@ def server(archive: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def source(server: Server) -> Source:
-    return Source(
+def source(server: Server) -> PublishedSuite:
+    return PublishedSuite(
         name="tiny",
         title="A tiny suite",
         format="spreadsheetbench-v0.1",
@@ -140,7 +140,7 @@ def error_of(fetch: Callable[[], object]) -> SuiteError:
     return caught.value
 
 
-def test_a_suite_is_fetched_and_loads_by_its_name(source: Source, cache: Path) -> None:
+def test_a_suite_is_fetched_and_loads_by_its_name(source: PublishedSuite, cache: Path) -> None:
     seen: list[tuple[int, int | None]] = []
     fetched = fetch_suite(source, on_progress=lambda done, size: seen.append((done, size)))
     assert fetched.fresh
@@ -154,7 +154,7 @@ def test_a_suite_is_fetched_and_loads_by_its_name(source: Source, cache: Path) -
     assert [path.name for path in (cache / "downloads").iterdir()] == ["tiny.lock"]
 
 
-def test_what_is_there_is_not_fetched_again(source: Source, server: Server) -> None:
+def test_what_is_there_is_not_fetched_again(source: PublishedSuite, server: Server) -> None:
     fetch_suite(source)
     again = fetch_suite(source)
     assert not again.fresh
@@ -167,7 +167,7 @@ def test_what_is_there_is_not_fetched_again(source: Source, server: Server) -> N
     assert len(list(fresh.folder.parent.iterdir())) == 1
 
 
-def test_a_download_that_was_cut_off_is_continued(source: Source, server: Server) -> None:
+def test_a_download_that_was_cut_off_is_continued(source: PublishedSuite, server: Server) -> None:
     server.cut_after = 100_000
     error = error_of(lambda: fetch_suite(source))
     assert "cut off" in error.faults[0]
@@ -182,7 +182,7 @@ def test_a_download_that_was_cut_off_is_continued(source: Source, server: Server
     [('"v2"', True, "bytes=100000-"), ('"v1"', False, "bytes=100000-")],
 )
 def test_a_changed_archive_or_a_plain_server_starts_anew(
-    source: Source, server: Server, etag: str, ranges: bool, asked: str
+    source: PublishedSuite, server: Server, etag: str, ranges: bool, asked: str
 ) -> None:
     server.cut_after = 100_000
     error_of(lambda: fetch_suite(source))
@@ -193,7 +193,7 @@ def test_a_changed_archive_or_a_plain_server_starts_anew(
 
 @pytest.mark.parametrize("etag", [None, 'W/"v1"'])
 def test_without_a_strong_tag_nothing_is_continued(
-    source: Source, server: Server, etag: str | None
+    source: PublishedSuite, server: Server, etag: str | None
 ) -> None:
     server.etag, server.cut_after = etag, 100_000
     error_of(lambda: fetch_suite(source))
@@ -202,7 +202,9 @@ def test_without_a_strong_tag_nothing_is_continued(
     assert server.requests == [None, None]
 
 
-def test_a_part_that_is_too_long_is_forgotten(source: Source, server: Server, cache: Path) -> None:
+def test_a_part_that_is_too_long_is_forgotten(
+    source: PublishedSuite, server: Server, cache: Path
+) -> None:
     server.cut_after = 100_000
     error_of(lambda: fetch_suite(source))
     with (cache / "downloads" / "suite.tar.gz.part").open("ab") as part:
@@ -212,17 +214,17 @@ def test_a_part_that_is_too_long_is_forgotten(source: Source, server: Server, ca
     assert fetch_suite(source).checked
 
 
-def test_the_next_address_is_tried(source: Source, server: Server) -> None:
+def test_the_next_address_is_tried(source: PublishedSuite, server: Server) -> None:
     nobody = "http://127.0.0.1:9/suite.tar.gz"
     assert fetch_suite(replace(source, urls=(nobody, server.url))).fresh
 
 
-def test_a_mirror_instead_of_the_published_address(source: Source, server: Server) -> None:
+def test_a_mirror_instead_of_the_published_address(source: PublishedSuite, server: Server) -> None:
     unreachable = replace(source, urls=("http://127.0.0.1:9/suite.tar.gz",))
     assert fetch_suite(unreachable, urls=[server.url]).checked
 
 
-def test_without_a_network_it_says_what_to_do(source: Source) -> None:
+def test_without_a_network_it_says_what_to_do(source: PublishedSuite) -> None:
     unreachable = replace(source, urls=("http://127.0.0.1:9/suite.tar.gz",))
     error = error_of(lambda: fetch_suite(unreachable))
     assert error.faults[0].startswith("http://127.0.0.1:9/suite.tar.gz: ")
@@ -231,12 +233,12 @@ def test_without_a_network_it_says_what_to_do(source: Source) -> None:
     assert unreachable.urls[0] in error.hint
 
 
-def test_a_server_that_refuses(source: Source, server: Server) -> None:
+def test_a_server_that_refuses(source: PublishedSuite, server: Server) -> None:
     server.status = 404
     assert "HTTP 404" in error_of(lambda: fetch_suite(source)).faults[0]
 
 
-def test_another_archive_than_the_published_one(source: Source, cache: Path) -> None:
+def test_another_archive_than_the_published_one(source: PublishedSuite, cache: Path) -> None:
     error = error_of(lambda: fetch_suite(replace(source, sha256="0" * 64)))
     assert source.sha256 is not None
     assert source.sha256 in error.faults[0]
@@ -248,7 +250,7 @@ def test_another_archive_than_the_published_one(source: Source, cache: Path) -> 
 
 
 def test_an_unknown_checksum_is_recorded_and_checked_later(
-    source: Source, server: Server, cache: Path
+    source: PublishedSuite, server: Server, cache: Path
 ) -> None:
     unknown = replace(source, sha256=None)
     first = fetch_suite(unknown)
@@ -260,13 +262,17 @@ def test_an_unknown_checksum_is_recorded_and_checked_later(
     assert load_suite("tiny").case_count == 2  # what was there is still there
 
 
-def test_a_known_size_is_checked_where_no_checksum_is_known(source: Source, archive: Path) -> None:
+def test_a_known_size_is_checked_where_no_checksum_is_known(
+    source: PublishedSuite, archive: Path
+) -> None:
     unknown = replace(source, sha256=None, size_bytes=5)
     error = error_of(lambda: fetch_suite(unknown, archive=archive))
     assert "5 bytes" in error.faults[1]
 
 
-def test_an_archive_that_was_fetched_by_hand(source: Source, server: Server, archive: Path) -> None:
+def test_an_archive_that_was_fetched_by_hand(
+    source: PublishedSuite, server: Server, archive: Path
+) -> None:
     fetched = fetch_suite(source, archive=archive)
     assert fetched.checked
     assert archive.exists()
@@ -274,14 +280,18 @@ def test_an_archive_that_was_fetched_by_hand(source: Source, server: Server, arc
     assert load_suite("tiny").case_count == 2
 
 
-def test_a_wrong_archive_by_hand_is_left_where_it_is(source: Source, tmp_path: Path) -> None:
+def test_a_wrong_archive_by_hand_is_left_where_it_is(
+    source: PublishedSuite, tmp_path: Path
+) -> None:
     wrong = tmp_path / "wrong.tar.gz"
     wrong.write_bytes(b"nonsense")
     error_of(lambda: fetch_suite(source, archive=wrong))
     assert wrong.exists()
 
 
-def test_an_answer_without_end_is_given_up(source: Source, server: Server, cache: Path) -> None:
+def test_an_answer_without_end_is_given_up(
+    source: PublishedSuite, server: Server, cache: Path
+) -> None:
     server.endless = True
     error = error_of(lambda: fetch_suite(source))
     assert f"sends more than the {len(server.content):,} bytes of the archive" in error.faults[0]
@@ -289,7 +299,7 @@ def test_an_answer_without_end_is_given_up(source: Source, server: Server, cache
 
 
 def test_an_unknown_size_is_bounded_too(
-    source: Source, server: Server, monkeypatch: pytest.MonkeyPatch
+    source: PublishedSuite, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.endless = True
     monkeypatch.setattr(fetch, "MAX_ARCHIVE_BYTES", 10_000_000)
@@ -297,12 +307,14 @@ def test_an_unknown_size_is_bounded_too(
     assert "more than the 10,000,000 bytes" in error.faults[0]
 
 
-def test_an_archive_that_says_it_is_larger_is_not_begun(source: Source, server: Server) -> None:
+def test_an_archive_that_says_it_is_larger_is_not_begun(
+    source: PublishedSuite, server: Server
+) -> None:
     small = replace(source, size_bytes=100)
     assert f"it has {len(server.content):,} bytes" in error_of(lambda: fetch_suite(small)).faults[0]
 
 
-def test_another_host_is_followed(source: Source, server: Server, archive: Path) -> None:
+def test_another_host_is_followed(source: PublishedSuite, server: Server, archive: Path) -> None:
     other = Server(archive.read_bytes())
     with ThreadingHTTPServer(("127.0.0.2", 0), handler_of(other)) as httpd:
         server.leads_to = f"http://127.0.0.2:{httpd.server_port}/elsewhere"
@@ -316,7 +328,7 @@ def test_another_host_is_followed(source: Source, server: Server, archive: Path)
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://x/"])
-def test_no_other_scheme_is_followed(source: Source, server: Server, address: str) -> None:
+def test_no_other_scheme_is_followed(source: PublishedSuite, server: Server, address: str) -> None:
     server.leads_to = address
     error = error_of(lambda: fetch_suite(source))
     assert address in error.faults[0]
@@ -335,13 +347,15 @@ def test_https_never_leads_to_http() -> None:
     assert onward.full_url == "https://other.invalid/x"
 
 
-def test_addresses_that_lead_round_in_a_circle(source: Source, server: Server) -> None:
+def test_addresses_that_lead_round_in_a_circle(source: PublishedSuite, server: Server) -> None:
     server.leads_to = server.url
     assert "HTTP 302" in error_of(lambda: fetch_suite(source)).faults[0]
 
 
 @pytest.mark.parametrize("claim", ["bytes 0-9/10", "pages 1-2/3", "nonsense"])
-def test_a_part_of_something_else_is_not_added(source: Source, server: Server, claim: str) -> None:
+def test_a_part_of_something_else_is_not_added(
+    source: PublishedSuite, server: Server, claim: str
+) -> None:
     server.cut_after = 5000
     error_of(lambda: fetch_suite(source))
     server.cut_after, server.claims_range = None, claim
@@ -352,7 +366,7 @@ def test_a_part_of_something_else_is_not_added(source: Source, server: Server, c
 
 
 def test_a_server_that_drips_is_given_up(
-    source: Source, server: Server, monkeypatch: pytest.MonkeyPatch
+    source: PublishedSuite, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clock of our own: an hour between any two looks at it."""
     seconds = itertools.count(0, 3600)
@@ -363,7 +377,9 @@ def test_a_server_that_drips_is_given_up(
     assert len(server.requests) == 1
 
 
-def test_a_download_that_was_interrupted_is_continued(source: Source, server: Server) -> None:
+def test_a_download_that_was_interrupted_is_continued(
+    source: PublishedSuite, server: Server
+) -> None:
     def interrupted(done: int, _: int | None) -> None:
         if done > 1000:
             raise KeyboardInterrupt
@@ -374,7 +390,9 @@ def test_a_download_that_was_interrupted_is_continued(source: Source, server: Se
     assert server.requests[-1] is not None
 
 
-def test_a_full_disk_is_told(source: Source, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_a_full_disk_is_told(
+    source: PublishedSuite, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
@@ -385,7 +403,7 @@ def test_a_full_disk_is_told(source: Source, monkeypatch: pytest.MonkeyPatch, ca
     assert "JUDGE_CACHE" in (error.hint or "")
 
 
-def test_a_suite_is_not_lost_between_two_moves(source: Source) -> None:
+def test_a_suite_is_not_lost_between_two_moves(source: PublishedSuite) -> None:
     folder = fetch_suite(source).folder
     folder.rename(folder.with_name(f".{folder.name}.old"))
     wrong = replace(source, sha256="0" * 64)
@@ -393,7 +411,7 @@ def test_a_suite_is_not_lost_between_two_moves(source: Source) -> None:
     assert fetch_suite(source, again=True).folder.is_dir()
 
 
-def test_something_else_than_http(source: Source) -> None:
+def test_something_else_than_http(source: PublishedSuite) -> None:
     with pytest.raises(UsageError, match="not an http or https address"):
         fetch_suite(source, urls=["file:///etc/passwd"])
 
