@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class AnswerForm(enum.StrEnum):
-    """What a task asks to be handed in."""
+    """What a task expects as its answer."""
 
     WORKBOOK = "workbook"
     TABLE = "table"
@@ -18,7 +18,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def noun(self) -> str:
-        """What messages call it."""
+        """The name of it that messages use."""
         return _NOUNS[self]
 
     @property
@@ -28,7 +28,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def missing(self) -> str:
-        """What is said where a program ended without it."""
+        """The message for a program that ended without it."""
         if not self.is_file:
             return f"the reply holds no {self.noun}"
         return f"the program ended without writing the {self.noun}"
@@ -43,7 +43,7 @@ _NOUNS = {
 
 
 class Origin(enum.Enum):
-    """Where a workbook comes from, which decides what its cached values are worth."""
+    """Where a workbook comes from, which decides whether its cached values are trusted."""
 
     GOLD = "gold"
     """A published workbook: its cached values are trusted where a program that calculates
@@ -75,7 +75,7 @@ class Answer:
     Attributes:
         origin: where it comes from.
         files: the files, the one that the task asks for first.
-        text: what was typed, where the task asks for a text.
+        text: what was typed, if the task asks for text.
     """
 
     origin: Origin
@@ -92,7 +92,7 @@ class Answer:
         """The bytes of the file that the task asks for.
 
         Raises:
-            ValueError: the answer has no file; whoever asks for one checks the form first.
+            ValueError: the answer has no file; the caller checks the form first.
         """
         if not self.files:
             raise ValueError("the answer has no file")

@@ -1,7 +1,7 @@
-"""What is on record of asking the chat model for a submission, whoever wrote it. Pure.
+"""What is recorded about the requests to the chat model for a submission. Pure.
 
-``judge infer`` writes it with each submission. A file of solutions may come from anybody, and its
-fields are kept as they came: what has another form there counts as not known.
+``judge infer`` writes it with each submission. A file of solutions may come from anywhere, and its
+fields are kept as they are: one that has a different form counts as unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What asking for one submission took.
+    """What the requests for one submission took.
 
     Attributes:
         model: the chat model.
@@ -61,11 +61,11 @@ class Asking:
 
 
 NOT_ASKED = Asking()
-"""Of a submission that nothing is known of."""
+"""For a submission about which nothing is known."""
 
 
 def asking_of(record: Mapping[str, object]) -> Asking:
-    """Reads what a record of ``submissions.jsonl`` says of asking.
+    """Reads what a record of ``submissions.jsonl`` says about the requests.
 
     Args:
         record: the record, or what a submission keeps of it as its provenance.

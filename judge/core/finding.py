@@ -1,4 +1,4 @@
-"""What a checker found out about an answer: whether it agrees, and where it does not."""
+"""What a checker found about an answer: whether it agrees, and where it does not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judge.core.results import CaseComparison, DifferenceRecord
 
 
 class PlaceKind(enum.StrEnum):
-    """What a difference is located by."""
+    """What kind of place a difference is at."""
 
     CELL = "cell"
     SHEET = "sheet"
@@ -49,7 +49,7 @@ class FoundDifference:
         place: where.
         expected: what the gold has, as JSON.
         actual: what the answer has, as JSON.
-        detail: a line for people, where the values do not say it all.
+        detail: a line for people, if the values do not say everything.
     """
 
     kind: str
@@ -66,16 +66,16 @@ class FoundDifference:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a checker says of an answer.
+    """What a checker says about an answer.
 
     Attributes:
         agrees: whether the answer is right.
-        cause: one line on what is wrong; empty where nothing is.
+        cause: one line on what is wrong; empty if nothing is.
         record: the comparison as it is written to ``cases.jsonl``: ``equal``, ``cells`` and
             ``differing_cells`` (units compared, and how many of them differ),
             ``difference_counts``, ``differences`` and ``notes``, and whatever else the checker
             has to say.
-        undecided: whether nothing but values that nobody could compute speaks against it.
+        undecided: whether the only differences are values that could not be computed.
     """
 
     agrees: bool
@@ -102,9 +102,9 @@ def finding_of(
     """The finding of a checker that lists what differs, one entry for each differing unit.
 
     Args:
-        differences: what differs; nothing where the answer is right.
+        differences: what differs; empty if the answer is right.
         units: how many units (cells, keys, rules …) were compared.
-        notes: liberties taken, and what could not be looked at.
+        notes: liberties taken, and what could not be checked.
         most_kept: how many differences are kept on record; all are counted.
     """
     counts: dict[str, int] = {}
@@ -145,9 +145,9 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
 
 
 def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
-    """The finding that counts where there are several golds.
+    """The finding that counts if there are several golds.
 
-    The first gold that the answer agrees with decides; else the one that it comes nearest to.
+    The first gold that the answer agrees with decides; if there is none, the nearest one does.
 
     Args:
         findings: name of the gold and what was found, in the order of the golds; at least one.

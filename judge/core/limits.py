@@ -14,9 +14,9 @@ class Limits:
 
     Attributes:
         cpu_s: processor seconds of the whole process tree.
-        wall_s: seconds by the clock, from the fork of the solution on.
+        wall_s: wall-clock seconds from the fork of the solution.
         memory_bytes: memory of the whole process tree.
-        processes: processes and threads alive at one time.
+        processes: processes and threads alive at once.
         output_bytes: size of the collected output file; also bounds what may be written to disk.
         console_bytes: how much of each of stdout and stderr is kept (what follows is counted only).
     """

@@ -2,7 +2,7 @@
 
 Each of them is checked where it is read (:func:`judge.files.forms.checked`) and typed from there
 on; fields that a directory may lack, because an earlier version of the judge wrote it or because
-they do not apply, are not required. What a file holds beside these fields is kept as it is.
+they do not apply, are not required. Whatever else a file holds is kept as it is.
 """
 # Without `from __future__ import annotations`: see judge.files.forms.
 
@@ -14,7 +14,7 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 
 
 class CaseRun(TypedDict, total=False):
-    """What is known of the run of a program on a case; empty where nothing was run.
+    """What is known about the run of a program on a case; empty if nothing was run.
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
     that was made elsewhere, or ``typed`` for an ``answer`` that is text. ``stdout`` and ``stderr``
@@ -40,7 +40,7 @@ class CaseRun(TypedDict, total=False):
 
 
 class PlaceRecord(TypedDict):
-    """Where a difference is that is in no cell: see :class:`judge.core.finding.PlaceKind`."""
+    """Where a difference is, if it is not in a cell: see :class:`judge.core.finding.PlaceKind`."""
 
     kind: str
     name: str
@@ -77,7 +77,7 @@ SheetValues = dict[str, dict[str, object]]
 
 
 class CaseComparison(TypedDict, total=False):
-    """What comparing an output with its gold found; empty where nothing was compared.
+    """What comparing an output with its gold found; empty if nothing was compared.
 
     ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
     ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``.
@@ -101,7 +101,7 @@ class CaseComparison(TypedDict, total=False):
 
 
 class CaseRecord(TypedDict, total=False):
-    """A record of cases.jsonl: what the judge says of one submission on one case."""
+    """A record of cases.jsonl: what the judge says about one submission on one case."""
 
     task: Required[TaskId]
     sample: Required[Count]
@@ -139,7 +139,7 @@ class RecalcIdentity(TypedDict, total=False):
 
 
 class SandboxIdentity(TypedDict, total=False):
-    """What programs were run in."""
+    """The environment that programs were run in."""
 
     backend: Required[str]
     image: str | None
@@ -180,7 +180,7 @@ class InferenceIdentity(TypedDict, total=False):
 
 
 class JudgingRules(TypedDict):
-    """What verdicts depend on beside the outputs, as a rejudgement chooses it anew."""
+    """What verdicts depend on in addition to the outputs; a rejudgement chooses it again."""
 
     profile: str
     style: list[str]
@@ -221,8 +221,8 @@ class RunDocument(TypedDict, total=False):
 class SubmissionRecord(TypedDict, total=False):
     """A record of submissions.jsonl, as far as every reader may rely on it.
 
-    Files of others may be such files, with fields of their own; what they say of asking is read by
-    :func:`judge.core.asking.asking_of`.
+    Other programs may write such files, with fields of their own; what they say about requests is
+    read by :func:`judge.core.asking.asking_of`.
     """
 
     id: Required[TaskId]
@@ -236,7 +236,7 @@ class SubmissionRecord(TypedDict, total=False):
 
 
 class OverrideRecord(TypedDict, total=False):
-    """A record of overrides.jsonl: a verdict changed by hand, or given back where it is null."""
+    """A record of overrides.jsonl: a verdict changed by hand; null restores the judge's own."""
 
     task: Required[TaskId]
     sample: Required[Count]
@@ -270,7 +270,7 @@ class ReferenceDocument(TypedDict):
 
 
 class ReportedTask(TypedDict):
-    """What is read back of a task in report.json."""
+    """What is read back about a task from report.json."""
 
     id: TaskId
     sample: Count
@@ -279,13 +279,13 @@ class ReportedTask(TypedDict):
 
 
 class ReportedOverall(TypedDict, total=False):
-    """What is read back of the scores in report.json."""
+    """What is read back about the scores from report.json."""
 
     tasks_without_submission: Count
 
 
 class ReportOnRecord(TypedDict):
-    """What is read back of report.json: which submissions and cases count."""
+    """What is read back from report.json: which submissions and cases count."""
 
     overall: NotRequired[ReportedOverall]
     tasks: list[ReportedTask]
@@ -301,7 +301,7 @@ class ExcludedCase(TypedDict):
 
 
 class ScoresOfAll(TypedDict):
-    """Scores where every case that is not scored counts as not accepted."""
+    """Scores in which every case that is not scored counts as not accepted."""
 
     tasks: Count
     cases: Count
@@ -352,7 +352,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What asking the chat model took: see :func:`judge.report.usage.usage_of`."""
+    """What the requests to the chat model took: see :func:`judge.report.usage.usage_of`."""
 
     submissions: int
     calls: int

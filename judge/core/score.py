@@ -1,9 +1,9 @@
 """Soft and hard scores. Pure: verdicts in, numbers out.
 
 The soft score of a submission is the share of its test cases that are accepted (partial credit,
-as at the IOI); the hard score is 1 where all are accepted and 0 otherwise (all or nothing, as at
+as at the IOI); the hard score is 1 if all are accepted and 0 otherwise (all or nothing, as at
 the ICPC). Cases that the judge could not judge (BT, JE, SK, or not run at all) are never counted
-as a pass or as a failure; how many there were is always kept beside the score.
+as a pass or as a failure; how many there were is always kept with the score.
 
 Source: SpreadsheetBench, section 2.4 (soft and hard restriction); keys as in its own reports.
 """
@@ -25,9 +25,9 @@ class SubmissionScore:
     Attributes:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
-        verdicts: one per test case, in case order; None where the case was not run.
-        soft: share of the scored cases that are accepted, from 0 to 1; None where none is scored.
-        hard: 1.0 where all scored cases are accepted, else 0.0; None where none is scored.
+        verdicts: one per test case, in case order; None if the case was not run.
+        soft: share of the scored cases that are accepted, from 0 to 1; None if none is scored.
+        hard: 1.0 if all scored cases are accepted, otherwise 0.0; None if none is scored.
     """
 
     task_id: str
@@ -45,7 +45,7 @@ def score_submission(
     Args:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
-        verdicts: one per test case of the task, in case order; None where it was not run.
+        verdicts: one per test case of the task, in case order; None if it was not run.
     """
     scored = [verdict for verdict in verdicts if verdict is not None and verdict.is_scored]
     accepted = sum(verdict is Verdict.AC for verdict in scored)
@@ -65,12 +65,12 @@ class GroupScore:
     Attributes:
         tasks: tasks with at least one scored case.
         cases: scored cases.
-        soft: mean over those tasks of the soft score (of the mean over samples, where several).
+        soft: mean over those tasks of the soft score (of the mean over samples, if several).
         hard: the same for the hard score.
         all_tasks: tasks, those without a scored case included.
         all_cases: cases, the unscored ones included.
-        soft_of_all: soft score where every unscored case counts as not accepted.
-        hard_of_all: hard score where every unscored case counts as not accepted.
+        soft_of_all: soft score in which every unscored case counts as not accepted.
+        hard_of_all: hard score in which every unscored case counts as not accepted.
     """
 
     tasks: int

@@ -1,7 +1,7 @@
 """Intervals and paired comparison. Pure: numbers in, numbers out, the same for the same seed.
 
 The clusters are the tasks. Test cases of one task share an instruction and a solution, so they
-stand and fall together; an interval that takes them for independent is too narrow. A soft score is
+pass and fail together; an interval that treats them as independent is too narrow. A soft score is
 a mean over tasks of each task's own share, so resampling tasks is resampling these numbers.
 
 NumPy does the resampling. The rest is a line or two of arithmetic each, and is written out here:
@@ -30,11 +30,11 @@ class Estimate:
     """A number with its interval.
 
     Attributes:
-        value: the estimate; None where nothing was observed.
-        low: lower end of the interval; None where there is none.
+        value: the estimate; None if nothing was observed.
+        low: lower end of the interval; None if there is none.
         high: upper end.
         n: independent observations behind it (tasks, as a rule).
-        method: ``wilson``, ``cluster bootstrap`` or empty where there is no interval.
+        method: ``wilson``, ``cluster bootstrap`` or empty if there is no interval.
     """
 
     value: float | None
@@ -121,15 +121,15 @@ def ratio_interval(
 
     Args:
         numerators: for each cluster, how many of its cases show what is counted.
-        denominators: for each cluster, how many cases it has; clusters without one say nothing.
+        denominators: for each cluster, how many cases it has; clusters without one are ignored.
         confidence: of the interval, two-sided.
         resamples: how often the clusters are drawn again.
         seed: of the generator.
 
     Returns:
-        The ratio of the sums. Where no case or every case shows it, resampling says nothing;
-        Wilson's interval for as many observations as there are clusters is given then, which is
-        wide enough for cases of a cluster that always agree.
+        The ratio of the sums. If no case or every case shows it, resampling has nothing to vary;
+        the interval is then Wilson's, for as many observations as there are clusters, which is
+        wide enough even if the cases of a cluster always agree.
     """
     pairs = [(a, b) for a, b in zip(numerators, denominators, strict=True) if b]
     if not pairs:
@@ -160,7 +160,7 @@ class PairedDifference:
         difference: mean of the differences (second run minus first), from -1 to 1.
         low: lower end of the interval; None for fewer than two tasks.
         high: upper end.
-        p: two-sided p of "no difference"; 1 where no task differs.
+        p: two-sided p of "no difference"; 1 if no task differs.
         n: tasks that both runs have.
         sd: standard deviation of the differences; None for fewer than two tasks.
     """
@@ -210,7 +210,7 @@ def paired_bootstrap(
         return PairedDifference(mean, 0.0, 0.0, 1.0, n, spread)
     means = _resampled_means(differences, resamples, seed)
     low, high = _percentiles(means, confidence)
-    # A sum of thirds is rarely zero to the last bit; what is nothing must count on both sides.
+    # A sum of thirds is rarely zero to the last bit; a zero difference must count on both sides.
     below = int(np.count_nonzero(means <= _NOTHING)) + 1
     above = int(np.count_nonzero(means >= -_NOTHING)) + 1
     p = min(1.0, 2 * min(below, above) / (resamples + 1))
@@ -224,11 +224,11 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     """McNemar's exact test, two-sided: the binomial test on the tasks that only one run solved.
 
     Args:
-        only_first: tasks that the first run alone solved.
-        only_second: tasks that the second run alone solved.
+        only_first: tasks that only the first run solved.
+        only_second: tasks that only the second run solved.
 
     Returns:
-        The p of "both are as likely"; 1 where no task tells them apart.
+        The p of "both are equally likely"; 1 if no task distinguishes them.
 
     Source: Q. McNemar, Psychometrika 12 (1947), 153-157, with the exact distribution.
     """
@@ -259,7 +259,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def smallest_detectable_difference(
     n: int, sd: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two paired means that would be found with this power.
+    """The smallest true difference of two paired means that would be detected with this power.
 
     Args:
         n: tasks.
@@ -268,7 +268,7 @@ def smallest_detectable_difference(
         power: the chance with which it shall be found.
 
     Returns:
-        The difference, or None where there are fewer than two tasks.
+        The difference, or None if there are fewer than two tasks.
     """
     if n < 2:
         return None
@@ -278,17 +278,17 @@ def smallest_detectable_difference(
 def smallest_detectable_change(
     n: int, discordant: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two hard scores that McNemar's test would find.
+    """The smallest true difference of two hard scores that McNemar's test would detect.
 
     Args:
         n: tasks.
-        discordant: share of the tasks that just one of the two runs solves, from 0 to 1.
+        discordant: share of the tasks that exactly one of the two runs solves, from 0 to 1.
         alpha: level of the two-sided test.
         power: the chance with which it shall be found.
 
     Returns:
-        The difference; None where so few tasks differ that none would be found, even if all of
-        them spoke for the same run.
+        The difference; None if so few tasks differ that none would be detected, even if all of
+        them favoured the same run.
 
     Source: R. J. Connor, Biometrics 43 (1987), 207-211: n tasks find a difference d among a share
     s of discordant ones where n = (z_alpha sqrt(s) + z_beta sqrt(s - d^2))^2 / d^2.
@@ -309,9 +309,9 @@ def smallest_detectable_change(
 
 
 def fewest_one_sided(alpha: float = 1 - CONFIDENCE) -> int:
-    """How many tasks the one run alone has to solve, and the other none, to differ at this level.
+    """How many tasks only one run has to solve, and the other none, for a difference at this level.
 
-    Below this number of discordant tasks McNemar's exact test cannot speak, whatever they say.
+    With fewer discordant tasks, McNemar's exact test cannot be significant, whatever they favour.
     """
     return next(count for count in range(1, 1_100) if mcnemar_exact(0, count) <= alpha)
 
@@ -328,7 +328,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
         k: samples to draw.
 
     Returns:
-        The estimate; None where n < k, where no estimate without bias exists.
+        The estimate; None if n < k, because no unbiased estimate exists then.
 
     Source: M. Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
     """
@@ -377,8 +377,8 @@ def mean_over_tasks(
         every: all of the k samples have to solve it (pass^k) instead of one (pass@k).
 
     Returns:
-        The mean; None where some task has fewer than k samples: a mean over the others would be
-        of another suite.
+        The mean; None if some task has fewer than k samples: a mean over the others would be
+        that of a different suite.
     """
     estimate = pass_hat_k if every else pass_at_k
     estimates = [estimate(n, c, k) for n, c in solved.values()]

@@ -12,18 +12,18 @@ class Submission:
 
     Attributes:
         task_id: the task's id as text.
-        code: the Python program, or None where the reply held no code.
+        code: the Python program, or None if the reply held no code.
         sample: 0-based number among several solutions of the same task.
-        input_path: absolute path at which the program was told to find its input.
-        output_path: absolute path at which the program was told to leave its output.
-        model: the chat model that wrote it, where known.
-        setting: the inference setting, where known (``single``, ``multi`` …).
+        input_path: absolute path at which the program expects its input.
+        output_path: absolute path at which the program is expected to leave its output.
+        model: the chat model that wrote it, if known.
+        setting: the inference setting, if known (``single``, ``multi`` …).
         expected: verdict codes that a sample submission must get, one per case; a single code
-            stands for every case; empty where nothing is expected.
+            stands for every case; empty if nothing is expected.
         label: a short name for people (``values``, ``formulas``, ``reads-wrong-column``).
         provenance: everything else that was recorded with it (conversation, tokens, cost,
-            seconds), kept as it came.
-        answer: what was typed as the answer, where the task asks for a text; no program is run.
+            seconds), kept unchanged.
+        answer: what was typed as the answer, if the task asks for text; no program is run.
     """
 
     task_id: str

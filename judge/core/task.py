@@ -1,4 +1,4 @@
-"""Tasks and test cases, as every suite format is turned into them."""
+"""Tasks and test cases: what every suite format is read into."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FileKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that whoever answers may read.
+    """A file that may be read for the answer.
 
     Attributes:
         path: where it is.
@@ -39,10 +39,10 @@ class Gold:
     """What a right answer is compared with: a file, or a value that the suite states.
 
     Attributes:
-        path: the file, where the gold is one.
-        value: the value, where it is none.
-        options: options of the checker that hold for this gold alone.
-        data: the bytes of a gold that is not on disk yet, in the place of a file.
+        path: the file, if the gold is one.
+        value: the value, if the gold is not a file.
+        options: options of the checker that apply only to this gold.
+        data: the bytes of a gold that is not on disk yet, in place of a file.
     """
 
     path: Path | None = None
@@ -52,14 +52,14 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """What messages call it: the name of its file, or ``gold``."""
+        """The name of it that messages use: that of its file, or ``gold``."""
         return "gold" if self.path is None else self.path.name
 
     def read(self) -> bytes:
         """The bytes of the gold.
 
         Raises:
-            SuiteError: it is no file.
+            SuiteError: it is not a file.
             OSError: the file cannot be read.
         """
         if self.data is not None:
@@ -125,7 +125,7 @@ class TestCase:
 
     @property
     def question(self) -> CaseInput:
-        """The case without its golds, for everything that stands left of the comparison."""
+        """The case without its golds, for everything that comes before the comparison."""
         return CaseInput(number=self.number, files=self.inputs)
 
     @property
@@ -183,9 +183,9 @@ class TaskQuestion:
         id: the task's id as text.
         instruction: the question, as a user of spreadsheets wrote it.
         kind: what sort of task it is, in the suite's words.
-        details: what the suite states beside the instruction: ``answer_position``,
-            ``answer_sheet``, ``data_position`` and the like, as far as it has them.
-        answer: what is to be handed in.
+        details: what the suite states in addition to the instruction: ``answer_position``,
+            ``answer_sheet``, ``data_position`` and the like, if it has them.
+        answer: the form that the answer must have.
         inputs: the input files of each case, in case order.
     """
 
@@ -207,10 +207,10 @@ class Task:
         kind: what sort of task it is, in the suite's words. Reports break scores down by it.
         cases: the test cases in the order of their numbers; at least one.
         checker: how an answer is compared with the golds.
-        answer: what is to be handed in.
+        answer: the form that the answer must have.
         groups: name of a division -> the group of this task, such as ``category`` -> ``sort``.
             Reports break scores down by each division.
-        context: what the suite states beside the instruction and no checker needs, such as
+        context: what the suite states in addition to the instruction and no checker needs, such as
             ``data_position``.
         excluded: why the suite itself leaves this task out, or None.
         raw_id: the id as the suite's JSON has it, for writing files that others read.
@@ -229,14 +229,14 @@ class Task:
 
     @property
     def details(self) -> Mapping[str, str]:
-        """What the suite states beside the instruction, and may be shown with it."""
+        """What the suite states in addition to the instruction, and may be shown with it."""
         options = self.checker.options
         stated = {name: options[name] for name in self.checker.public if name in options}
         return {name: str(value) for name, value in stated.items()} | dict(self.context)
 
     @property
     def question(self) -> TaskQuestion:
-        """The task without its golds, for everything that stands left of the comparison."""
+        """The task without its golds, for everything that comes before the comparison."""
         return TaskQuestion(
             id=self.id,
             instruction=self.instruction,

@@ -6,5 +6,5 @@ from collections.abc import Iterable
 
 
 def split_ids(values: Iterable[str]) -> tuple[str, ...]:
-    """Splits each value at its commas; blanks around an id, and empty ids, do not count."""
+    """Splits each value at its commas; blanks around an id, and empty ids, are ignored."""
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

@@ -35,7 +35,7 @@ class Verdict(enum.StrEnum):
 
     @property
     def phase(self) -> Phase:
-        """Where on the way of a case the verdict falls."""
+        """The phase in which a case gets the verdict."""
         return _PHASES[self]
 
     @property
@@ -45,7 +45,7 @@ class Verdict(enum.StrEnum):
 
 
 class Phase(enum.StrEnum):
-    """The stations of a case, in order."""
+    """The phases of a case, in order."""
 
     CODE = "code"
     RUN = "run"
@@ -92,7 +92,7 @@ _UNSCORED = frozenset({Verdict.SK, Verdict.BT, Verdict.JE})
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What the judge says of one submission on one test case.
+    """What the judge says about one submission on one test case.
 
     Attributes:
         task_id: the task's id as text.
@@ -100,8 +100,8 @@ class CaseResult:
         case: 1-based number of the test case.
         verdict: the primary verdict.
         cause: one line for people: the exception's class, the limit, the first difference.
-        run: what is known of the run; empty where nothing was run.
-        comparison: what the comparison found; empty where nothing was compared.
+        run: what is known about the run; empty if nothing was run.
+        comparison: what the comparison found; empty if nothing was compared.
         timings_s: seconds spent by phase: ``run``, ``recalculation``, ``comparison``.
     """
 

@@ -1,9 +1,9 @@
-"""What a chat model's reply holds: the program, found wherever it stands. Pure, and never run here.
+"""What a chat model's reply holds: the program, wherever it is. Pure; nothing is run here.
 
 - :mod:`judge.replies.extract`: the program of a reply; the one place that decides.
 - :mod:`judge.replies.recorded`: the program of a record of solutions.
 
-Everything else serves those two. Replies are hostile text: whatever reads them takes time that is
+Everything else serves those two. Replies are hostile text: everything that reads them takes time
 linear in their length. Patterns that repeat anything are possessive (``++``, ``*+``) wherever what
-follows could fail, so that they never go back.
+follows could fail, so that they never backtrack.
 """

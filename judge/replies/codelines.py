@@ -1,4 +1,4 @@
-"""Lines that read like Python, told from prose without parsing either. Pure."""
+"""Lines that read like Python, distinguished from prose without parsing either. Pure."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _PROSE_LINE = re.compile(r"[A-Z][\w',-]*+(?: [\w'\",;()./-]++){3,}+[.:!]?\Z")
 
 
 def is_code_line(line: str) -> bool:
-    """Whether a line could stand in a program."""
+    """Whether a line could be part of a program."""
     return _CODE_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def is_strong_line(line: str) -> bool:
-    """Whether a line is hardly anything but Python."""
+    """Whether a line can hardly be anything but Python."""
     return _STRONG_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
@@ -64,12 +64,12 @@ def is_prose_line(line: str) -> bool:
 
 
 def is_header_line(line: str, next_line: str) -> bool:
-    """Whether a line begins a block of Python, though its colon may be forgotten."""
+    """Whether a line begins a block of Python, even if its colon was forgotten."""
     return next_line[:1].isspace() and _HEADER_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
 def reads_like_code(text: str) -> bool:
-    """Whether at least half of the lines could stand in a program, and one surely does."""
+    """Whether at least half of the lines could be part of a program, and one certainly is."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return False

@@ -4,16 +4,16 @@ Replies come in every shape: fenced with any fence and tag, in several blocks, c
 the XML or JSON of a tool call, after pages of reasoning, or with no mark at all. The rules, in
 order:
 
-0. A reply that is a program from its first character to its last is that program as it stands,
+0. A reply that is a program from its first character to its last is that program as it is,
    byte for byte: line ends, blank lines and whatever its strings hold (a fence, ``</think>``)
    are the program's own. So files of solutions can hold bare programs.
-1. Reasoning is taken out (``<think>`` and its kin); what a template left at the end as well.
+1. Reasoning is removed (``<think>`` and its kin), and so is what a template left at the end.
 2. A wrapper that names its content (``<execute>``, a tool call with a ``code`` argument …) counts
-   where the reply holds no fence of Python, or where the fence is inside the wrapper.
-3. Of several fenced blocks the last one that stands on its own is the program; where the last
-   one takes names from earlier ones, those are joined before it.
-4. A block without an end was cut off: it is taken only where nothing whole came before it.
-5. Without any mark, the lines that read like Python are taken, prose around them left out.
+   if the reply holds no fence of Python, or if the fence is inside the wrapper.
+3. Of several fenced blocks, the last one that works on its own is the program; if the last
+   one uses names from earlier ones, those are joined before it.
+4. A block without an end was cut off: it is taken only if nothing complete came before it.
+5. Without any mark, the lines that read like Python are taken, and prose around them is left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WRITES = re.compile(r"\.save\s*+\(|\.to_excel\s*+\(|ExcelWriter|\.close\s*+\(")
 
 
 MAX_REPLY_CHARS = 400_000
-"""What is looked at of a reply: far more than any program, and a bound on a reply without end."""
+"""How much of a reply is read: far more than any program, and a bound on a reply without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Extraction:
     """The program that a reply holds.
 
     Attributes:
-        code: the program, or None where the reply holds none.
-        form: how it stood there: ``fence``, ``joined``, ``unclosed``, ``wrapper``, ``bare``
+        code: the program, or None if the reply holds none.
+        form: how the reply held it: ``fence``, ``joined``, ``unclosed``, ``wrapper``, ``bare``
             or ``none``.
         truncated: the reply, as far as can be seen, ends in the middle of the program.
         blocks: how many pieces of Python the reply holds.
@@ -77,7 +77,7 @@ def extract(reply: str) -> Extraction:
         reply: the message's text as it came.
 
     Returns:
-        The program: as it stands where the reply is nothing else, otherwise with line ends of
+        The program: unchanged if the reply is nothing else, otherwise with line ends of
         ``\n`` and without indentation of the whole.
     """
     if is_program(reply):
@@ -91,7 +91,7 @@ def extract(reply: str) -> Extraction:
         inner = _from_blocks(find_blocks(wrapped.text))
         if inner is None and wrapped.text.strip():
             inner = Extraction(tidy(wrapped.text), "wrapper", not wrapped.closed, 1)
-        # A wrapper that was asked for by nobody may hold prose (<answer>done</answer>).
+        # A wrapper that nothing asked for may hold prose (<answer>done</answer>).
         if inner is not None and inner.code and (wrapped.is_code or reads_like_code(inner.code)):
             truncated = inner.truncated or not scan(inner.code).closed
             return Extraction(inner.code, "wrapper", truncated, inner.blocks)
@@ -99,7 +99,7 @@ def extract(reply: str) -> Extraction:
 
 
 def _from_quotes(text: str) -> Extraction | None:
-    """The program of a reply that has three quotation marks where a fence should be."""
+    """The program of a reply that has three quotation marks in place of a fence."""
     quoted = _QUOTED_PROGRAM.match(text)
     if quoted is None or not quoted["end"].strip():
         return None
@@ -107,7 +107,7 @@ def _from_quotes(text: str) -> Extraction | None:
 
 
 def _from_blocks(blocks: list[Block]) -> Extraction | None:
-    """The program among fenced blocks; None where none of them is Python."""
+    """The program among fenced blocks; None if none of them is Python."""
     named = [block for block in blocks if block.is_python and block.text.strip()]
     pieces = named or [
         block for block in blocks if block.may_be_python and reads_like_code(block.text)
@@ -129,7 +129,7 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
         last_whole = whole[-1]
         ends_whole = scan(codes[-1]).closed and not _HANGING_END.search(codes[-1].rstrip()[-20:])
         if ends_whole and _stands_alone(codes[-1], codes[:-1]):
-            # No closing fence, yet a whole program: many models just stop.
+            # No closing fence, yet a complete program: many models just stop.
             return Extraction(codes[-1], "unclosed", truncated=False, blocks=len(pieces))
         if not _makes_something(codes[last_whole]):
             joined = _join(codes, len(codes) - 1, [*whole, len(codes) - 1])
@@ -139,9 +139,9 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
 
 def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bool) -> Extraction:
     # What follows a program is often an example of its output or of a call: a block without a
-    # statement that does anything is no program.
+    # statement that does anything is not a program.
     last = next((each for each in reversed(whole) if reads_like_code(codes[each])), whole[0])
-    # So is a look at the finished workbook: it is told from a solution by what it does not do.
+    # Nor is a look at the finished workbook: unlike a solution, it writes nothing.
     makers = [index for index in whole if index < last and _makes_something(codes[index])]
     if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
         last = makers[-1]
@@ -201,7 +201,7 @@ def _from_bare_text(text: str) -> Extraction:
         first -= 1
     lines = _without_prose(lines[first:])
     code = tidy("\n".join(lines))
-    # Without a call nothing is read or written: "Profit = Revenue - Cost" is no program.
+    # Without a call nothing is read or written: "Profit = Revenue - Cost" is not a program.
     if not reads_like_code(code) or not _CALL.search(scan(code).bare):
         return Extraction(None, "none")
     return Extraction(code, "bare", truncated=not scan(code).closed, blocks=1)

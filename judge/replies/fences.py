@@ -45,8 +45,8 @@ class Block:
     """A fenced block.
 
     Attributes:
-        tag: the language tag in lower case; empty where there is none.
-        text: what stands between the fences, without the fence's own indentation.
+        tag: the language tag in lower case; empty if there is none.
+        text: what is between the fences, without the fence's own indentation.
         closed: whether a closing fence was found.
     """
 
@@ -61,14 +61,14 @@ class Block:
 
     @property
     def may_be_python(self) -> bool:
-        """Whether the tag does not say anything else."""
+        """Whether the tag names no other language."""
         return self.tag not in _OTHER_TAGS
 
 
 def find_blocks(text: str) -> list[Block]:
     """Fenced blocks in order.
 
-    A closing fence within a string of the program does not close the block: where the text up
+    A closing fence within a string of the program does not close the block: if the text up
     to it ends inside a triple-quoted string, the next fence is tried.
     """
     return _find_blocks(text, _MAX_NESTED)
@@ -89,7 +89,7 @@ def _find_blocks(text: str, nested: int) -> list[Block]:
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
-    """Lines with their ends, and whether each stands outside of every fenced block.
+    """Lines with their ends, and whether each is outside every fenced block.
 
     Takes fences as Markdown does, whatever the program between them holds.
     """
@@ -149,7 +149,7 @@ class _Reader:
             walk.feed(line + "\n")
         if first_close is not None:
             # The string never ended either: the fence that seemed to be inside it was the end.
-            # A reply that does so again and again is not read to its end for every block.
+            # A reply that does this repeatedly is not read to its end for every block.
             self._looks_ahead += 1
             return rules.block(body[: first_close - start], closed=True), first_close + 1
         return rules.block(body, closed=False), len(self.lines)
@@ -170,7 +170,7 @@ class _BlockRules:
         return len(mark) >= len(self.fence) and not mark.strip(self.fence[0])
 
     def closes_before_prose(self, line: str) -> bool:
-        """Whether the line is a closing fence with a sentence behind it."""
+        """Whether the line is a closing fence followed by a sentence."""
         rest = line.lstrip(" \t>")
         if not rest.startswith(self.fence):
             return False
@@ -178,7 +178,7 @@ class _BlockRules:
         return prose is not None and not _is_tag(prose["word"])
 
     def glued_end(self, line: str) -> str | None:
-        """The code before a closing fence that stands on the same line; None where none does."""
+        """The code before a closing fence on the same line; None if there is no such fence."""
         line = line.rstrip(" \t")
         code = line.removesuffix(self.fence)
         if len(code) == len(line) or "`" in code:
@@ -201,12 +201,12 @@ def _nested(block: Block, nested: int) -> list[Block]:
 
 
 def _split_inline_fences(text: str) -> str:
-    """Puts a fence that stands behind prose, or before code, on a line of its own."""
+    """Puts a fence that follows prose, or precedes code, on a line of its own."""
     lines = []
     for line in text.split("\n"):
         at = line.find("```py")
-        # Blanks, quote marks and list marks may stand before a fence; words may not. A fence
-        # behind a quotation mark is a string of the program's.
+        # Blanks, quote marks and list marks may precede a fence; words may not. A fence
+        # after a quotation mark is part of a string of the program.
         before = line[:at].rstrip()
         if at > 0 and before[-1:] not in {"'", '"'} and before.strip(" \t>-*+.)`~0123456789"):
             lines += [line[:at], line[at:]]

@@ -1,4 +1,4 @@
-"""Whether a text is a program from its first character to its last. Pure; nothing is run."""
+"""Whether text is a program from its first character to its last. Pure; nothing is run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK = re.compile(r"`|<\||</?+[A-Za-z]\w*+>|\[/?+THINK\]")
 
 
 def syntax_tree(code: str) -> ast.Module | None:
-    """The syntax tree of a program; None where it does not parse, or would take too long."""
+    """The syntax tree of a program; None if it does not parse, or would take too long."""
     if not _can_be_parsed(code):
         return None
     try:
@@ -31,9 +31,9 @@ def syntax_tree(code: str) -> ast.Module | None:
 def is_program(text: str) -> bool:
     """Whether the whole text is a program.
 
-    It is where it parses and does something: a lone word, or a JSON object, parses as well. What
-    is too long to be parsed is taken for one where it begins with a line of code, closes all that
-    it opens, and holds neither a sentence nor a mark such as a fence outside of its strings.
+    It is if it parses and does something: a lone word, or a JSON object, parses as well. What
+    is too long to be parsed counts as one if it begins with a line of code, closes everything that
+    it opens, and holds neither a sentence nor a mark such as a fence outside its strings.
     """
     if not _can_be_parsed(text):
         return len(text) <= _MAX_SCANNED_CHARS and _reads_like_a_program(text)
@@ -46,8 +46,8 @@ def is_program(text: str) -> bool:
 def _can_be_parsed(code: str) -> bool:
     """Whether parsing takes a bounded time.
 
-    Python's parser is linear but for one thing: for each ``{}`` of an f-string it looks through
-    the whole string again.
+    Python's parser is linear with one exception: for each ``{}`` of an f-string it searches the
+    whole string again.
     """
     if len(code) > _MAX_PARSED_CHARS:
         return False

@@ -1,4 +1,4 @@
-"""What a chat model says before it answers, as far as that is marked: taken out. Pure."""
+"""Removes what a chat model says before it answers, as far as that is marked. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HARMONY_CALL = re.compile(
 
 
 def answer_of(text: str) -> str:
-    r"""What is said to be the answer, without reasoning and without a template's marks.
+    r"""The part that is the answer, without reasoning and without a template's marks.
 
     Args:
         text: the reply, with line ends of ``\n``.
@@ -51,7 +51,7 @@ def strip_reasoning(text: str) -> str:
         # Templates that open the reasoning in the prompt leave only its end in the reply.
         text = text[end.end() :]
     opening = _REASONING_START.match(text.lstrip())
-    return "" if opening else text  # Reasoning without an end never came to an answer.
+    return "" if opening else text  # Reasoning without an end never reached an answer.
 
 
 def _cut_reasoning(text: str) -> str:

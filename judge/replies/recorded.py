@@ -12,12 +12,12 @@ def recorded_program(record: Mapping[str, Any]) -> str | None:
     """The program of a record.
 
     Args:
-        record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, where there is
+        record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, if there is
             one, is the reply that the program was found in.
 
     Returns:
-        The program; None where there is none. What was already found in the recorded reply is
-        the program as it stands, and is not searched for another one.
+        The program; None if there is none. What was already found in the recorded reply is
+        taken as the program, and is not searched for another one.
     """
     text = record.get("solution", record.get("code"))
     if not isinstance(text, str):

@@ -113,7 +113,7 @@ class Scanner:
         return Scan(self.closed, self._quote is not None, "".join(self._bare))
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
-        """Goes to the end of a string, or past the quote of one that has none; where it is now."""
+        """Goes to the end of a string, or past the quote if it has none; returns the new place."""
         body = _STRING_BODIES[quote].match(piece, position)
         end = position if body is None else body.end()
         if piece.startswith(quote, end):
@@ -124,7 +124,7 @@ class Scanner:
             self._quote = quote
             return len(piece)
         # A lone quote: the line is broken, the rest of it can still be read. Other quotes of its
-        # kind stand in the same broken line and are no strings either.
+        # kind are on the same broken line and do not begin strings either.
         self._balanced = False
         self._broken[quote] = end
         return position

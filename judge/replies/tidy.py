@@ -19,10 +19,10 @@ def tidy(code: str) -> str:
     """A block of code as a file would hold it.
 
     Args:
-        code: lines that end with a newline, as they stood in the reply.
+        code: lines that end with a newline, as they were in the reply.
 
     Returns:
-        The code with one newline at its end; empty where nothing stands in it.
+        The code with one newline at its end; empty if it holds nothing.
     """
     code = code.strip("\n")
     if "\n" not in code and code.count("\\n") >= 2:
@@ -45,11 +45,11 @@ def tidy(code: str) -> str:
 def dedent(text: str) -> str:
     """The text without the indentation that all of its lines share; blank lines become empty.
 
-    As :func:`textwrap.dedent`, which makes a pattern of the indentation, however long.
+    Like :func:`textwrap.dedent`, which makes a pattern of the indentation, however long it is.
     """
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
-    # What the first and the last of them in alphabetical order share, all of them share.
+    # All of them share what the first and the last in alphabetical order share.
     first, last = min(indents, default=""), max(indents, default="")
     width = next(
         (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]),
@@ -70,7 +70,7 @@ def _without_shell(lines: list[str]) -> list[str]:
 
 
 def _without_line_numbers(lines: list[str]) -> list[str]:
-    """Takes 1, 2, 3 … off the beginnings, where every line has its number."""
+    """Removes 1, 2, 3 … from the beginnings, if every line has its number."""
     numbers = [_LINE_NUMBER.match(line) for line in lines]
     if len(lines) < 2 or any(
         match is None or int(match[1]) != number for number, match in enumerate(numbers, start=1)

@@ -66,7 +66,7 @@ class Wrapped:
 
 
 def unwrap(text: str) -> Wrapped | None:
-    """The content of the last wrapper in a reply; None where there is none.
+    """The content of the last wrapper in a reply; None if there is none.
 
     A wrapper inside a fenced block belongs to the program and is left alone.
     """
@@ -125,7 +125,7 @@ def _json_code(text: str, depth: int = 0) -> str | None:
         except (ValueError, RecursionError):
             position = start.end()
             continue
-        # What was read is not read again from its middle: JSON within JSON would be read anew at
+        # What was read is not read again from its middle: JSON within JSON would be read again at
         # every bracket of every level.
         if (found := _find_code(document, depth)) is not None:
             return found
