@@ -50,7 +50,7 @@ _WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 
 @dataclass(frozen=True, slots=True)
 class DraftTask:
-    """A task of the suite with what is known of its making.
+    """A task of the suite with what is known about its making.
 
     Attributes:
         task: the task, as the judge grades it.
@@ -80,7 +80,7 @@ class SuiteDraft:
     def __init__(self, root: Path) -> None:
         if not (root / _DATASET).is_file():
             raise SuiteError(
-                f"{root} is no suite that can be written to: it holds no {_DATASET}",
+                f"{root} is not a suite that can be written to: it has no {_DATASET}",
                 hint="`judge dataset new FOLDER` makes one; an archive has to be unpacked first",
             )
         self.root = root
@@ -91,10 +91,10 @@ class SuiteDraft:
         """Makes an empty suite.
 
         Raises:
-            UsageError: the folder is there and not empty.
+            UsageError: the folder exists and is not empty.
         """
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
-            raise UsageError(f"{root} is there already", hint="Name a folder that is new or empty.")
+            raise UsageError(f"{root} already exists", hint="Name a folder that is new or empty.")
         (root / "spreadsheet").mkdir(parents=True)
         (root / _DATASET).write_text("[]\n", encoding="utf-8")
         draft = cls(root)
@@ -165,7 +165,7 @@ class SuiteDraft:
             records = self._records()
             if any(str(record.get("id")) == str(task_id) for record in records):
                 raise UsageError(
-                    f"the suite has a task {task_id} already",
+                    f"the suite already has a task {task_id}",
                     hint="`judge dataset edit-task` changes it.",
                 )
             record = dataset_record(task_id, given)
@@ -173,7 +173,7 @@ class SuiteDraft:
             folder = self.root / "spreadsheet" / str(task_id)
             if folder.exists():
                 raise UsageError(
-                    f"{folder} is there already, though {_DATASET} has no task {task_id}",
+                    f"{folder} already exists, though {_DATASET} has no task {task_id}",
                     hint="Move the folder away.",
                 )
             findings = self._place(record, cases, folder)
@@ -183,11 +183,11 @@ class SuiteDraft:
         return findings
 
     def edit_task(self, task_id: str, given: TaskFields, *, by: str) -> tuple[SuiteFinding, ...]:
-        """Changes fields of a task; reviews of what it was before count no longer.
+        """Changes fields of a task; reviews of its earlier content no longer count.
 
         Raises:
             UsageError: there is no such task, or a field is wrong.
-            SuiteError: it could not be judged any more; ``faults`` says why.
+            SuiteError: it could no longer be judged; ``faults`` says why.
         """
         with self._writing() as log:
             before = self.task(task_id)
@@ -207,10 +207,10 @@ class SuiteDraft:
             task_id: the task.
             state: checked, accepted, or draft to send it back.
             by: the reviewer.
-            note: what is to be said about it.
+            note: a remark about it.
 
         Returns:
-            Where the task stands now.
+            The state of the task now.
 
         Raises:
             UsageError: the reviewer may not, or a field of the manual is not filled.

@@ -24,7 +24,7 @@ _ORDER = {State.DRAFT: 0, State.CHECKED: 1, State.ACCEPTED: 2}
 
 
 def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
-    """The tasks that have come at least so far, without those that the suite excludes.
+    """The tasks that have reached at least this state, without those that the suite excludes.
 
     Raises:
         UsageError: there is none.
@@ -53,10 +53,10 @@ def export_suite(tasks: Sequence[DraftTask], target: Path) -> int:
         How many test cases were written.
 
     Raises:
-        UsageError: the target is there already.
+        UsageError: the target already exists.
     """
     if target.exists():
-        raise UsageError(f"{target} is there already", hint="Name another one, or move it away.")
+        raise UsageError(f"{target} already exists", hint="Name another one, or move it away.")
     is_archive = target.name.endswith(ARCHIVE_SUFFIX)
     name = target.name.removesuffix(ARCHIVE_SUFFIX)
     with folder_beside(target.absolute(), ".exporting-") as scratch:

@@ -1,4 +1,4 @@
-"""What an annotator fills in for a task, and what of it goes where. Pure."""
+"""What an annotator fills in for a task, and where each field goes. Pure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from judge.suites.spreadsheetbench.records import InstructionType, read_record
 class TaskFields:
     """The fields of the data formatting manual of SpreadsheetBench, and those of the judge.
 
-    Every field is None where nobody has filled it yet.
+    A field that nobody has filled yet has the value None.
 
     Attributes:
         instruction: the revised question: clear, self-contained, without the chat around it.
         instruction_type: cell level or sheet level.
         answer_position: the cells that hold the answer.
-        answer_sheet: the sheet of that position, where the position names none.
-        data_position: where the input's data lies.
+        answer_sheet: the sheet of that position, if the position names none.
+        data_position: the cells that hold the input's data.
         style: which styles are part of the answer, such as ``("fill",)``.
         multiple_tables: whether a sheet holds several tables.
         non_standard_table: whether a table is not relational (nested or missing headers, merged
             cells, free text).
         original_question: the post as it was written.
-        source_url: where the post stands.
+        source_url: the address of the post.
     """
 
     instruction: str | None = None
@@ -61,13 +61,13 @@ IN_DATASET = (
     "data_position",
     "style",
 )
-"""Fields that stand in ``dataset.json``."""
+"""Fields that are kept in ``dataset.json``."""
 
 IN_NOTES = ("multiple_tables", "non_standard_table", "original_question", "source_url")
-"""Fields that SpreadsheetBench's own format has no place for; they are kept beside it."""
+"""Fields that SpreadsheetBench's own format has no place for; they are kept separately."""
 
 WANTED_FOR_REVIEW = ("multiple_tables", "non_standard_table")
-"""Fields that have to be filled before anybody can check the task."""
+"""Fields that must be filled before anybody can check the task."""
 
 
 def dataset_record(
@@ -77,8 +77,8 @@ def dataset_record(
 
     Args:
         task_id: the id, as it is to be written.
-        given: the fields; those that are None are left as they were.
-        before: the record so far; what it holds beside these fields is kept.
+        given: the fields; those with the value None are left as they were.
+        before: the record so far; its other fields are kept.
 
     Raises:
         UsageError: a field is missing or wrong; every such field is named.
@@ -97,7 +97,7 @@ def dataset_record(
 
 
 def notes_of(given: TaskFields) -> dict[str, Any]:
-    """The filled fields that stand beside ``dataset.json``."""
+    """The filled fields that are kept outside ``dataset.json``."""
     return {name: value for name in IN_NOTES if (value := getattr(given, name)) is not None}
 
 
@@ -108,7 +108,7 @@ def content_digest(
 
     Args:
         record: the task's record in ``dataset.json``.
-        notes: the fields beside it.
+        notes: the fields outside it.
         workbooks: file names and the SHA-256 of their bytes.
     """
     document = [dict(record), dict(notes), dict(workbooks)]

@@ -1,6 +1,6 @@
 """The filters of the SpreadsheetBench paper, as rules over a post's words. Pure.
 
-A rule answers where the post is plain, and says "unsure" elsewhere: a chat model may then be asked,
+A rule answers if the post is clear, and says "unsure" otherwise: a chat model may then be asked,
 and a person decides in any case.
 
 Source: SpreadsheetBench, section on data sourcing and filtering: posts that are solved, that ask
@@ -19,7 +19,7 @@ from judge.authoring.posts import Post
 
 
 class Answer(enum.StrEnum):
-    """What a filter says of a post."""
+    """What a filter says about a post."""
 
     YES = "yes"
     NO = "no"
@@ -39,8 +39,8 @@ class Judgement:
     """What one filter says.
 
     Attributes:
-        answer: yes speaks for the post, no against it.
-        why: the words on which it rests.
+        answer: yes favours the post, no excludes it.
+        why: the words that it depends on.
         source: ``rules``, or the name of the chat model.
     """
 
@@ -108,7 +108,7 @@ _ENOUGH_WORDS = 2
 
 
 def apply_rules(post: Post) -> dict[str, Judgement]:
-    """What the rules say of a post, for each of :data:`QUESTIONS`."""
+    """What the rules say about a post, for each of :data:`QUESTIONS`."""
     return {
         SOLVED: _solved(post),
         SPREADSHEETS_ONLY: _spreadsheets_only(post.text),
@@ -126,7 +126,7 @@ def propose(judgements: Mapping[str, Judgement]) -> Proposal:
 
 
 def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
-    """What a chat model is still worth asking: nothing where a filter has said no."""
+    """What is still worth asking a chat model: nothing if a filter has said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
     return tuple(name for name, each in judgements.items() if each.answer is Answer.UNSURE)
@@ -150,7 +150,7 @@ def _attachment(post: Post) -> Judgement:
         return Judgement(Answer.NO, f"no workbook among: {', '.join(post.attachments)[:80]}")
     said = _ATTACHED.search(post.body)
     if said:
-        return Judgement(Answer.UNSURE, f"only the text speaks of it: {_around(post.body, said)}")
+        return Judgement(Answer.UNSURE, f"only the text mentions it: {_around(post.body, said)}")
     if post.attachments is None:
         return Judgement(Answer.UNSURE, "the record does not say")
     return Judgement(Answer.NO, "none")

@@ -25,9 +25,9 @@ class Post:
         title: its title; may be empty.
         body: its text.
         tags: its tags or forum.
-        url: where it stands.
-        solved: whether its forum says that it is solved; None where nothing says so.
-        attachments: file names or addresses; None where the record says nothing about them.
+        url: its address.
+        solved: whether its forum says that it is solved; None if the record does not say.
+        attachments: file names or addresses; None if the record says nothing about them.
         digest: SHA-256 of the record.
     """
 
@@ -54,7 +54,7 @@ def read_posts(lines: Iterable[tuple[int, bytes]], name: str) -> tuple[Post, ...
         name: the file's name, for messages.
 
     Raises:
-        UsageError: a line is no post, or an id stands twice; the line is named.
+        UsageError: a line is not a post, or an id is used twice; the line is named.
     """
     posts: dict[str, Post] = {}
     for number, line in lines:
@@ -66,7 +66,7 @@ def read_posts(lines: Iterable[tuple[int, bytes]], name: str) -> tuple[Post, ...
             raise UsageError(f"{name}, line {number}: must be an object with `id` and `body`")
         post = _read_post(record, f"{name}, line {number}")
         if post.id in posts:
-            raise UsageError(f"{name}, line {number}: the id {post.id} stands in it twice")
+            raise UsageError(f"{name}, line {number}: the id {post.id} is already used")
         posts[post.id] = post
     if not posts:
         raise UsageError(f"{name}: holds no post")
@@ -80,7 +80,7 @@ def _read_post(record: Mapping[str, Any], where: str) -> Post:
     body = next((record[name] for name in _TEXT_FIELDS if isinstance(record.get(name), str)), "")
     title = record.get("title")
     if not body and not isinstance(title, str):
-        raise UsageError(f"{where}: has no text; it is looked for in {', '.join(_TEXT_FIELDS)}")
+        raise UsageError(f"{where}: has no text; it must be in one of {', '.join(_TEXT_FIELDS)}")
     tags = record.get("tags", record.get("forum"))
     url = record.get("url")
     text = json.dumps(record, sort_keys=True)
@@ -121,7 +121,7 @@ def _attachments(record: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
-    """Texts of a field that holds one, a list of them, or objects with a name or an address."""
+    """Strings of a field that holds one, a list of them, or objects with a name or an address."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     if not isinstance(value, list):

@@ -1,8 +1,8 @@
 """In which state a task is, from what people did to it. Pure.
 
-A task is a draft until somebody else than its authors has checked it, and accepted once a third
-person has. A review speaks of the content that the reviewer saw: when the task changes, it counts
-no longer, and it counts again when the change is taken back.
+A task is a draft until somebody other than its authors has checked it, and accepted once a third
+person has. A review applies to the content that the reviewer saw: when the task changes, it no
+longer counts, and it counts again when the change is undone.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Standing:
 
     Attributes:
         state: draft, checked or accepted.
-        authors: who wrote or changed it, in order; empty where nobody is on record.
+        authors: who wrote or changed it, in order; empty if nobody is on record.
         reviewers: whose reviews count, in order: none, one or two.
         changed_since: it had been reviewed, and has changed since.
-        note: what was said when it was last sent back to draft, until it is checked again.
+        note: the remark with which it was last sent back to draft, until it is checked again.
     """
 
     state: State
@@ -86,11 +86,11 @@ def check_review(standing: Standing, wanted: State, by: str) -> None:
     if any(_same(by, author) for author in standing.authors):
         raise UsageError(
             f"{by} wrote or changed this task and cannot review it",
-            hint="Two other people review a task: one checks it, another one accepts it.",
+            hint="Two other people review a task: one checks it, another accepts it.",
         )
     if wanted is State.CHECKED:
         if standing.state is State.ACCEPTED:
-            raise UsageError("the task is accepted already; send it back to draft first")
+            raise UsageError("the task is already accepted; send it back to draft first")
         return
     if standing.state is State.DRAFT:
         changed = "it has changed since it was checked" if standing.changed_since else ""

@@ -2,7 +2,7 @@
 
 ```
 posts.triage/
-  judgements.jsonl   what the filters said of a post; the last record of a post counts
+  judgements.jsonl   what the filters said about a post; the last record of a post counts
   decisions.jsonl    what people decided; likewise
 ```
 """
@@ -39,12 +39,12 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class TriagedPost:
-    """A post with what is said of it.
+    """A post with the judgements and the decision about it.
 
     Attributes:
         post: the post.
         judgements: of each filter.
-        decision: ``keep`` or ``drop`` as a person decided; None where nobody has, or where the
+        decision: ``keep`` or ``drop`` as a person decided; None if nobody has, or if the
             post has changed since.
         decided_by: that person.
         note: what the person noted.
@@ -63,7 +63,7 @@ class TriagedPost:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What a chat model is still worth asking."""
+        """What is still worth asking a chat model."""
         return () if self.decision else open_questions(self.judgements)
 
 
@@ -71,7 +71,7 @@ class TriageState:
     """The state folder of a triage, for one process at a time.
 
     Args:
-        folder: where it lies; made when the first record is kept.
+        folder: where it is; created when the first record is kept.
 
     Raises:
         StoreError: another process has it, or it cannot be written.
@@ -83,11 +83,11 @@ class TriageState:
         self._store.lock()
 
     def close(self) -> None:
-        """Gives the folder free; safe to call twice."""
+        """Releases the folder; safe to call twice."""
         self._store.close()
 
     def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
-        """Every post with what rules, a chat model before, and people said of it."""
+        """Every post with what the rules, an earlier chat model and people said about it."""
         answered = {str(each["id"]): each for each in self._read(JUDGEMENTS_FILE)}
         decided = {str(each["id"]): each for each in self._read(DECISIONS_FILE)}
         triaged = []
@@ -98,7 +98,7 @@ class TriageState:
                 judgements |= {
                     name: Judgement(Answer(each["answer"]), each["why"], each["source"])
                     for name, each in known["judgements"].items()
-                    # The rules may have learned since; where they answer, they go first.
+                    # The rules may have improved since; if they answer, they take precedence.
                     if name in open_questions(judgements)
                 }
             decision = decided.get(post.id)
@@ -110,7 +110,7 @@ class TriageState:
         return triaged
 
     def keep_judgements(self, post: Post, judgements: Mapping[str, Judgement]) -> None:
-        """Records what a chat model said of a post."""
+        """Records what a chat model said about a post."""
         record = {
             "id": post.id,
             "digest": post.digest,
@@ -133,7 +133,7 @@ class TriageState:
             How many decisions are new or differ from what was decided before.
 
         Raises:
-            UsageError: a decision speaks of a post that is not there; nothing is recorded then.
+            UsageError: a decision names a post that does not exist; nothing is recorded then.
         """
         known = {each.post.id: each for each in triaged}
         strangers = [name for name in decisions if name not in known]
@@ -164,7 +164,7 @@ class TriageState:
 
 
 def write_sheet(triaged: Iterable[TriagedPost]) -> str:
-    """A CSV for a person to fill: one row for each post, the column ``decision`` to be filled."""
+    """A CSV for a person to fill in: one row for each post, with an empty column ``decision``."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(SHEET_COLUMNS)
@@ -187,7 +187,7 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
     """What a person filled in.
 
     Args:
-        text: the CSV; columns beside ``id``, ``decision`` and ``note`` do not matter.
+        text: the CSV; columns other than ``id``, ``decision`` and ``note`` do not matter.
         name: the file's name, for messages.
 
     Returns:
@@ -216,13 +216,13 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
         decisions[plain] = (_DECISIONS[filled], _plain(row.get("note") or "").strip())
     if wrong:
         raise UsageError(
-            f"{name}: decisions that are none: {'; '.join(wrong[:10])}", hint="Write keep or drop."
+            f"{name}: not a decision: {'; '.join(wrong[:10])}", hint="Write keep or drop."
         )
     return decisions
 
 
 def _harmless(value: str) -> str:
-    """Text that a spreadsheet program takes for text, whatever a stranger wrote in a post."""
+    """Text that a spreadsheet program reads as text, whatever a stranger wrote in a post."""
     return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
 
 

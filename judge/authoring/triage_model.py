@@ -1,4 +1,4 @@
-"""Asks a chat model what the rules could not tell of a post."""
+"""Asks a chat model what the rules could not decide about a post."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ModelChoice:
         model: the server's name for it.
         params: further request parameters.
         template: the prompt, with the fields ``questions`` and ``post``.
-        concurrency: requests at one time.
+        concurrency: requests at a time.
     """
 
     chat_model: ChatModel
@@ -47,7 +47,7 @@ async def ask_about(
     Args:
         triaged: the posts.
         choice: the model.
-        on_answer: told of each post with its judgements, as soon as they are there.
+        on_answer: called with each post and its judgements, as soon as they are known.
 
     Returns:
         One line for each post that got no usable answer; the same call asks again.
@@ -69,7 +69,7 @@ async def ask_about(
                 return
         judgements = read_answer(reply.text, each.questions, choice.model)
         if judgements is None:
-            failures.append(f"{each.post.id}: the reply is not the JSON that was asked for")
+            failures.append(f"{each.post.id}: the reply is not the JSON that was requested")
         else:
             on_answer(each, judgements)
 
@@ -92,7 +92,7 @@ def _request(each: TriagedPost, choice: ModelChoice) -> ChatRequest:
 
 
 def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Judgement] | None:
-    """The judgements of a reply, or None where it does not answer every question. Pure."""
+    """The judgements of a reply, or None if it does not answer every question. Pure."""
     start, end = text.find("{"), text.rfind("}")
     try:
         document = json.loads(text[start : end + 1])

@@ -56,7 +56,7 @@ def cases(sample: Suite, task_id: str = "1001") -> list[tuple[Path, Path]]:
 
 def test_a_new_suite_is_empty_and_needs_a_folder_of_its_own(draft: SuiteDraft) -> None:
     assert draft.tasks() == ()
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         SuiteDraft.create(draft.root, by="Ann")
 
 
@@ -111,7 +111,7 @@ def test_two_reviewers_who_are_not_the_author(draft: SuiteDraft, sample: Suite) 
         draft.review("7", State.ACCEPTED, by="Bob")
     standing = draft.review("7", State.ACCEPTED, by="Cat")
     assert (standing.state, standing.reviewers) == (State.ACCEPTED, ("Bob", "Cat"))
-    with pytest.raises(UsageError, match="accepted already"):
+    with pytest.raises(UsageError, match="already accepted"):
         draft.review("7", State.CHECKED, by="Dan")
     back = draft.review("7", State.DRAFT, by="Dan", note="which month?")
     assert (back.state, back.note, back.changed_since) == (State.DRAFT, "which month?", False)
@@ -190,7 +190,7 @@ def test_what_is_exported_is_read_back_as_the_same_suite(
     notes = [json.loads(x) for x in (exported.root / "annotations.jsonl").read_text().splitlines()]
     assert notes[0]["source_url"] == "https://forum.test/1"
     assert (notes[0]["state"], notes[0]["reviewers"]) == ("checked", ["Bob"])
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         export_suite(draft.tasks(), target)
     assert [x.name for x in tmp_path.glob(".exporting-*")] == []
 

@@ -100,7 +100,7 @@ def test_one_no_drops_and_all_yes_keep() -> None:
         ('{"body": "x"}', "'id' is missing"),
         ('{"id": 1}', "has no text"),
         ("", "holds no post"),
-        ('{"id": 1, "body": "x"}\n{"id": "1", "body": "y"}', "line 2: the id 1 stands in it twice"),
+        ('{"id": 1, "body": "x"}\n{"id": "1", "body": "y"}', "line 2: the id 1 is already used"),
     ],
 )
 def test_what_is_no_post_is_named(line: str, said: str, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_what_is_no_answer_leaves_the_post_open(state: TriageState) -> None:
     gave_up = CallError("gave-up", "no whole reply")
     other = HINTED | {"id": 3}
     failures = ask(state, ["I cannot tell", gave_up], HINTED, other)
-    assert failures == ["2: the reply is not the JSON that was asked for", "3: no whole reply"]
+    assert failures == ["2: the reply is not the JSON that was requested", "3: no whole reply"]
     assert {each.proposal for each in state.triage(posts(HINTED, other))} == {Proposal.UNSURE}
     with pytest.raises(InferenceError, match="wrong key"):
         ask(state, [CallError("access", "wrong key")], HINTED)
