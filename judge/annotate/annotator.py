@@ -1,6 +1,6 @@
-"""What an annotator does, in one place: begin, change, look at the gold, save.
+"""What an annotator does, in one place: begin, change, view the gold, save.
 
-The command line and a page stand on this; it opens the sandbox and the engines once.
+The command line and the page are built on this; it opens the sandbox and the engines once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Preview:
         proposal: input and gold.
         findings: rules that the task's cases would break with it.
         problem: why it cannot be saved, or empty.
-        doubts: why it should be looked at before it is saved.
+        doubts: why it should be checked before it is saved.
     """
 
     proposal: Proposal
@@ -48,7 +48,7 @@ class Annotator:
     Args:
         suite: the suite's folder.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, or an open one, which stays open.
-        recalculator: an open one, which stays open; else one is opened with all engines.
+        recalculator: an open one, which stays open; without it, one is opened with all engines.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Annotator:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox, opened when it is first asked for.
+        """The sandbox, opened when it is first needed.
 
         Raises:
-            SandboxError: none is to be had.
+            SandboxError: no sandbox is available.
         """
         if self._sandbox is None:
             assert isinstance(self._kind, str)
@@ -109,7 +109,7 @@ class Annotator:
         """A sandbox and the engines in it, for a while.
 
         Raises:
-            SandboxError: none is to be had.
+            SandboxError: no sandbox is available.
         """
         with (
             contextlib.closing(open_sandbox(kind, jobs=jobs)) as sandbox,
@@ -250,5 +250,5 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
             for each in proposal.sources
             if each.agrees is None and each.name != FORMULAS
         ]
-        doubts += [f"only {agreeing} source says so; two that agree are asked for", *missing]
+        doubts += [f"only {agreeing} source says so; two that agree are required", *missing]
     return tuple(doubts)

@@ -1,4 +1,4 @@
-"""What the answer of a gold is made of, and how two golds differ in it."""
+"""What the answer in a gold consists of, and how the answers of two golds differ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A cell of the answer whose value is another one than in the base case's gold."""
+    """A cell of the answer whose value differs from that in the base case's gold."""
 
     ref: CellRef
     before: CellValue
@@ -30,10 +30,10 @@ class Moved:
 
 
 def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
-    """Why the formulas of a case's gold cannot say what the answer is; empty where they can.
+    """Why the formulas of a case's gold cannot give the answer; empty if they can.
 
-    They can where every cell of the answer that the gold has otherwise than the input holds a
-    formula, and where the formulas name every cell that the edits fill beyond the data.
+    They can if every cell of the answer in which the gold differs from the input holds a
+    formula, and if the formulas name every cell that the edits fill beyond the data.
 
     Raises:
         WorkbookError, PositionError: the workbooks cannot be read.
@@ -75,8 +75,8 @@ class Answer:
 
     Attributes:
         ranges: the rectangles that are compared.
-        values: values of their cells, computed where the file holds none to trust.
-        unknown: cells whose value nothing could compute.
+        values: values of their cells, computed if the file holds none to trust.
+        unknown: cells whose value could not be computed.
     """
 
     ranges: tuple[CellRange, ...]
@@ -85,10 +85,10 @@ class Answer:
 
 
 def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> Answer:
-    """The answer of a gold; the one way to its values.
+    """The answer of a gold; the only way to its values.
 
-    A gold that a library wrote holds formulas without values. They are no blanks: whoever looks at
-    what a gold says has them computed first.
+    A gold that a library wrote holds formulas without values. These are not blanks: the caller gets
+    them computed first.
 
     Raises:
         WorkbookError, PositionError: the gold cannot be read.
@@ -114,7 +114,7 @@ def moved_cells(
 ) -> tuple[Moved, ...]:
     """Cells of the answer in which two golds of a task differ, by the default rules.
 
-    A cell that nothing could compute in one of them is not known to have moved.
+    A cell that could not be computed in one of them is not known to have moved.
 
     Raises:
         WorkbookError, PositionError: a gold cannot be read.
@@ -159,12 +159,12 @@ def gold_ranges(task: Task, gold: Workbook) -> tuple[CellRange, ...]:
 
 
 def value_of(cell: Cell | None) -> CellValue:
-    """The value of a stored cell; None where nothing is stored."""
+    """The value of a stored cell; None if nothing is stored."""
     return None if cell is None else cell.value
 
 
 class StoredCells:
-    """The stored cells of a workbook by where they stand; each sheet is read once.
+    """The stored cells of a workbook by their place; each sheet is read once.
 
     Args:
         workbook: the workbook.
@@ -180,7 +180,7 @@ class StoredCells:
         return sheet in self._workbook.sheet_names
 
     def get(self, ref: CellRef) -> Cell | None:
-        """A cell; None where nothing is stored.
+        """A cell; None if nothing is stored.
 
         Raises:
             WorkbookError: the sheet is missing or cannot be read.

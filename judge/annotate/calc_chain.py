@@ -20,7 +20,7 @@ def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]])
         cells: (row, column), 1-based.
 
     Returns:
-        The part, as it was where it names none of the cells; None where nothing is left of it.
+        The part, unchanged if it names none of the cells; None if nothing is left of it.
     """
     gone = {cell_name(*place) for place in cells}
     pieces: list[bytes] = []

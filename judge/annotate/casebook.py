@@ -7,9 +7,9 @@ SUITE/annotations/drafts/ID/*.jsonl    what is being worked on, edit by edit
 SUITE/annotations/versions/SHA256.xlsx every workbook that was ever saved, or built upon
 ```
 
-A save is announced in the records together with the hashes of both workbooks, which lie in
-``versions`` by then; after a crash the next one who opens the casebook finishes it. A case is
-replaced only by somebody who saw its present state.
+A save is announced in the records together with the hashes of both workbooks, which are in
+``versions`` by then; after a crash, the next process that opens the casebook finishes it. A case
+is replaced only by somebody who saw its present state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FOLDER = "annotations"
 
 
 class ConflictError(StoreError):
-    """Somebody else saved first; nothing was overwritten, and nothing of ours is lost."""
+    """Somebody else saved first; nothing was overwritten, and no change of our own is lost."""
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ class SavedCase:
         task_id: the task.
         number: number of the case.
         input_path, gold_path: its workbooks.
-        record: what stands in the records about it.
+        record: what the records hold about it.
     """
 
     task_id: str
@@ -74,7 +74,7 @@ class Casebook:
         source: the suite's folder, or the file in it that defines the suite.
 
     Raises:
-        UsageError: the suite is no folder (an archive, a name).
+        UsageError: the suite is not a folder (an archive, a name).
         SuiteError: the suite is broken.
     """
 
@@ -98,7 +98,7 @@ class Casebook:
 
     def reload(self) -> Suite:
         """The suite as it is on the disk now."""
-        # A suite that nobody annotates may lie where nobody can write.
+        # A suite that nobody annotates may be in a folder that cannot be written to.
         if self._records.exists():
             with self._locked():
                 self._recover()
@@ -136,7 +136,7 @@ class Casebook:
         return case
 
     def _new_paths(self, task: Task, number: int) -> TestCase | None:
-        """Where a case that is added would lie; None where the suite's definition lists them."""
+        """Where an added case would be; None if the suite's definition lists the cases."""
         names = self.suite.conventions.new_case_names(task.id, number)
         if names is None:
             return None
@@ -256,8 +256,8 @@ class Casebook:
             draft: what is saved; it ends with this.
             input_data: the input workbook.
             gold_data: the gold workbook.
-            facts: what is to stand in the record: edits, cells of the answer that moved, how the
-                gold was made.
+            facts: what else to record: edits, cells of the answer that moved, how the gold was
+                made.
 
         Raises:
             ConflictError: the case was changed since the draft was begun, or the number is taken;
@@ -297,14 +297,14 @@ class Casebook:
     def _check_unchanged(self, task: Task, draft: Draft) -> None:
         if not self._drafts.path(task.id, draft.id).exists():
             raise ConflictError(
-                f"draft {draft.id} of task {task.id} was saved or discarded already",
+                f"draft {draft.id} of task {task.id} was already saved or discarded",
                 hint="Begin a new one from the case as it is now.",
             )
         there = self._case_paths(task, draft.number)
         if draft.replaces is None:
             if there is not None:
                 raise ConflictError(
-                    f"task {task.id} has a case {draft.number} already; nothing was overwritten",
+                    f"task {task.id} already has a case {draft.number}; nothing was overwritten",
                     hint="Begin a new draft: it gets a number of its own.",
                 )
             return

@@ -51,7 +51,7 @@ class StylesXml:
         if key not in self._made:
             colour = colour.lstrip("#").upper()
             if not re.fullmatch(r"[0-9A-F]{6}|[0-9A-F]{8}", colour):
-                raise WorkbookError(f"{colour!r} is no colour; write it as RRGGBB")
+                raise WorkbookError(f"{colour!r} is not a colour; write it as RRGGBB")
             fill = (
                 '<{0}fill><{0}patternFill patternType="solid"><{0}fgColor rgb="'
                 + colour.rjust(8, "F")
@@ -84,7 +84,7 @@ class StylesXml:
         return count
 
     def _list(self, group: str) -> tuple[int, int, str]:
-        """Where the members of a list stand, and the prefix of its elements."""
+        """Where the members of a list are, and the prefix of its elements."""
         found = re.search(
             rb"<(?P<prefix>\w+:)?" + group.encode() + rb"\b" + QUOTED + rb">", self.xml
         )

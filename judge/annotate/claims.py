@@ -1,4 +1,4 @@
-"""What stands in a suite's ``annotations``, checked before it is believed.
+"""The contents of a suite's ``annotations``, checked before they are believed.
 
 A suite may come from a stranger, its records and drafts with it. Opening a suite finishes saves
 that a crash interrupted, which writes files: where to, and which, is only taken from a record that
@@ -17,7 +17,7 @@ from judge.errors import StoreError
 from judge.files.documents import json_type
 
 DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
-"""Number of the case that a draft becomes, and what tells it from others."""
+"""Number of the case that a draft becomes, and what distinguishes it from others."""
 
 MOST_CASES = 999_999
 
@@ -78,7 +78,7 @@ _STEP: Mapping[str, _Check] = {"edits": _is_list, "answers": _is_list}
 
 
 def check_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Makes sure that a record of a save is one.
+    """Makes sure that a record of a save is valid.
 
     Raises:
         StoreError: it is not; says which field is wrong.
@@ -132,13 +132,13 @@ def _wrong(path: Path, name: str, value: object) -> StoreError:
     shown = visible(repr(value)[:60]) if isinstance(value, str | int) else json_type(value)
     return StoreError(
         f"{path}: a record whose field {name} cannot be right: {shown}",
-        hint="Something else than the judge wrote it. Take the line out, or the folder "
-        "annotations away, if the suite is not yours.",
+        hint="The judge did not write it. Remove the line, or the whole folder "
+        "annotations if the suite is not yours.",
     )
 
 
 def within(root: Path, target: Path) -> Path:
-    """A file of a suite that is to be written, which no link leads out of the suite.
+    """A file of a suite that is to be written, checked so that no link leads out of the suite.
 
     Raises:
         StoreError: one does.
@@ -149,7 +149,7 @@ def within(root: Path, target: Path) -> Path:
         raise StoreError(f"{target}: {error}") from error
     if outside:
         raise StoreError(
-            f"{target} lies outside of the suite, since a link leads there",
+            f"{target} is outside the suite, because a link leads there",
             hint="Put the folder itself where the link is; nothing was written.",
         )
     return target

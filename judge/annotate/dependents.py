@@ -1,4 +1,4 @@
-"""Which formulas rest on changed cells, and their values after the change."""
+"""Which formulas depend on changed cells, and their values after the change."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Refreshed:
 
     Attributes:
         data: the workbook.
-        computed: formula cells whose value was computed anew.
-        emptied: formula cells that nothing could compute, and whose old value was taken out.
+        computed: formula cells whose value was computed again.
+        emptied: formula cells that could not be computed, and whose old value was removed.
         notes: lines for people.
     """
 
@@ -46,15 +46,15 @@ def refresh(
     *,
     before: bytes | None = None,
 ) -> Refreshed:
-    """Gives the formulas that rest on changed cells their new values.
+    """Gives the formulas that depend on changed cells their new values.
 
     A value that was computed before the change must not be left: programs that read the workbook
-    would take it for true. What no engine can compute is left without a value, and said.
+    would take it as current. What no engine can compute is left without a value, and reported.
 
     Args:
         data: the workbook after the change.
         changed: the cells that were changed.
-        recalculator: computes; None takes the values out instead.
+        recalculator: computes; None removes the values instead.
         before: the workbook before the change, with every cell in the same place. Where the engine
             computes the same before and after, the value in the file stays: it may come from a
             spreadsheet program of another language, or of another day.
@@ -80,8 +80,8 @@ def refresh(
     notes: tuple[str, ...] = ()
     if empty:
         line = (
-            f"{len(empty)} formulas that rest on the change have no value now, the first in "
-            f"{address(empty[0])}: nothing computed them, and their old value is not true"
+            f"{len(empty)} formulas that depend on the change have no value now, the first in "
+            f"{address(empty[0])}: nothing computed them, and their old value is out of date"
         )
         notes = (line,)
     return Refreshed(
@@ -96,8 +96,8 @@ def _unmoved(
     before: Workbook, now: Mapping[CellRef, CellValue], recalculator: Recalculator
 ) -> frozenset[CellRef]:
     """Formula cells that the engine gives the same value as before, and that have one stored."""
-    # All formulas are asked for, whatever is stale: the next edit of the same workbook asks again,
-    # and finds the answer remembered.
+    # All formulas are requested, whatever is stale: the next edit of the same workbook requests
+    # them again, and finds the answer in the cache.
     formulas = _formulas(before)
     filled = {each for ref, cell in formulas.items() for each in _filled(ref, cell.array_range)}
     areas = _areas(formulas.keys() | filled)
@@ -118,11 +118,11 @@ def _is_same(first: CellValue, second: CellValue) -> bool:
 
 
 def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[CellRef]:
-    """Formula cells that rest on some cells, near or far, and those among them that hold formulas.
+    """Formula cells that depend on some cells, near or far, and those of these with formulas.
 
-    With an array formula come all cells that it fills.
+    An array formula brings all cells that it fills.
 
-    A formula whose references its text does not show (names, tables, INDIRECT) counts as resting
+    A formula whose references its text does not show (names, tables, INDIRECT) counts as depending
     on them, and so does one that changes by itself.
 
     Raises:
@@ -152,7 +152,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
             for each in {ref, *_filled(ref, formulas[ref].array_range)}:
                 found.add(each)
                 touched.add(each)
-    # A longer chain than that is not followed further: everything left may rest on it.
+    # A longer chain than that is not followed further: everything left may depend on it.
     return frozenset(found | waiting.keys())
 
 
@@ -183,7 +183,7 @@ def _filled_area(ref: CellRef, array_range: str | None) -> CellRange | None:
 
 
 def _filled(ref: CellRef, array_range: str | None) -> list[CellRef]:
-    """The cells that a formula fills beside its own."""
+    """The cells that a formula fills in addition to its own."""
     area = _filled_area(ref, array_range)
     if area is None:
         return []

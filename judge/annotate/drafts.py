@@ -32,7 +32,7 @@ class CaseData:
 
     @property
     def revision(self) -> str:
-        """What tells one state of the case from another."""
+        """What distinguishes one state of the case from another."""
         return f"{digest(self.input)}-{digest(self.gold)}"
 
 
@@ -64,7 +64,7 @@ class Draft:
 class DraftFiles:
     """The files of drafts: one folder for each task, one file for each draft.
 
-    Whoever calls holds the lock of the casebook where it says so.
+    The caller holds the lock of the casebook where that is stated.
 
     Args:
         folder: the folder of all drafts.
@@ -76,13 +76,13 @@ class DraftFiles:
         self._version = version
 
     def path(self, task_id: str, draft_id: str) -> Path:
-        """Where a draft lies.
+        """Where a draft is.
 
         Raises:
-            UsageError: that is no id of a draft.
+            UsageError: that is not the id of a draft.
         """
         if not DRAFT_ID.fullmatch(draft_id):
-            raise UsageError(f"{draft_id!r} is no draft")
+            raise UsageError(f"{draft_id!r} is not a draft")
         return self._of_task(task_id) / f"{draft_id}.jsonl"
 
     def _of_task(self, task_id: str) -> Path:
@@ -130,7 +130,7 @@ class DraftFiles:
         append_record(path, {"time": now(), **record})
 
     def read(self, task_id: str, draft_id: str) -> Draft | None:
-        """A draft as it is on the disk; None where there is none.
+        """A draft as it is on the disk; None if it does not exist.
 
         A crash can leave a file whose first line was not finished; it holds nothing.
         """

@@ -1,6 +1,6 @@
 """Files that survive a crash: records appended one by one, files replaced as a whole.
 
-What a function here has returned from is on the disk, not only with the kernel.
+When a function here returns, its data is on the disk, not only with the kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def append_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The records of a file; none where there is no file. A torn last line is not there.
+    """The records of a file; none if there is no file. A torn last line is left out.
 
     Raises:
         StoreError: the file cannot be read, or holds something else.
@@ -41,7 +41,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file as a whole, or replaces it: whoever reads sees the old or the new one.
+    """Writes a file as a whole, or replaces it: a reader sees either the old or the new one.
 
     Raises:
         StoreError: the file cannot be written.
@@ -55,7 +55,7 @@ def write_file(path: Path, data: bytes) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Holds a lock file, waiting for other processes and threads that hold it.
 
-    The lock goes with its holder, however that ends.
+    The lock is released when its holder ends, however that happens.
 
     Raises:
         StoreError: the lock file cannot be written.

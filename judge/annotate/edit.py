@@ -1,7 +1,7 @@
-"""Editing a workbook so that nothing else in it moves.
+"""Editing a workbook so that nothing else in it changes.
 
-The package's parts are changed where an edit asks for it; all others are copied byte for byte, and
-within a worksheet only the touched cells are written anew.
+Parts of the package are changed only if an edit requires it; all others are copied byte for byte,
+and within a worksheet only the touched cells are rewritten.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Edited:
     Attributes:
         data: the workbook.
         cells: the cells that were set, by their addresses after all edits.
-        computed: formula cells that rest on the edits and have another value now.
-        emptied: formula cells that rest on the edits and have no value now.
+        computed: formula cells that depend on the edits and have another value now.
+        emptied: formula cells that depend on the edits and have no value now.
         notes: lines for people: what was not kept, what could not be computed.
     """
 
@@ -64,7 +64,7 @@ class Edited:
 
 
 def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """What some edits cannot keep, to be said before they are saved; empty where all is kept.
+    """What some edits cannot keep, to report before they are saved; empty if everything is kept.
 
     Raises:
         WorkbookError: the workbook cannot be read.
@@ -84,8 +84,8 @@ def apply_edits(
     Args:
         data: the workbook.
         edits: what to change.
-        recalculator: computes the formulas that rest on the change; None leaves them without a
-            value.
+        recalculator: computes the formulas that depend on the change; None leaves them without
+            a value.
 
     Raises:
         WorkbookError: the workbook cannot be read, or an edit does not fit it (the message names
@@ -144,7 +144,7 @@ def _restructure(data: bytes, edit: Edit, cells: set[CellRef]) -> tuple[bytes, s
             data = _set_date_system(workbook, date_1904=edit.date_1904)
         case InsertRows() | DeleteRows():
             if edit.count < 1 or edit.row < 1:
-                raise UsageError("rows are counted from 1, and at least one must be asked for")
+                raise UsageError("rows are counted from 1, and at least one must be given")
             by = edit.count if isinstance(edit, InsertRows) else -edit.count
             data = with_rows_moved(workbook, edit.sheet, edit.row, by)
             cells = {place for each in cells if (place := _moved(each, edit.sheet, edit.row, by))}
@@ -222,7 +222,7 @@ def _known_cells(
 
 
 def _style(edit: SetCell, known: Cell | None, styles: StylesXml) -> int | None:
-    """The cell format that an edit needs; None where the cell's own will do."""
+    """The cell format that an edit needs; None if the cell's own will do."""
     style = edit.style
     base = style if style is not None else known.style if known is not None else 0
     shows_dates = known is not None and style is None and is_date_format(known.number_format)

@@ -1,4 +1,4 @@
-"""Changes to a workbook, as data: what an annotator did, and what a journal keeps of it. Pure."""
+"""Changes to a workbook, as data: what an annotator did, and what a journal keeps. Pure."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def parse_assignment(text: str, default_sheet: str) -> SetCell:
         default_sheet: the sheet where none is named.
 
     Raises:
-        UsageError: the text is no such thing.
+        UsageError: the text does not have this form.
     """
     match = _ASSIGNMENT.fullmatch(text)
     place = parse_cell(match["cell"]) if match else None
@@ -229,7 +229,7 @@ def edit_from_json(record: Mapping[str, Any]) -> Edit:
     """Reads an edit.
 
     Raises:
-        UsageError: the record is no edit.
+        UsageError: the record is not an edit.
     """
     try:
         return _edit_of(record)
@@ -287,7 +287,7 @@ def content_from_json(value: Any) -> CellContent:
     """Reads a cell's content back.
 
     Raises:
-        UsageError: the value is no content.
+        UsageError: the value is not content of a cell.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value

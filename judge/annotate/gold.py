@@ -1,8 +1,8 @@
 """The gold that follows from a changed input: by formulas, by reference solutions, or by hand.
 
 A *source* says what the answer is. The formulas of the base case's gold are one, every reference
-solution is one. The gold is what the first source says; how many others agree is said, and each
-cell in which one does not.
+solution is one. The gold is what the first source says; how many others agree is reported, and
+each cell in which one does not.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class GoldSource:
 
     Attributes:
         name: :data:`FORMULAS`, or the name of a reference solution.
-        problem: why it says nothing, or empty.
+        problem: why it gives no answer, or empty.
         data: its workbook, where it has one.
         agrees: whether it agrees with the gold; None where it says nothing.
         comparison: cells in which it does not, as the comparison records them.
@@ -101,7 +101,7 @@ class Proposal:
 
     @property
     def disagreeing(self) -> tuple[GoldSource, ...]:
-        """The sources that say something else than the gold."""
+        """The sources that disagree with the gold."""
         return tuple(each for each in self.sources if each.agrees is False)
 
 
@@ -111,7 +111,7 @@ class GoldMaker:
     Args:
         recalculator: computes formulas.
         sandbox: runs reference solutions; None where there are none.
-        rules: how two answers are held against each other.
+        rules: how two answers are compared with each other.
         limits: bounds of each run.
     """
 
@@ -201,7 +201,7 @@ class GoldMaker:
         notes = []
         if left:
             notes.append(
-                f"{len(left)} changed cells stand otherwise in the gold and were left there, the "
+                f"{len(left)} changed cells differ in the gold and were left alone there, the "
                 f"first is {address(left[0])}"
             )
         try:
@@ -222,7 +222,7 @@ class GoldMaker:
                 return GoldSource(FORMULAS, problem)
             workbook = open_workbook(carried)
             ranges = gold_ranges(task, workbook)
-            # What rests on the edits was computed with them; the rest has the published values.
+            # What depends on the edits was computed with them; the rest has the published values.
             computed = self._recalculator.fill(workbook, ranges, origin=Origin.GOLD)
         except (WorkbookError, PositionError) as error:
             return GoldSource(FORMULAS, error.message)
@@ -242,7 +242,7 @@ class GoldMaker:
         return GoldSource(name, data=outcome.answer.data)
 
     def _gold_of(self, task: Task, carried: bytes, source: GoldSource) -> tuple[bytes | None, str]:
-        """The gold workbook that a source asks for, or why there is none."""
+        """The gold workbook that a source gives, or why there is none."""
         assert source.data is not None
         if source.name == FORMULAS:
             return source.data, ""
@@ -302,7 +302,7 @@ class GoldMaker:
 
 
 def reference_name(reference: Submission) -> str:
-    """How a reference is called in records and messages."""
+    """The name of a reference in records and messages."""
     return reference.label or f"{reference.model or 'solution'} #{reference.sample}"
 
 

@@ -27,13 +27,13 @@ from judge.workbook.reader import open_workbook
 
 @dataclass(frozen=True, slots=True)
 class Hack:
-    """What became of it.
+    """The outcome.
 
     Attributes:
         proposal: the workbook with its gold.
-        edits: how it differs from the case that it is held against.
-        refused: why it is no case, or empty.
-        trials: how each accepted solution fared; none where it is no case.
+        edits: how it differs from the case that it is compared with.
+        refused: why it is not a case, or empty.
+        trials: how each accepted solution fared; none if it is not a case.
     """
 
     proposal: Proposal
@@ -144,7 +144,7 @@ def _refusal(annotator: Annotator, task_id: str, base: CaseData, proposal: Propo
         told = "; ".join(
             f"{each.name}: {each.problem}" for each in proposal.sources if each.problem
         )
-        return f"two references that agree are asked for, there is {len(agreeing)} ({told})"
+        return f"two references that agree are required, there is {len(agreeing)} ({told})"
     assert proposal.gold is not None
     new = CaseData(base.number + 1, proposal.input, proposal.gold)
     broken = [

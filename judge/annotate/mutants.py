@@ -1,6 +1,6 @@
 """Ideas for corner cases: mutators of an input workbook, seeded and reproducible.
 
-Each takes what the workbook has and gives edits, or nothing where it has nothing to work on.
+Each takes what the workbook has and gives edits, or nothing if it has nothing to work on.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _duplicate_keys(table: Table, rng: random.Random) -> tuple[str, list[Edit]] 
             first, second = sorted(rng.sample(rows, 2))
             value = column.cells[first].value
             if value != column.cells[second].value:
-                return "a key that stands twice", [_put(table, second, column, value)]
+                return "a key that occurs twice", [_put(table, second, column, value)]
     return None
 
 
@@ -104,7 +104,7 @@ def _duplicate_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] 
     if len(rows) < 3:
         return None
     first, second = sorted(rng.sample(rows, 2))
-    return "a row that stands twice", _copied(table, first, second)
+    return "a row that occurs twice", _copied(table, first, second)
 
 
 def _copied(table: Table, source: int, target: int) -> list[Edit]:
@@ -151,7 +151,7 @@ def _text_as_numbers(table: Table, rng: random.Random) -> tuple[str, list[Edit]]
         if isinstance(text := column.cells[row].value, str)
         and (number := text_as_number(text)) is not None
     ]
-    return "texts that look like numbers stored as numbers", list(found[:3])
+    return "text that looks like numbers stored as numbers", list(found[:3])
 
 
 def _texts(change: Callable[[str], str], title: str, count: int = 2) -> Mutator:
@@ -248,10 +248,10 @@ MUTATORS: dict[str, Mutator] = {
     "ties": _ties,
     "numbers-as-text": _numbers_as_text,
     "text-as-numbers": _text_as_numbers,
-    "spaces": _texts(lambda text: f" {text} ", "spaces around texts"),
-    "nbsp": _texts(lambda text: f"{text}\u00a0", "non-breaking spaces behind texts"),
-    "case": _texts(str.swapcase, "texts in the other case"),
-    "unicode": _texts(_accented, "texts with other letters"),
+    "spaces": _texts(lambda text: f" {text} ", "spaces around text"),
+    "nbsp": _texts(lambda text: f"{text}\u00a0", "non-breaking spaces after text"),
+    "case": _texts(str.swapcase, "text in the other case"),
+    "unicode": _texts(_accented, "text with other letters"),
     "categories": _other_text,
     "dates": _dates,
     "negative": _numbers(lambda number: -number, "negative numbers"),
@@ -262,7 +262,7 @@ MUTATORS: dict[str, Mutator] = {
     "one-row": kept_rows(1, "a single row of data"),
     "no-row": kept_rows(0, "no row of data"),
 }
-"""Mutators of one table, by name; more rows, sheets and date systems are asked for apart."""
+"""Mutators of one table, by name; more rows, sheets and date systems are separate."""
 
 CONTESTED = frozenset(
     {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}

@@ -13,17 +13,17 @@ from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import read_workbook_part
 
 QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
-"""The inside of a tag: attributes, in which ``>`` may stand in quotes, but never ``<``."""
+"""The inside of a tag: attributes, which may hold ``>`` in quotes, but never ``<``."""
 
 CONTENT_TYPES = "[Content_Types].xml"
 
 
 def copy_package(data: bytes, replaced: Mapping[str, bytes | None]) -> bytes:
-    """A copy of a package in which some parts are other ones.
+    """A copy of a package in which some parts are replaced.
 
     Args:
         data: the package.
-        replaced: name of a part -> its new content; None takes it out.
+        replaced: name of a part -> its new content; None removes it.
 
     Raises:
         WorkbookError: the archive is broken.
@@ -103,7 +103,7 @@ def attribute(tag: bytes, name: str) -> str | None:
 
 
 def with_attribute(tag: bytes, name: str, value: str) -> bytes:
-    """A start tag with an attribute set; all others stay as they stand."""
+    """A start tag with an attribute set; all others stay as they are."""
     written = f'{name}="{escape_attribute(value)}"'.encode()
     pattern = re.compile(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"[^\"]*\"|'[^']*')")
     if pattern.search(tag):

@@ -100,7 +100,7 @@ def grown_tables(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 def _room(subject: Subject, table: Table) -> int:
     """How many rows the table may grow by, so that the answer position still covers the answer.
 
-    Only an answer that goes along with the rows is bound to them; a sum beside them is not.
+    Only an answer that runs along the rows is bound to them; a sum next to them is not.
     """
     rows = len(table.rows)
     ends = [

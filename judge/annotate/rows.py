@@ -1,7 +1,7 @@
-"""Inserting and deleting rows: what lies below moves, and whatever names it is told.
+"""Inserting and deleting rows: what is below moves, and whatever refers to it is updated.
 
 Formulas, merged cells, conditional formats, validations, links, filters, tables, names and charts
-follow. What is anchored by other means (drawings, comments, pivot tables) stays, and is said.
+follow. What is anchored by other means (drawings, comments, pivot tables) stays, and is reported.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def row_losses(workbook: Workbook, sheet: str) -> list[str]:
 def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
     """The workbook with rows inserted (``by`` above 0) or deleted (below 0) from a row on.
 
-    Cached values are left as they are, to be computed anew by the caller. Shared formulas are
+    Cached values are left as they are, to be computed again by the caller. Shared formulas are
     written out.
 
     Raises:
@@ -106,7 +106,7 @@ def row_map(row: int, by: int) -> RowMap:
 
     def inserted(first: int, last: int) -> tuple[int, int] | None:
         first, last = (each + by if each >= row else each for each in (first, last))
-        # A range to the end of the sheet ends there still.
+        # A range to the end of the sheet still ends there.
         return (first, min(last, MAX_ROW)) if first <= MAX_ROW else None
 
     def deleted(first: int, last: int) -> tuple[int, int] | None:
@@ -123,7 +123,7 @@ def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> st
 
     Args:
         formula: its text.
-        home: the sheet on which it stands; None where it stands on none (a defined name).
+        home: the sheet that it is on; None if it is not on a sheet (a defined name).
         sheet: the sheet whose rows moved.
         rows: where they moved to.
     """
@@ -172,7 +172,7 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
     pieces: list[bytes] = []
     copied = 0
     for found in _SHARED.finditer(xml):
-        # The formula stands right behind the start of its cell.
+        # The formula directly follows the start of its cell.
         start = xml.rindex(b"<", 0, found.start())
         name = attribute(xml[start : found.start()], "r") or ""
         place = parse_cell(name)
@@ -217,10 +217,10 @@ def _move_cells(xml: bytes, row: int, by: int) -> bytes:
 
 
 def _move_places(xml: bytes, rows: RowMap) -> bytes:
-    """Attributes and texts that name ranges of the sheet: merged cells, formats, filters, links.
+    """Attributes and text that name ranges of the sheet: merged cells, formats, filters, links.
 
     Elements whose whole range is gone keep the first row of what is left, except merged cells,
-    which are taken out.
+    which are removed.
     """
 
     def moved(text: bytes) -> bytes:
@@ -244,7 +244,7 @@ def _move_places(xml: bytes, rows: RowMap) -> bytes:
 
 
 def _counted(match: re.Match[bytes]) -> bytes:
-    """The list of merged cells with its count; nothing where none is left."""
+    """The list of merged cells with its count; nothing if none is left."""
     count = len(re.findall(rb"<(?:\w+:)?mergeCell\b", match["inside"]))
     if not count:
         return b""

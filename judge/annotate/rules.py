@@ -1,4 +1,4 @@
-"""The rules of the annotation manual, held against the cases of a task.
+"""Checks the cases of a task against the rules of the annotation manual.
 
 Source: SpreadsheetBench, annotation manual of test case generation and data formatting manual.
 """
@@ -41,12 +41,12 @@ RULES: Mapping[str, str] = {
     "all where the answer has fewer",
     "answers-differ": "no two cases have the same answer",
     "sheets": "the sheets have the same names in the same order",
-    "structure": "the headings stand where they stood",
+    "structure": "the headings are where they were",
     "recorded": "the changed cells are recorded, with their sheets",
     "leftover": "the input does not hold the answer, beyond a few examples",
     "near-a1": "the data is not far from A1",
 }
-"""Rule -> what it asks for."""
+"""Rule -> what it requires."""
 
 LEAST_SECOND = 3
 """Cells of the answer that the second changed case must change."""
@@ -79,7 +79,7 @@ class BrokenRule:
 
     @property
     def is_error(self) -> bool:
-        """Whether the manual forbids it; the others are to be looked at."""
+        """Whether the manual forbids it; the others have to be reviewed."""
         return self.rule not in _WARNINGS
 
 
@@ -107,7 +107,7 @@ def check_cases(
         records: what the casebook recorded of the task.
 
     Returns:
-        What is broken, in the order of the cases; nothing where all is well.
+        What is broken, in the order of the cases; nothing if no rule is.
     """
     found: list[BrokenRule] = []
     opened: list[_OpenCase] = []
@@ -162,7 +162,7 @@ def _against_others(
             this.number,
             "second-change",
             f"only {changed} cells of the answer differ from case {opened[0].number}; "
-            f"{LEAST_SECOND} are asked for",
+            f"{LEAST_SECOND} are required",
         )
     for other in opened[:index]:
         if other is opened[0]:
@@ -178,9 +178,9 @@ def _against_others(
 def answers_apart(
     task: Task, first: Workbook, second: Workbook, recalculator: Recalculator
 ) -> Comparison:
-    """How the answers of two golds differ: in values, or else in their colours.
+    """How the answers of two golds differ: in values, or otherwise in their colours.
 
-    Formulas without a value are computed first. What nothing can compute does not count: it is not
+    Formulas without a value are computed first. What cannot be computed does not count: it is not
     known to be another answer.
 
     Raises:
@@ -220,7 +220,7 @@ def _alike_where_unknown(
     first: tuple[Workbook, ComputedValues],
     second: tuple[Workbook, ComputedValues],
 ) -> tuple[ComputedValues, ComputedValues]:
-    """Computed values in which a cell that one side does not know is what the other one has."""
+    """Computed values; a cell that one side does not know gets the value of the other one."""
     values = [dict(computed.values) for _, computed in (first, second)]
     for areas in zip(plan.gold_ranges, plan.output_ranges, strict=True):
         if areas[1] is None:
@@ -288,7 +288,7 @@ def _structure(task: Task, first: _OpenCase, this: _OpenCase) -> Iterator[Broken
         changed = [
             place for place in texts if place not in new or new[place].value != old[place].value
         ]
-        # A single text may be data; several beside each other are headings.
+        # A single piece of text may be data; several next to each other are headings.
         if len(texts) > 1 and changed:
             where = ", ".join(address(CellRef(sheet, *place)) for place in changed[:3])
             yield BrokenRule(
@@ -322,7 +322,7 @@ def _leftovers(
 ) -> Iterator[BrokenRule]:
     """Columns that are to be filled, and that the input has filled in many rows already.
 
-    A column in which nothing blank is filled is changed in place; what stands there is no answer.
+    A column in which no blank is filled is changed in place; what it holds is not an answer.
     """
     agree = comparator(get_profile("standard"))
     gold, before = case.gold.cells(gold_range), case.input.cells(input_range)
@@ -345,7 +345,7 @@ def _leftovers(
                 task.id,
                 case.number,
                 "leftover",
-                f"{len(rows)} answers stand in column {column_letters(column)} of the input "
+                f"{len(rows)} answers are in column {column_letters(column)} of the input "
                 f"{gold_range.sheet!r} (rows {rows[0]} to {rows[-1]}), {blank} are left to fill in",
             )
 

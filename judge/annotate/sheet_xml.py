@@ -1,4 +1,4 @@
-"""The XML of one worksheet, of which single cells are written anew and the rest stays as it is."""
+"""The XML of one worksheet, of which single cells are rewritten and the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SheetXml:
         date_1904: whether the workbook counts its days from 1904.
 
     Raises:
-        WorkbookError: the part has no cells to speak of, or they cannot be followed.
+        WorkbookError: the part has no list of cells, or it cannot be followed.
     """
 
     def __init__(self, xml: bytes, name: str, *, date_1904: bool = False) -> None:
@@ -140,7 +140,7 @@ class SheetXml:
             cells: (row, column), 1-based -> what the cell gets.
 
         Raises:
-            WorkbookError: a text cannot stand in a cell.
+            WorkbookError: a cell cannot hold some text.
         """
         if not cells:
             return self._xml

@@ -1,4 +1,4 @@
-"""What the cases of a suite are worth: which wrong solutions each of them kills."""
+"""How strong the cases of a suite are: which wrong solutions each of them kills."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MOST_EXACT = 12
 
 @dataclass(frozen=True, slots=True)
 class TaskStrength:
-    """What the cases of one task are worth.
+    """How strong the cases of one task are.
 
     Attributes:
         task_id: the task.
         cases: numbers of its cases.
         solutions: names of the solutions that were judged on all of them.
         kills: case -> the solutions that it does not accept.
-        adds: case -> the solutions that it alone does not accept.
+        adds: case -> the solutions that only this case does not accept.
         smallest: the fewest cases that kill all that any kills.
         survivors: solutions that every case accepts.
         untouched_passes: whether the input as it is passes a case.
@@ -72,7 +72,7 @@ def strength_of(
     *,
     untouched_passes: bool = False,
 ) -> TaskStrength:
-    """What the cases of a task are worth.
+    """Measures how strong the cases of a task are.
 
     Args:
         task: the task.
@@ -114,7 +114,8 @@ def strength_of(
 def smallest_cover(kills: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
     """The fewest cases that kill every solution that any of them kills.
 
-    Certain for up to :data:`MOST_EXACT` cases, else greedy: the case that kills most of the rest.
+    Certain for up to :data:`MOST_EXACT` cases, otherwise greedy: always the case that kills most of
+    the rest.
     """
     everything = frozenset().union(*kills.values()) if kills else frozenset()
     if len(kills) <= MOST_EXACT:
@@ -179,7 +180,7 @@ def judge_solutions(
     """Judges solutions on all cases of their tasks; continues what the folder holds already.
 
     Raises:
-        JudgeError: a case could not be judged for a fault of ours, or the batch was stopped.
+        JudgeError: a case could not be judged for a fault of the judge, or the batch was stopped.
     """
     with RunDirectory(out) as store:
         store.lock()
@@ -261,7 +262,7 @@ def measure(
     mutants: bool = True,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> list[TaskStrength]:
-    """What the cases of the solutions' tasks are worth, task by task.
+    """How strong the cases of the solutions' tasks are, task by task.
 
     Args:
         pairs: solutions with their tasks; those of one task have different sample numbers.
@@ -301,7 +302,7 @@ FIRST_MUTANT = 1_000
 
 
 def solution_name(submission: Submission) -> str:
-    """How a solution is called in a kill matrix; unique within its task."""
+    """The name of a solution in a kill matrix; unique within its task."""
     return f"{submission.sample}: {submission.label or submission.model or 'solution'}"
 
 

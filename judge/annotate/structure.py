@@ -36,7 +36,7 @@ LONGEST_NAME = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """A part in which the text of every formula was handed through a function."""
+    """A part in which the text of every formula was passed through a function."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())
@@ -47,7 +47,7 @@ def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
 
 
 def formula_parts(package: Package) -> list[str]:
-    """Parts in which formulas may stand: the workbook's names, sheets, charts, tables."""
+    """Parts that may hold formulas: the workbook's names, sheets, charts, tables."""
     main = main_part(package)
     return [main, *(name for name in package.names if _FORMULA_PARTS.search(name))]
 
@@ -71,7 +71,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
     if old not in names:
         raise WorkbookError(f"the workbook has no sheet {old!r}")
     if new.casefold() in {name.casefold() for name in names if name != old}:
-        raise UsageError(f"there is a sheet {new!r} already")
+        raise UsageError(f"there is already a sheet {new!r}")
     tag = tags[names.index(old)]
     xml = xml[: tag.start()] + with_attribute(tag[0], "name", new) + xml[tag.end() :]
     quoted = "'" + new.replace("'", "''") + "'!"
@@ -135,7 +135,7 @@ def merged(xml: bytes, window: Window) -> bytes:
 
 
 def _after_last(xml: bytes) -> tuple[int, bytes]:
-    """Where merged cells belong: behind everything that the format wants before them."""
+    """Where merged cells belong: after everything that the format requires before them."""
     place, prefix = 0, b""
     for name in _BEFORE_MERGES:
         pattern = re.compile(

@@ -32,7 +32,7 @@ class Suggestion:
         number: its number among the suggestions of the same task and seed.
         idea: what is changed.
         proposal: input and gold; None where the edits did not even fit the workbook.
-        rejected: why it is no case for this question, or empty.
+        rejected: why it is not a case for this question, or empty.
         doubts: what to look at before it is accepted.
     """
 
@@ -54,7 +54,7 @@ def suggest(
     only: Sequence[str] = (),
     numbers: Sequence[int] = (),
 ) -> Iterator[Suggestion]:
-    """Corner cases of a task; each is computed when it is asked for.
+    """Corner cases of a task; each is computed when it is needed.
 
     Args:
         task: the task.
@@ -149,7 +149,7 @@ def _is_data(sheet: str, workbook: Workbook) -> bool:
 
 
 def _named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
-    """A text that the question names and the idea takes away, or None."""
+    """Text that the question names and the idea removes, or None."""
     said = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
@@ -167,7 +167,7 @@ def _named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
 
 
 _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
-"""Mutators that write a text otherwise; where the question names the text, that breaks it."""
+"""Mutators that write text differently; if the question names the text, that breaks it."""
 
 
 def _is_word(text: str, said: str) -> bool:
@@ -183,7 +183,7 @@ def problem_of(
     *,
     recalculator: Recalculator,
 ) -> str:
-    """Why a proposal is no case for its question; empty where it is one.
+    """Why a proposal is not a case for its question; empty if it is one.
 
     Args:
         task: the task.

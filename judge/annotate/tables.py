@@ -30,7 +30,7 @@ class Column:
         number: 1-based number on the sheet.
         kind: what most of its constants are.
         cells: the stored cells of its data rows, by row.
-        is_answer: whether it lies in the answer.
+        is_answer: whether it is in the answer.
     """
 
     number: int
@@ -56,7 +56,7 @@ class Table:
         head_row: the row of its headings; None where it has none.
         first_row, last_row: its data rows.
         columns: its columns, left to right.
-        free_below: whether nothing stands below it in its columns.
+        free_below: whether its columns are empty below it.
         covered: cells that a merged range covers or spans.
     """
 
@@ -90,7 +90,7 @@ def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
 
     Args:
         workbook: an input.
-        answer: the rectangles in which the answer is looked for. Where they cover all columns of
+        answer: the rectangles that the answer is in. Where they cover all columns of
             a table, its data is to be changed in place and counts as read.
 
     Raises:
@@ -172,11 +172,11 @@ def _table_of(
 
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
-    """The first row of headings: texts alone, with data below."""
+    """The first row of headings: only text, with data below."""
     for row in sorted(rows)[:MOST_HEAD_ROWS]:
         if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
             continue
-        # A single text over other texts is a title; over anything else it is a heading.
+        # A single piece of text above other text is a title; above anything else it is a heading.
         if len(rows[row]) > 1 or not all(map(_is_text, rows[row + 1].values())):
             return row
     return None
@@ -185,7 +185,7 @@ def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
 MOST_HEAD_ROWS = 12
 
 MOST_GAP = 3
-"""Blank rows that may stand within a table."""
+"""Blank rows that may be within a table."""
 
 
 def _is_text(cell: Cell) -> bool:
@@ -193,7 +193,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """What most constants are; a column of formulas where there are none."""
+    """What most constants are; a column of formulas if there are none."""
     constants = Counter(
         kind_of_value(each.value) for each in cells.values() if each.formula is None
     )

@@ -50,7 +50,7 @@ def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             value = column.cells[first].value
             if value != column.cells[second].value:
                 edit = SetCell(table.ref(second, column.number), value)
-                title = f"a value of column {column_letters(column.number)} stands twice"
+                title = f"a value of column {column_letters(column.number)} occurs twice"
                 yield Idea("repeated-keys", f"{title} ({table.sheet!r})", (edit,))
 
 
@@ -95,7 +95,7 @@ def _values(column: Column) -> frozenset[CellValue]:
 
 
 def limits_met(subject: Subject, rng: random.Random) -> Iterator[Idea]:
-    """Numbers set to the limits that the question or the gold's formulas name, and beside them."""
+    """Numbers set at or next to the limits that the question or the gold's formulas name."""
     made = 0
     for table in subject.tables[:MOST_TABLES]:
         for column in table.inputs(Kind.NUMBER):

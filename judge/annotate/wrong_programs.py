@@ -1,6 +1,6 @@
 """Wrong solutions made of right ones: the mistakes that people and models make. Pure.
 
-A case is worth having where it tells these from the right one. Each mutant changes one place.
+A case is worth having if it distinguishes these from the right one. Each mutant changes one place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WrongProgram:
     Attributes:
         mistake: what kind of mistake it makes.
         line: line of the program in which it differs.
-        detail: what stands there now.
+        detail: what is there now.
         code: the program.
     """
 
@@ -72,7 +72,7 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
 
 
 def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes in the order in which they stand in the text."""
+    """Nodes in the order in which they occur in the text."""
     for child in ast.iter_child_nodes(tree):
         yield child
         yield from _walk(child)
@@ -314,7 +314,7 @@ def _not_rounded(node: ast.AST) -> ast.AST | None:
 def _in_formula(
     node: ast.AST, pattern: re.Pattern[str], new: Callable[[str], str]
 ) -> ast.AST | None:
-    """A text that is a formula, or a piece of one, with its first match written otherwise."""
+    """Text that is a formula, or a piece of one, with its first match written differently."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
     text = node.value

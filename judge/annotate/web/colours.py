@@ -12,7 +12,7 @@ from judge.workbook.styles.style import CellStyle, attribute_agrees
 from judge.workbook.styles.style_sheet import ConditionalStyle
 
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
-"""What is looked at -> what people call it."""
+"""What is compared -> what people call it."""
 
 _MOST_RULES = 10
 _MOST_CONDITION = 80
@@ -20,7 +20,7 @@ _MOST_CONDITION = 80
 
 @dataclass(frozen=True, slots=True)
 class Recoloured:
-    """A cell that has another colour than before.
+    """A cell whose colour has changed.
 
     Attributes:
         ref: the cell.
@@ -35,7 +35,7 @@ class Recoloured:
 def recoloured(
     before: Workbook, after: Workbook, ranges: tuple[CellRange, ...]
 ) -> tuple[Recoloured, ...]:
-    """Cells of some ranges in which two workbooks have other colours.
+    """Cells of some ranges in which two workbooks have different colours.
 
     Raises:
         WorkbookError: a workbook cannot be read.

@@ -1,6 +1,6 @@
 """The page's address for the browser, past everybody else on the machine.
 
-A browser is given what it shall open on its command line, which every user of the machine can read,
+A browser gets what it should open on its command line, which every user of the machine can see,
 and the address holds the token. So the browser is given the name of a file that only its owner can
 read, and the file sends it on.
 """

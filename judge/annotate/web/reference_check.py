@@ -25,7 +25,7 @@ def wrong_references(
         annotator: runs and judges.
         task: the task.
         base: the case.
-        references: solutions that are said to be right.
+        references: solutions that are presumed to be right.
 
     Returns:
         A line for each that gets the case wrong.

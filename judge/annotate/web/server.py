@@ -2,7 +2,7 @@
 
 Nobody else gets in: the server listens on 127.0.0.1, takes requests only for that host (so that no
 website can reach it under a name of its own), and everything but the page's fixed files needs a
-token that is made anew with each start. Files are served by name from a fixed list.
+token that is new with each start. Files are served by name from a fixed list.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Page:
 
     Attributes:
         closing: set when the server ends; failures are no longer printed in the terminal.
-        on_open: called whenever the page was asked for with its token.
+        on_open: called whenever the page was requested with its token.
     """
 
     def __init__(self, session: AnnotationSession, suite: str, author: str, port: int = 0) -> None:
@@ -140,7 +140,7 @@ class Page:
         if kind != "api":
             return _plain("there is nothing here", 404)
         if not self._is_token(request.headers.get(TOKEN_HEADER, "")):
-            return _json({"error": "the page is of an earlier start; load the address anew"}, 403)
+            return _json({"error": "the page is from an earlier start; load it again"}, 403)
         return self._api(request.method, path, request, body)
 
     def _is_token(self, given: str) -> bool:
@@ -227,7 +227,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
     except ValueError as error:
         raise UsageError("the request is not JSON") from error
     if not isinstance(document, dict):
-        raise UsageError("the request is no object")
+        raise UsageError("the request is not an object")
     return document
 
 

@@ -1,7 +1,7 @@
 """One annotator at work on a task: a draft, the case that follows from it, and saving it.
 
 A change is in the draft on the disk before the page hears of it. Everything else is made from the
-draft when it is asked for, so a page or a server that dies takes nothing with it.
+draft when it is needed, so nothing is lost when a page or a server dies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from judge.workbook.reader import Workbook, open_workbook
 class AnnotationSession:
     """A task that somebody makes a case for. Safe to use from several threads.
 
-    A draft that the same author left behind is taken up again.
+    A draft that the same author left behind is resumed.
 
     Args:
         annotator: the suite with everything that is needed to add cases.
@@ -86,7 +86,7 @@ class AnnotationSession:
 
     @property
     def revision(self) -> str:
-        """What tells one state of the draft from another."""
+        """What distinguishes one state of the draft from another."""
         draft = self._draft
         held: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:
@@ -124,7 +124,7 @@ class AnnotationSession:
     def books(self) -> Books:
         """The workbooks as far as they are known.
 
-        Until the case is computed, formulas of the input that rest on a change may still show the
+        Until the case is computed, formulas of the input that depend on a change may still show the
         value that they had before.
 
         Raises:
@@ -161,7 +161,7 @@ class AnnotationSession:
         ).gold_ranges
 
     def recoloured(self) -> tuple[Recoloured, ...]:
-        """Cells of the answer whose colours are others than in the case before.
+        """Cells of the answer whose colours differ from those in the case before.
 
         Raises:
             WorkbookError: a gold cannot be read.
@@ -310,7 +310,7 @@ class AnnotationSession:
         """Starts the engines, and tries the references on the case as it was.
 
         Starting LibreOffice takes some seconds, which the annotator spends reading. What fails here
-        fails again, and is told, when the first change is computed.
+        fails again, and is reported, when the first change is computed.
         """
         with self._computing, contextlib.suppress(JudgeError):
             base = self._start
@@ -322,7 +322,7 @@ class AnnotationSession:
                 self._annotator.maker.propose(self.task, base, ())
 
     def compute(self) -> Preview | None:
-        """Makes the gold and holds the case against the rules; None where nothing was changed.
+        """Makes the gold and checks the case against the rules; None if nothing was changed.
 
         Raises:
             JudgeError: an engine or the sandbox failed.
@@ -343,7 +343,7 @@ class AnnotationSession:
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """What speaks against the reference solutions: they get the base case wrong."""
+        """Why the reference solutions are in doubt: they get the base case wrong."""
         return self._wrong_references.get(self._start.revision, ())
 
     def save(self, revision: str, *, note: str = "") -> Mapping[str, Any]:

@@ -42,7 +42,7 @@ def read_change(change: Mapping[str, Any], books: Mapping[str, Workbook]) -> tup
         The workbook's name, and the edits.
 
     Raises:
-        UsageError: it is no such thing.
+        UsageError: it does not have this form.
         WorkbookError: there is no such sheet.
     """
     book, sheet = change.get("book"), change.get("sheet")
@@ -70,7 +70,7 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
     for each in cells:
         name, text = (each.get("cell"), each.get("text")) if isinstance(each, dict) else (None, "")
         if not isinstance(name, str) or not isinstance(text, str):
-            raise UsageError("a cell has an address and a text")
+            raise UsageError("a cell has an address and text")
         ref = _place(name, sheet)
         edits.append(SetCell(ref, _content(text, _cell(workbook, ref))))
     return edits
@@ -87,7 +87,7 @@ def _content(text: str, known: Cell | None) -> CellContent:
 def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edit]:
     colour, corners = change["fill"], str(change.get("range", "")).split(":")
     if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
-        raise UsageError(f"{colour!r} is no colour; write it as RRGGBB")
+        raise UsageError(f"{colour!r} is not a colour; write it as RRGGBB")
     first, last = _place(corners[0], sheet), _place(corners[-1], sheet)
     area = CellRange(sheet, first.row, first.column, last.row, last.column)
     if not 0 < area.size <= MOST_CELLS:
@@ -118,7 +118,7 @@ def _cell(workbook: Workbook, ref: CellRef) -> Cell | None:
 def _place(name: str, sheet: str) -> CellRef:
     place = parse_cell(name)
     if place is None or not (1 <= place[0] <= MAX_ROW and 1 <= place[1] <= MAX_COLUMN):
-        raise UsageError(f"{name!r} is no cell")
+        raise UsageError(f"{name!r} is not a cell")
     return CellRef(sheet, *place)
 
 

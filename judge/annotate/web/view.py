@@ -1,4 +1,4 @@
-"""A part of a worksheet as the page shows it: texts, looks and merged cells as plain data."""
+"""A part of a worksheet as the page shows it: text, looks and merged cells as plain data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.workbook.reader import Workbook
 from judge.workbook.styles.style import AUTOMATIC_FONT, CellStyle
 
 MOST_ROWS, MOST_COLUMNS = 200, 60
-"""How much of a sheet is shown at one time."""
+"""How much of a sheet is shown at a time."""
 
 _SPARE_ROWS, _SPARE_COLUMNS = 5, 2
 _LEAST_ROWS, _LEAST_COLUMNS = 20, 8
@@ -41,15 +41,15 @@ def show_window(
         first: upper left cell as (row, column), 1-based.
         answer: the answer range, which is marked.
         marked: cells that were changed or moved.
-        least: a rectangle that is to be covered even where nothing stands in it, so that input
-            and gold show the same rows.
+        least: a rectangle that is to be covered even where it is empty, so that input and gold
+            show the same rows.
 
     Returns:
-        ``rows``: for each row the shown texts; ``raw``: what an editor holds, where that differs,
+        ``rows``: for each row the shown text; ``raw``: what an editor holds, where that differs,
         by ``[row][column]`` offsets; ``styles``, ``merges``, ``answer`` and ``marked`` by
         addresses of the whole sheet; ``first_row``, ``first_column``, ``last_row``,
         ``last_column`` of the sheet's used part; ``most_rows`` and ``most_columns``, how much is
-        shown at one time.
+        shown at a time.
 
     Raises:
         WorkbookError: the sheet is missing, broken or over a limit.
@@ -157,7 +157,7 @@ def shown_text(cell: Cell) -> str:
 
 
 def plain_time(text: str) -> str:
-    """ISO dates in a text without a time of midnight, and with a blank before any other."""
+    """ISO dates in text without a time of midnight, and with a blank before any other."""
     return _ISO_TIME.sub(
         lambda found: found[1] + (f" {found[2]}" if found[2] != _DAY else ""), text
     )

@@ -125,7 +125,7 @@ def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_
     common = [str(suite), "7", str(workbook), "--submissions", str(solutions), *sandbox]
     refused = CliRunner().invoke(hack, [*common, *references[:2]])
     assert refused.exit_code == 1
-    assert "two references that agree are asked for" in refused.output
+    assert "two references that agree are required" in refused.output
     admitted = CliRunner().invoke(hack, [*common, *references, "--json"])
     assert admitted.exit_code == 0, admitted.output
     assert json.loads(admitted.stdout)["trials"][0]["verdict"] == "WA"
@@ -140,7 +140,7 @@ def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_
 
 @pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, "\u0663"])
 def test_what_is_no_number_is_told(suite: Path, number: str) -> None:
-    with pytest.raises(UsageError, match="is no draft"):
+    with pytest.raises(UsageError, match="is not a draft"):
         run("set", suite, "7", number, "B6=", "--draft")
     for rows in (number, f"5:{number}"):
         with pytest.raises(UsageError, match="is not ROW:COUNT"):

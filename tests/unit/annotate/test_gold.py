@@ -112,7 +112,7 @@ def test_cells_of_the_answer_that_the_gold_has_otherwise_are_left() -> None:
     assert proposal.gold is not None
     assert values(proposal.input)[2, 2] == "old answer"
     assert values(proposal.gold)[2, 2] == 2
-    assert "stand otherwise in the gold" in proposal.notes[0]
+    assert "differ in the gold" in proposal.notes[0]
 
 
 def test_a_look_is_taken_over_with_the_whole_output() -> None:

@@ -67,7 +67,7 @@ def test_answers_that_were_left_in_the_input_are_found() -> None:
     task = replace(TASK, checker=range_spec("B1:B9"))
     (finding,) = check_cases(task, [CaseData(1, part, full)], recalculator=NOTHING)
     assert (finding.rule, finding.is_error) == ("leftover", False)
-    assert "7 answers stand in column B" in finding.message
+    assert "7 answers are in column B" in finding.message
     assert check_cases(task, [CaseData(1, few, full)], recalculator=NOTHING) == []
 
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_judged_is_refused_and_leaves_nothing(
 
 def test_an_id_is_taken_once(draft: SuiteDraft, sample: Suite) -> None:
     draft.add_task(7, fields(sample), cases(sample), by="Ann")
-    with pytest.raises(UsageError, match="a task 7 already"):
+    with pytest.raises(UsageError, match="already has a task 7"):
         draft.add_task("7", fields(sample), cases(sample), by="Bob")
 
 
