@@ -2,24 +2,24 @@
 
 What a *solution* got wrong is never an exception: it is data, a
 :class:`judge.sandbox.contract.RunResult` or a verdict. Exceptions are for what
-we, the machine, or the person at the keyboard got wrong.
+the judge, the machine, or the user got wrong.
 
 ```
 JudgeError               1  anything below, unspecified
 ├── UsageError           2  options that contradict each other, unknown names
 ├── SuiteError           3  a suite that is missing, empty or broken
-├── SubmissionError      4  a solutions file that cannot be taken as it is
-├── SandboxError         5  no sandbox, or the one we had went away
+├── SubmissionError      4  a solutions file that cannot be used as it is
+├── SandboxError         5  no sandbox, or the one in use was lost
 ├── WorkbookError        6  a workbook that cannot be read
 ├── PositionError        7  an answer position that no sheet or range fits
-├── RecalcError          8  an engine that is missing or fell over
+├── RecalcError          8  an engine that is missing or crashed
 ├── StoreError           9  the results directory: foreign, of another schema, full
 ├── InferenceError      10  endpoint, model alias or budget
 └── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
 ```
 
 An interrupted command (Ctrl-C) exits with 130, one that SIGTERM or SIGHUP ended
-with 143 or 129, one whose reader has gone with 141. The command line catches
+with 143 or 129, one whose reader has closed the pipe with 141. The command line catches
 :class:`JudgeError` once, prints the message and its hint, and exits with the
 class's code.
 """
@@ -28,11 +28,11 @@ from __future__ import annotations
 
 
 class JudgeError(Exception):
-    """A failure of ours or of the machine, with a message fit for a person.
+    """A failure of the judge or of the machine, with a message for the user.
 
     Args:
         message: what happened, and in which file, field or cell.
-        hint: what to do about it, or None where the message says it all.
+        hint: what to do about it, or None if the message is enough.
     """
 
     exit_code = 1
@@ -66,13 +66,13 @@ class SuiteError(JudgeError):
 
 
 class SubmissionError(JudgeError):
-    """A solutions file that cannot be taken as it is."""
+    """A solutions file that cannot be used as it is."""
 
     exit_code = 4
 
 
 class SandboxError(JudgeError):
-    """No sandbox is to be had, or the one that we had went away."""
+    """No sandbox is available, or the one in use was lost."""
 
     exit_code = 5
 
@@ -81,8 +81,8 @@ class WorkbookError(JudgeError):
     """A workbook that cannot be read: not a package, broken XML, over a limit.
 
     Attributes:
-        culprit: the archive that could not be read, where two are read side by side; whoever
-            opened it knows it again.
+        culprit: the archive that could not be read, if two are read together; the caller that
+            opened it recognizes it.
     """
 
     exit_code = 6
@@ -96,7 +96,7 @@ class PositionError(JudgeError):
 
 
 class RecalcError(JudgeError):
-    """A calculation engine that is missing or fell over."""
+    """A calculation engine that is missing or crashed."""
 
     exit_code = 8
 
@@ -108,13 +108,13 @@ class StoreError(JudgeError):
 
 
 class InferenceError(JudgeError):
-    """An endpoint, a model alias or a budget that inference cannot go on with."""
+    """An endpoint, a model alias or a budget with which inference cannot continue."""
 
     exit_code = 10
 
 
 class IncompleteRunError(JudgeError):
-    """The run ended, but some cases hold judge errors (JE); the same command continues it."""
+    """The run ended, but some cases have judge errors (JE); the same command continues it."""
 
     exit_code = 11
 
@@ -123,5 +123,5 @@ INTERRUPTED_EXIT_CODE = 130
 """Exit code of a command that the user interrupted (128 + SIGINT)."""
 
 BROKEN_PIPE_EXIT_CODE = 141
-"""Exit code of a command whose output nobody reads any more, as in ``judge … | head -1``
-(128 + SIGPIPE, as with any program that the shell ends so)."""
+"""Exit code of a command whose output is no longer read, as in ``judge … | head -1``
+(128 + SIGPIPE, as with any program that ends this way)."""

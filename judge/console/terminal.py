@@ -1,9 +1,9 @@
-"""Everything that commands print, at the one place where it leaves the process.
+"""Everything that commands print passes through this module.
 
-Ids, file names, values of cells and causes come from strangers. The command line puts
-:class:`ShownStream` in the place of both standard streams, so that whatever is printed, by
-whichever library, has its control characters spelled out. The few that have to steer the terminal
-(colours of tables, bars of progress) get the stream behind it, and spell out the text of others.
+Ids, file names, cell values and causes are untrusted. The command line puts
+:class:`ShownStream` in place of both standard streams, so that whatever is printed, by
+whichever library, has its control characters escaped. The few that have to control the terminal
+(coloured tables, progress bars) get the stream behind it, and escape untrusted text themselves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Piece = str | tuple[str, str]
 
 
 class ShownStream:
-    """A text stream that spells out what would not be seen as it is.
+    """An output stream that escapes characters that would not be visible.
 
     See :mod:`judge.console.visible`.
 
@@ -37,12 +37,12 @@ class ShownStream:
         self.behind = behind
 
     def write(self, text: str) -> int:
-        """Writes a text; returns its length, as streams do."""
+        """Writes text; returns its length, as streams do."""
         self.behind.write(visible(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Writes several texts."""
+        """Writes several lines."""
         for line in lines:
             self.write(line)
 
@@ -52,10 +52,10 @@ class ShownStream:
 
 @contextlib.contextmanager
 def shown_streams() -> Iterator[None]:
-    """Puts a :class:`ShownStream` in the place of each standard stream.
+    """Puts a :class:`ShownStream` in place of each standard stream.
 
-    They stay in place for the traceback of an error that nobody expected, whose text may be a
-    stranger's as well.
+    They stay in place for the traceback of an unexpected error, whose text may be untrusted
+    as well.
     """
     _open_closed_descriptors()
     before = sys.stdout, sys.stderr
@@ -71,12 +71,12 @@ def shown_streams() -> Iterator[None]:
 
 
 def stream_behind(stream: TextIO) -> TextIO:
-    """The stream that takes control sequences as they are; for what is ours alone."""
+    """The stream that takes control sequences as they are; only for the judge's own output."""
     return stream.behind if isinstance(stream, ShownStream) else stream
 
 
 def make_console(*, err: bool = False) -> Console:
-    """A console for tables and coloured lines, without markup: a text is only ever text.
+    """A console for tables and coloured lines, without markup: text is only ever text.
 
     Args:
         err: for standard error instead of standard output.
@@ -85,7 +85,7 @@ def make_console(*, err: bool = False) -> Console:
     from rich.segment import Segment  # noqa: PLC0415
 
     class ShownConsole(Console):
-        """Spells out every text before it is measured, and what comes ready-made after."""
+        """Escapes text before it is measured; what is already rendered, afterwards."""
 
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(visible(text), **options)
@@ -126,7 +126,7 @@ _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
 
 def drop_output() -> None:
-    """Has what nobody takes any more (a pipe without a reader, a full disk) go nowhere."""
+    """Discards output that can no longer be written (a pipe without a reader, a full disk)."""
     for stream, descriptor in ((sys.__stdout__, 1), (sys.__stderr__, 2)):
         try:
             if stream is not None:
@@ -139,7 +139,7 @@ def drop_output() -> None:
 
 
 def _open_closed_descriptors() -> None:
-    """Opens what the caller closed (``>&-``): else the next file that is opened takes its place."""
+    """Opens what the caller closed (``>&-``): the next file opened would take its number."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -152,7 +152,7 @@ def _open_closed_descriptors() -> None:
 
 
 def _encode_everything(stream: TextIO) -> None:
-    """Halves of surrogate pairs, and what a terminal's encoding lacks, are spelled out as well."""
+    """Halves of surrogate pairs, and what a terminal's encoding lacks, are escaped as well."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
         return

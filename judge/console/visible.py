@@ -1,8 +1,8 @@
-r"""Text that nobody vouches for, with everything spelled out that would not be seen as it is.
+r"""Untrusted text, with everything escaped that would not be visible.
 
-Control characters steer a terminal (C0, DEL, C1), bidirectional controls turn lines around, and
+Control characters act on a terminal (C0, DEL, C1), bidirectional controls reverse lines, and
 zero-width characters make two names look like one. All of them are written as JSON writes them,
-``\u001b``: a document of JSON in which they are spelled out is the same document.
+``\u001b``: a JSON document in which they are escaped is still the same document.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from unicodedata import category
 
 
 def visible(text: str) -> str:
-    """A text with all that steers a terminal, or hides in one, spelled out.
+    """Text with everything escaped that acts on a terminal, or is invisible in one.
 
     Line ends, tabs and spaces of every width stay. So does everything that Python calls printable.
     """

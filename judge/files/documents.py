@@ -1,9 +1,9 @@
-"""Reads JSON and text that somebody else may have written: results, solutions, conversations.
+"""Reads JSON and text that someone else may have written: results, solutions, conversations.
 
-Only regular files are read, so that nothing waits for a FIFO or drinks from a device. Files and
-nesting are bounded, the text is UTF-8, and what comes out can be written as JSON again: NaN and
-infinities are not in it. Whoever reads names the class of error that is raised. Files of one JSON
-object on each line are read by :mod:`judge.files.json_lines`, which rests on this.
+Only regular files are read, so that nothing waits for a FIFO or reads from a device. Size and
+nesting are bounded, the text is UTF-8, and the result can be written as JSON again: it contains no
+NaN and no infinities. The caller names the class of error that is raised. Files with one JSON
+object on each line are read by :mod:`judge.files.json_lines`, which builds on this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_FILE_BYTES = 1024 * MIB
 """A file of results with all conversations of 100 samples of 912 tasks stays far below it."""
 
 MOST_DOCUMENT_BYTES = 64 * MIB
-"""A document where its reader names no other bound."""
+"""The longest document, if its reader does not name another bound."""
 
 MOST_DEPTH = 100
 """Objects and arrays within each other. Python's own readers and writers give up near 900."""
@@ -36,13 +36,13 @@ BOM = b"\xef\xbb\xbf"
 
 
 class MalformedError(Exception):
-    """What is wrong with a text; whoever reads it says in which file."""
+    """What is wrong with a document; the caller adds in which file."""
 
 
 def read_regular(
     path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MOST_FILE_BYTES
 ) -> bytes | None:
-    """The bytes of a regular file, or None where there is nothing of that name.
+    """The bytes of a regular file, or None if there is nothing of that name.
 
     Args:
         path: the file; a link to a regular file is one.
@@ -51,15 +51,15 @@ def read_regular(
         most_bytes: a longer file is refused.
 
     Raises:
-        JudgeError: of the class ``error``: it is something else than a regular file, too long, or
+        JudgeError: of the class ``error``: it is not a regular file, is too long, or
             cannot be read.
     """
     with opened_regular(path, error, most_bytes) as file:
         if file is None:
             return None
         file.seek(start)
-        # A read sets aside all that it asks for: what the file has is asked for, not what it may
-        # have. A file that grows, or has no size of its own, is read on.
+        # A read allocates all that it asks for, so it asks for what the file has, not for what it
+        # may have. If a file grows, or has no size of its own, the rest is read as well.
         size = max(os.fstat(file.fileno()).st_size - start, 0)
         data = file.read(min(size, most_bytes) + 1)
         if len(data) > size:
@@ -77,8 +77,8 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FIL
     """The text of a regular file, without a byte order mark.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and where it is not UTF-8 or
-            not there.
+        JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not UTF-8 or
+            does not exist.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:
@@ -92,10 +92,10 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FIL
 def read_json(
     path: Path, error: type[JudgeError], *, most_bytes: int = MOST_DOCUMENT_BYTES
 ) -> Any | None:
-    """The JSON document of a regular file, or None where there is nothing of that name.
+    """The JSON document of a regular file, or None if there is nothing of that name.
 
     Raises:
-        JudgeError: of the class ``error``, as :func:`read_regular`, and where it is not JSON.
+        JudgeError: of the class ``error``, as :func:`read_regular`, and if it is not JSON.
     """
     data = read_regular(path, error, most_bytes=most_bytes)
     if data is None:
@@ -109,7 +109,7 @@ def read_json(
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Reads JSON, bounded; NaN and infinities, which are none, become null.
+    """Reads JSON, bounded; NaN and infinities, which JSON does not have, become null.
 
     Raises:
         MalformedError: says what is wrong, and where.
@@ -124,7 +124,7 @@ def parse_json(text: bytes | str) -> Any:
         raise MalformedError(_DEEP) from None
     except ValueError as problem:  # a number with thousands of digits
         raise MalformedError(f"not JSON: {visible(str(problem))}") from None
-    # Few texts have so many brackets at all; only those are walked through.
+    # Few documents have so many brackets at all; only those are walked through.
     if shown.count("[") + shown.count("{") > MOST_DEPTH and _depth(document) > MOST_DEPTH:
         raise MalformedError(_DEEP)
     return document
@@ -179,7 +179,7 @@ def _number(text: str) -> float | None:
 
 
 def _depth(document: Any) -> int:
-    """How deep objects and arrays stand in each other, counted level by level."""
+    """How deep objects and arrays are nested, counted level by level."""
     level, depth = [document], 0
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
@@ -200,7 +200,7 @@ def _decoded(data: bytes) -> str:
 def opened_regular(
     path: Path, error: type[JudgeError], most_bytes: int
 ) -> Iterator[IO[bytes] | None]:
-    """A regular file to read from; None where there is nothing of that name.
+    """A regular file to read from; None if there is nothing of that name.
 
     Args:
         path: the file; a link to a regular file is one.
@@ -229,12 +229,12 @@ def opened_regular(
 
 
 def _open(path: Path, error: type[JudgeError], most_bytes: int) -> IO[bytes]:
-    # Looked at before it is opened, since opening alone can wait or do something.
+    # Checked before it is opened, since opening alone can block or have an effect.
     _check_regular(path.stat(), path, error, most_bytes)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     file = os.fdopen(descriptor, "rb")
     try:
-        # It may have been exchanged since.
+        # It may have been replaced since.
         _check_regular(os.fstat(descriptor), path, error, most_bytes)
     except BaseException:
         file.close()
@@ -248,14 +248,14 @@ def _check_regular(
     if not stat.S_ISREG(status.st_mode):
         raise error(
             f"{path}: {kind_of(status.st_mode)}, not a regular file",
-            hint="Only regular files are read. Take it away, or put a file in its place.",
+            hint="Only regular files are read. Remove it, or put a file in its place.",
         )
     if status.st_size > most_bytes:
         raise too_long(path, error, most_bytes)
 
 
 def kind_of(mode: int) -> str:
-    """What something is that is not a regular file, as messages say it."""
+    """What something other than a regular file is, for messages."""
     for is_kind, name in (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISLNK, "a link"),
@@ -268,8 +268,8 @@ def kind_of(mode: int) -> str:
 
 
 def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
-    """What to raise of a file that is longer than it may be."""
+    """What to raise for a file that is longer than it may be."""
     return error(
         f"{path}: longer than {most_bytes // MIB:,} MiB",
-        hint="No such file of the judge is that long.",
+        hint="The judge does not write such long files.",
     )

@@ -1,13 +1,13 @@
-"""Which fields of a JSON document have which type, where somebody else may have written them.
+"""Which fields of a JSON document have which type, if someone else may have written them.
 
-A document is declared once, as a ``TypedDict``: mypy reads it, and :func:`checked` makes the check
-of it. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value
-``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` is an array, and
+A document is declared once, as a ``TypedDict``: mypy reads it, and :func:`checked` derives the
+check from it. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth
+value ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` is an array, and
 ``dict[str, X]`` an object with any fields. What Python has no type for has one here:
 :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not declared may hold
 anything; one that is required has to be there.
 
-Declarations stand in modules without ``from __future__ import annotations``, which would hide
+Declarations belong in modules without ``from __future__ import annotations``, which would hide
 which of their fields are required.
 """
 

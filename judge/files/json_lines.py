@@ -55,7 +55,7 @@ def read_lines(
             if len(line) > MOST_LINE_BYTES + 1:
                 raise error(
                     f"{path}, line {number}: longer than {MOST_LINE_BYTES // MIB} MiB",
-                    hint="No record is that long. Take the line out.",
+                    hint="Records are never that long. Remove the line.",
                 )
             if whole and not line.endswith(b"\n"):
                 return
@@ -78,7 +78,7 @@ def read_json_lines(
         except MalformedError as problem:
             raise error(
                 f"{path}, line {number}: {problem}",
-                hint="Something else than the judge wrote it. Take the line out and run the "
+                hint="It was not written by the judge. Remove the line and run the "
                 "command again: what is missing is made again.",
             ) from problem
         yield number, record
@@ -123,7 +123,7 @@ class GrowingLines:
 class LineAppender:
     """Appends lines to a file, each in whole, whatever ends the process.
 
-    Not safe for several threads, or several processes, at a time: whoever appends holds a lock.
+    Not safe for several threads, or several processes, at a time: the caller holds a lock.
 
     Args:
         path: the file, in a folder that is there; a link to a regular file is one.

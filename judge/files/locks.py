@@ -48,10 +48,10 @@ def take_lock(path: Path, *, wait: bool = False) -> FileLock:
 
     Args:
         path: the lock file, in a folder that is there.
-        wait: whether to wait for whoever holds it.
+        wait: whether to wait for the process that holds it.
 
     Raises:
-        HeldError: somebody else holds it, and ``wait`` is not set.
+        HeldError: another process holds it, and ``wait`` is not set.
         OSError: the file cannot be made, or is not a regular one.
     """
     descriptor = open_to_write(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -69,7 +69,7 @@ def take_lock(path: Path, *, wait: bool = False) -> FileLock:
 def is_held(path: Path) -> bool | None:
     """Whether a process holds the lock of a file; None where this system does not say.
 
-    The lock is only looked at, never taken: whoever wants it at that moment must get it.
+    The lock is only inspected, never taken: a process that needs it at that moment must get it.
     """
     try:
         inode = path.stat().st_ino

@@ -1,10 +1,10 @@
-"""Writes files and folders that are there as a whole or not at all.
+"""Writes files and folders so that they exist as a whole or not at all.
 
-Everything that the judge keeps is written here: under another name beside its place, then moved
-there. Whoever reads sees the old one or the new one. All functions raise OSError, which callers put
-into words, most of them by :func:`naming_what_is_written`. What runs inside a sandbox
-(``judge/sandbox/warden``, ``judge/recalc/services``) has no other module of the judge at hand and
-writes by itself.
+Everything that the judge keeps is written here: under another name in the same folder, then
+renamed. A reader sees the old one or the new one. All functions raise OSError, which callers turn
+into messages, most of them with :func:`naming_what_is_written`. What runs inside a sandbox
+(``judge/sandbox/warden``, ``judge/recalc/services``) has no access to the judge's other modules and
+writes its own files.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = F
 
     Args:
         path: the file, in a folder that is there.
-        data: what is to stand in it.
-        mode: who may read it; for its owner alone where nothing is given.
+        data: the content.
+        mode: who may read it; only its owner if nothing is given.
         durable: whether it is on the disk when this returns, not only with the kernel.
 
     Raises:
@@ -59,7 +59,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
     Args:
         path: the file, in a folder that is there.
-        data: what is to stand in it.
+        data: the content.
         mode: who may read and write it, less what the process withholds (its umask).
 
     Raises:
@@ -77,7 +77,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 
 def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Opens a regular file to write into it, where it stands.
+    """Opens a regular file to write into it, in place.
 
     Nothing is waited for: a FIFO or a device is refused before it is opened, and after.
 
@@ -128,7 +128,7 @@ def folder_beside(target: Path, prefix: str) -> Iterator[Path]:
     """A private folder in which something is made that is moved to its place at the end.
 
     Args:
-        target: the place; folders above it are made where they are missing.
+        target: the place; folders above it are made if they are missing.
         prefix: how the folder's name begins, with a dot.
 
     Raises:
@@ -151,10 +151,10 @@ def naming_what_is_written(
     Args:
         path: what is being written.
         error: what to raise.
-        kept: what the hint adds, of what is there already.
+        kept: what the hint adds about what already exists.
 
     Raises:
-        JudgeError: of the class ``error``; a file that is there already is left to the caller.
+        JudgeError: of the class ``error``; a file that already exists is left to the caller.
     """
     try:
         yield

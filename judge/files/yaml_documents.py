@@ -1,8 +1,8 @@
-"""Reads YAML that somebody else may have written: corrections, sources, models, limits.
+"""Reads YAML that someone else may have written: corrections, sources, models, limits.
 
-A document is data as it stands there, each node once. Aliases are refused, since a few lines of
-them unfold to more than any memory holds; nodes, nesting and length are bounded; and what cannot be
-anything but text is not tried as a number or a date. The only place that imports yaml.
+A document is read as it is written, each node once. Aliases are refused, since a few lines of
+them expand to more than any memory holds; nodes, nesting and length are bounded; and what can only
+be text is not tried as a number or a date. The only place that imports yaml.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TEXT = "tag:yaml.org,2002:str"
 
 
 class MalformedYamlError(Exception):
-    """What is wrong with a text; whoever reads it says in which file."""
+    """What is wrong with a document; the caller adds in which file."""
 
 
 def read_yaml(path: Path, error: type[JudgeError]) -> Any:
@@ -40,7 +40,7 @@ def read_yaml(path: Path, error: type[JudgeError]) -> Any:
         error: the class of what is raised.
 
     Raises:
-        JudgeError: of the class ``error``: the file is no regular one, cannot be read, or is not
+        JudgeError: of the class ``error``: the file is not a regular one, cannot be read, or is not
             YAML within the bounds.
     """
     text = read_text(path, error, most_bytes=MOST_BYTES)
