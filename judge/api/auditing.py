@@ -58,7 +58,7 @@ def make_audit(
         dataset: the suite; None for the one that the run remembers.
 
     Raises:
-        UsageError: the sheet is there already, or its name ends otherwise.
+        UsageError: the sheet already exists, or its name ends differently.
     """
     loaded = load_run(run, dataset)
     sheet = loaded.path / SHEET_NAME if out is None else Path(out)
@@ -75,13 +75,13 @@ def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -
     """Reads the marks of a sheet and computes the four rates.
 
     Args:
-        run: the results directory that the sheet was made of.
+        run: the results directory that the sheet was made from.
         sheet: the marked sheet.
         seed: of the bootstrap; None for the usual one.
 
     Raises:
-        StoreError: the run knows no such audit.
-        UsageError: the sheet holds something else than marks; names the row.
+        StoreError: the run has no record of this audit.
+        UsageError: the sheet holds something other than marks; the message names the row.
     """
     loaded = load_run(run)
     marked = MarkedSheet(Path(sheet))
@@ -106,8 +106,8 @@ def _recorded_sample(path: Path, audit_id: str) -> AuditSample:
                         f"{path / AUDITS_FILE}: the record of audit {audit_id} is broken ({error})"
                     ) from error
     raise StoreError(
-        f"{path}: knows no audit {audit_id}",
-        hint="Read a sheet back with the run that it was made of.",
+        f"{path}: has no audit {audit_id}",
+        hint="Read the sheet back with the run that it was made from.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a scored run is whole, and has the verdicts that it was made to get."""
+"""Whether a scored run is complete, and has the verdicts that it is meant to get."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.grading.case import LEFT_OUT
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:
-    """Raises where a run is incomplete, or where cases could not be judged for the suite's fault.
+    """Raises if a run is incomplete, or if faults in the suite kept cases from being judged.
 
     Raises:
         IncompleteRunError: a run holds judge errors or was stopped; the message names it.
@@ -35,7 +35,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
     ]
     if faults:
         raise SuiteError(
-            f"{len(faults)} cases could not be judged: the suite's own files are at fault",
+            f"{len(faults)} cases could not be judged because of faults in the suite's own files",
             faults=tuple(dict.fromkeys(faults)),
             hint="Everything else is scored. `judge verify SUITE` checks a whole suite.",
         )
@@ -43,7 +43,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A case whose verdict is not the one that its submission was made to get."""
+    """A case whose verdict is not the one that its submission is meant to get."""
 
     task_id: str
     label: str
@@ -53,7 +53,7 @@ class Mismatch:
 
 
 def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
-    """Holds verdicts against those that sample submissions must get.
+    """Compares verdicts with those that sample submissions must get.
 
     Returns:
         How many cases had an expected verdict, and those that got another one.

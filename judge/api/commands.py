@@ -37,8 +37,8 @@ def score(
         results: what to score.
         options: how.
         progress: gives the progress display of a run, from the run's name.
-        failures: where given, one run that cannot be scored does not keep the others from being
-            scored; its error is put in here instead of being raised.
+        failures: if given, a run that cannot be scored does not keep the others from being
+            scored; its error is added here instead of being raised.
 
     Returns:
         One entry per run that was scored.
@@ -83,13 +83,13 @@ def verify(
 
     Args:
         suite: the suite (folder, archive or name).
-        jobs: cases at one time; None for one on each core.
+        jobs: cases to check at a time; None for one on each core.
         ids: task ids to check; empty for all.
         limit: check only that many tasks, in suite order.
         sandbox: see :class:`JudgingOptions`, as for all up to ``lenient_names``.
         profile: comparison profile.
-        style: style attributes to compare beside the values.
-        checker: options of the comparison that count more than those of the tasks.
+        style: style attributes to compare in addition to the values.
+        checker: comparison options that take precedence over those of the tasks.
         corrections: known faults of suites to correct first.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
@@ -101,7 +101,7 @@ def verify(
         left out.
 
     Raises:
-        UsageError: an option holds a value that it cannot have.
+        UsageError: an option has a value that it cannot have.
         SuiteError: the suite is missing or broken, or has no such task.
         SandboxError: formulas have to be computed, and there is no sandbox.
     """
@@ -153,8 +153,8 @@ def run(
         dataset: the suite (folder, archive or name).
         sandbox: see :class:`JudgingOptions`, as for all that follow.
         profile: comparison profile.
-        style: style attributes to compare beside the values.
-        checker: options of the comparison that count more than those of the task.
+        style: style attributes to compare in addition to the values.
+        checker: comparison options that take precedence over those of the task.
         corrections: known faults of suites to correct first.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
@@ -165,7 +165,7 @@ def run(
         One result per test case, in case order.
 
     Raises:
-        UsageError: an option holds a value that it cannot have.
+        UsageError: an option has a value that it cannot have.
         SuiteError: the suite is missing or broken, or has no such task.
         SubmissionError: the program cannot be read.
         SandboxError: there is no sandbox.

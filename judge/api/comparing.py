@@ -1,4 +1,4 @@
-"""Runs held against each other, from their results directories."""
+"""Compares runs, from their results directories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def compare_runs(
     """Compares runs on the tasks that all of them have.
 
     Args:
-        first: the results directory that the others are held against.
+        first: the results directory that the others are compared with.
         others: at least one other results directory.
         seed: of the bootstrap; None for the usual one.
         resamples: of the bootstrap; None for the usual number.

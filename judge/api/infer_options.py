@@ -40,7 +40,7 @@ class InferOptions:
         content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``
             [pandas].
         notes: whether the prompt says what of it was cut [True].
-        prompt: a prompt template of one's own.
+        prompt: a prompt template of your own.
         stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
             ``explicit`` about it [output].
         session: whether all rounds of a task share one interpreter [False].
@@ -52,8 +52,8 @@ class InferOptions:
         price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
         models: a file such as models.yaml, with more aliases.
         out: results directory [``results/<model>-<mode>-<time>``].
-        concurrency: tasks at one time.
-        jobs: programs at one time; None for one on each core.
+        concurrency: tasks to ask about at a time.
+        jobs: programs to run at a time; None for one on each core.
         rpm: most requests per minute; None for no bound, as in the four after ``max_wait``.
         tpm: most tokens per minute.
         timeout: seconds for one call.
@@ -64,7 +64,7 @@ class InferOptions:
         cache: whether replies to equal requests with a seed or temperature 0 are used again.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
         limits: bounds of these programs.
-        trust_folder: whether a run that this user did not start on this machine goes on as its
+        trust_folder: whether a run that this user did not start on this machine continues as its
             folder says; decision 0008 says what that means.
 
     Raises:
@@ -136,7 +136,7 @@ class InferOptions:
 USUAL: Mapping[str, Any] = MappingProxyType(
     {"mode": "single", "notes": True, "samples": 1, "stop": "output", "session": False}
 )
-"""The options that are never without a value, and what they are where nobody gives one."""
+"""The options that are never without a value, and what they are if none is given."""
 
 
 def check_remembered(name: str, value: object) -> Any:
@@ -144,11 +144,11 @@ def check_remembered(name: str, value: object) -> Any:
 
     Args:
         name: one of :data:`REMEMBERED`.
-        value: the value; it may come from a record that anybody wrote. None for "not given".
+        value: the value; it may come from an untrusted record. None for "not given".
 
     Raises:
         TypeError: it is not of the option's type.
-        ValueError: it is, and is not a value of that option.
+        ValueError: it has that type, but the option cannot have this value.
     """
     if value is None:
         return () if name in {"ids", "param"} else None
@@ -157,7 +157,7 @@ def check_remembered(name: str, value: object) -> Any:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("not a text")
+        raise TypeError("not text")
     return value
 
 
@@ -173,7 +173,7 @@ def _suite(value: object) -> str:
 
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
-        raise TypeError("not a list of texts")
+        raise TypeError("not a list of strings")
     return tuple(_text(each) for each in value)
 
 
@@ -240,4 +240,4 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
 )
 
 REMEMBERED = tuple(_READERS)
-"""Options that make a run what it is; whoever continues a run need not give them again."""
+"""Options that make a run what it is; they need not be given again to continue it."""

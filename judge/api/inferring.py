@@ -1,9 +1,9 @@
 """Ask a chat model for solutions, as ``judge infer`` does.
 
-:func:`infer` is the whole of it. Its steps are open to those who want to look between them:
+:func:`infer` does all of it. Its steps can also be called one by one:
 :func:`judge.api.resuming.resume` fills in what a run remembers, :func:`make_plan` builds the plan
-without asking anything, :func:`ask` asks. None of them takes whom to ask, with which key, or what
-to read, from a folder that this user did not begin, unless told to by ``trust_folder``.
+without asking anything, :func:`ask` asks. Unless ``trust_folder`` is set, none of them
+takes whom to ask, with which key, or what to read, from a folder that this user did not start.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class InferredRun:
-    """A run whose solutions were asked for.
+    """A run for whose solutions the model was asked.
 
     Attributes:
         path: its results directory, for :func:`judge.score`.
@@ -83,8 +83,8 @@ def infer(
 ) -> InferredRun:
     """Asks a chat model for solutions, and writes them where :func:`judge.score` finds them.
 
-    The same options with the same ``out`` go on where it stopped. A task that fails, or a budget
-    that is spent, raises nothing: the summary says it, and the same call asks again.
+    The same options with the same ``out`` continue where it stopped. A task that fails, or a budget
+    that is spent, raises nothing: the summary reports it, and the same call asks again.
 
     Args:
         options: what to ask and how.
@@ -108,7 +108,7 @@ def infer(
     except RuntimeError:
         return asyncio.run(infer_async(options, on_event=on_event, on_submission=on_submission))
     raise UsageError(
-        "an event loop is running here already, as in a notebook",
+        "an event loop is already running here, as in a notebook",
         hint="from judge.api.inferring import infer_async; await infer_async(options)",
     )
 
@@ -196,7 +196,7 @@ def check_ready(planned: PlannedRun) -> None:
     read_key(planned.plan.model.key_env)
     if planned.options.max_cost is not None and planned.plan.model.price is None:
         raise UsageError(
-            f"--max-cost cannot hold: no price is known for {planned.plan.model.name}",
+            f"--max-cost cannot be enforced: no price is known for {planned.plan.model.name}",
             hint="Give --price IN/OUT, in dollars per million tokens.",
         )
 
@@ -264,7 +264,7 @@ async def _open_resources(
 def default_out(model: str, mode: str) -> Path:
     """The results directory where none is named: ``results/<model>-<mode>-<time>``.
 
-    One that is there already is somebody else's, whatever the clock says.
+    One that already exists belongs to another run, whatever the clock says.
     """
     name = re.sub(r"[^\w.-]+", "_", model)[:100]
     now = datetime.now().astimezone()

@@ -11,7 +11,7 @@ def read_key(key_env: str | None) -> str | None:
     """The key that an environment variable holds.
 
     Args:
-        key_env: name of the variable; None where the server wants no key.
+        key_env: name of the variable; None if the server does not require a key.
 
     Raises:
         InferenceError: the variable is not set.

@@ -1,4 +1,4 @@
-"""How to score, and what comes of it."""
+"""How to score, and the outcome."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class JudgingOptions:
     """How to judge, whatever is judged; every field has the default of the command line.
 
     Attributes:
-        jobs: submissions, or cases, at one time; at least 1.
+        jobs: submissions, or cases, to judge at a time; at least 1.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
         profile: comparison profile.
-        style: style attributes to compare beside the values.
-        checker: options of the comparison that count more than those of the tasks, such as
+        style: style attributes to compare in addition to the values.
+        checker: comparison options that take precedence over those of the tasks, such as
             ``{"ignore_case": True, "untouched": True}``.
         corrections: a file of known faults of suites, or a folder of such files, to be applied;
             None takes every suite as it is.

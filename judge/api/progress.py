@@ -17,7 +17,7 @@ from judge.grading.batch import Event
 
 
 class Progress(Protocol):
-    """A context manager that is told of each case."""
+    """A context manager that is notified of each case."""
 
     def __call__(self, event: Event) -> None:
         """Takes note of one case."""

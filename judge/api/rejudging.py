@@ -67,7 +67,7 @@ class Rejudgement:
 
     @property
     def changed(self) -> list[RejudgedCase]:
-        """The cases whose verdict is another one."""
+        """The cases whose verdict has changed."""
         return [each for each in self.cases if each.changed]
 
     def to_json(self) -> dict[str, Any]:
@@ -136,22 +136,22 @@ def rejudge(
 ) -> Rejudgement:
     """Judges a run again, from its stored outputs or from its stored programs.
 
-    Every output is compared again, whatever its record says. Where it is not at hand, or not the
+    Every output is compared again, whatever its record says. If it is missing, or is not the
     one that the record names, an accepted case is JE and a failed one stays failed.
 
     Args:
         run: the results directory.
-        profile: comparison profile; this and the three after it are those of the run where None.
-        style: style attributes to compare beside the values.
+        profile: comparison profile; if None, this and the three after it are those of the run.
+        style: style attributes to compare in addition to the values.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine.
         dataset: the suite; None for the one that the run remembers.
         apply: append the new records and replace report.json; otherwise nothing is written.
         rerun: run the programs of the run as well, here and within ``limits``; for folders of
             others, whose outputs are claims like their verdicts.
-        jobs: cases at one time; None for one on each core.
-        sandbox: what seals off programs and engines: ``auto``, ``docker`` or ``bubblewrap``.
-        limits: bounds of each run of a program, with ``rerun`` alone; None for the usual ones.
+        jobs: cases to judge at a time; None for one on each core.
+        sandbox: what isolates programs and engines: ``auto``, ``docker`` or ``bubblewrap``.
+        limits: bounds of each run of a program, only with ``rerun``; None for the usual ones.
         on_case: called with each case, and with how many there are in all.
 
     Returns:
@@ -159,19 +159,19 @@ def rejudge(
 
     Raises:
         StoreError: the directory holds no run, or another judge is writing to it.
-        SuiteError: the suite is not at hand.
+        SuiteError: the suite is not available.
         UsageError: an option holds a value that it cannot have, ``limits`` come without ``rerun``,
             or ``rerun`` is asked of a run that holds finished outputs instead of programs.
     """
     limits = limits or Limits()
     if limits != Limits() and not rerun:
         raise UsageError(
-            "limits are of programs, and none is run", hint="Add --rerun (rerun=True)."
+            "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
         )
     loaded = load_run(run, dataset)
     suite = _suite_of(loaded)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
-        raise UsageError(f"{loaded.path}: holds finished outputs, and no programs to run")
+        raise UsageError(f"{loaded.path}: holds finished outputs, so there are no programs to run")
     options = JudgingOptions(jobs=cores() if jobs is None else jobs, sandbox=sandbox, limits=limits)
     chosen = _options(loaded.run, options, profile, style, recalc, engine)
     cases = [
@@ -252,8 +252,8 @@ def change_verdict(
         The change; None where an earlier one was taken back.
 
     Raises:
-        UsageError: no such verdict, no such case on record, or nobody says why.
-        SuiteError: the suite is not at hand, which the report is made with.
+        UsageError: the verdict does not exist, the case is not on record, or no reason is given.
+        SuiteError: the suite, which the report needs, is not available.
     """
     chosen = None if verdict is None else _verdict(verdict)
     loaded = load_run(run)
@@ -295,8 +295,8 @@ def _report(
 def _suite_of(loaded: LoadedRun) -> Suite:
     if loaded.suite is None:
         raise SuiteError(
-            f"{loaded.path}: its golds are needed; {'; '.join(loaded.notes)}",
-            hint="Bring the suite back to where the run remembers it, or name it with --dataset.",
+            f"{loaded.path}: the suite's golds are needed; {'; '.join(loaded.notes)}",
+            hint="Put the suite back where the run expects it, or name it with --dataset.",
         )
     return loaded.suite
 
@@ -346,7 +346,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
             return "its stored output is not the one that the record names"
         path = None if found is None else found.get((key[0], key[2]))
         if path is None:
-            return "its output workbook is not stored any more"
+            return "its output workbook is no longer stored"
         try:
             data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES) or b""
         except StoreError as error:

@@ -1,4 +1,4 @@
-"""The stored programs of a run, run again: what a folder of others says of itself is not asked."""
+"""Runs the stored programs of a run again, and trusts nothing that the folder claims."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rerun_cases(
     keep: RunDirectory | None,
     on_case: Callable[[RejudgedCase, int], None],
 ) -> list[RejudgedCase]:
-    """Runs the programs of a run in a folder of its own, and sets the verdicts beside the recorded.
+    """Runs the programs of a run in a folder of its own, and compares the verdicts.
 
     Args:
         store: the run.
@@ -35,13 +35,13 @@ def rerun_cases(
         suite: which they answer.
         settings: sandbox, limits, rules, engines, workers: those of this machine.
         keep: where the outputs are stored; None where nothing is to be written.
-        on_case: told of each case that is on record, and of how many there are in all.
+        on_case: called with each case that is on record, and with how many there are in all.
 
     Returns:
         One entry for each case on record, in the order of the submissions.
 
     Raises:
-        SandboxError: the sandbox went away.
+        SandboxError: the sandbox was lost.
     """
     before = {key: result_of_record(each) for key, each in case_records(store).items()}
     wanted = {each.key for each in loaded.submissions}

@@ -1,4 +1,4 @@
-"""What judging takes besides the runs: a sandbox, calculation engines, suites made ready."""
+"""What judging takes besides the runs: a sandbox, calculation engines and prepared suites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.suites.corrections import Correction, corrected_suite
 
 
 class JudgingResources:
-    """Sandbox and engines, each opened once and only where it is needed, and suites made ready.
+    """Sandbox and engines, each opened once and only if needed, and prepared suites.
 
     Args:
         options: how to judge.
@@ -33,7 +33,7 @@ class JudgingResources:
         self._settings: dict[tuple[str, bool], Settings] = {}
 
     def adapt(self, suite: Suite) -> Suite:
-        """The suite with the corrections and the options of the comparison that are asked for."""
+        """The suite with the corrections and the comparison options that were requested."""
         corrected = corrected_suite(suite, self._options.corrections)
         self._applied[suite.root] = corrected.applied
         return corrected.suite.with_checker_options(self._options.checker)
@@ -43,7 +43,7 @@ class JudgingResources:
         return self._applied.get(suite.root, ())
 
     def settings(self, *, needs_sandbox: bool, remembered: str | None = None) -> Settings:
-        """Opens sandbox and engines, the first time that they are asked for.
+        """Opens sandbox and engines when they are first needed.
 
         Args:
             needs_sandbox: whether programs are to be run.
@@ -92,8 +92,8 @@ class JudgingResources:
             if kind == self._options.sandbox:
                 raise
             raise SandboxError(
-                f"this run was begun with {kind}, which is not to be had now: {error.message}",
-                hint=f"{error.hint or 'Bring it back'}; or choose with --sandbox, which runs every "
-                "case again.",
+                f"this run was started with {kind}, which is not available now: {error.message}",
+                hint=f"{error.hint or 'Make it available again'}; or choose another with "
+                "--sandbox, which runs every case again.",
             ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))

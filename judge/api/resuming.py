@@ -1,6 +1,6 @@
-"""What inference takes from a run that it continues, and on whose word.
+"""What inference takes from a run that it continues, and what it takes only if the user says so.
 
-The options that a run remembers stand in its folder, and a folder may come from anybody. Those that
+The options that a run remembers are in its folder, and a folder may come from anyone. Those that
 decide whom to ask, with which key, what is read and what is paid are taken silently from runs that
 this user started on this machine, and from other folders only when the user says so.
 """
@@ -31,7 +31,7 @@ GUARDED = {
     "rounds": "rounds",
     "price": "price",
 }
-"""Those of which a word is needed, and what they are called: they decide whom to ask, with which
+"""Options that need the user's consent, with their names: they decide whom to ask, with which
 key, what of this machine is read and sent, and what is paid."""
 
 
@@ -43,7 +43,7 @@ class Resumed:
         options: what holds now.
         taken: guarded options that the folder alone gives, in a run of somebody else.
         key_said: endpoint and key name were given together, by this user.
-        dropped_key: name of a key that was remembered for another endpoint than the one given.
+        dropped_key: name of a key that was remembered for an endpoint other than the one given.
     """
 
     options: InferOptions
@@ -52,7 +52,7 @@ class Resumed:
     dropped_key: str | None = None
 
     def check_trusted(self) -> None:
-        """Checks that nothing is taken from a folder of somebody else without this user's word.
+        """Checks that nothing is taken from another user's folder without this user's consent.
 
         Raises:
             StoreError: something is, and ``trust_folder`` is not given.
@@ -114,7 +114,7 @@ def _read_option(name: str, value: object, out: Path) -> Any:
     except (TypeError, ValueError) as error:
         raise StoreError(
             f"{out / RUN_FILE}: inference.options.{name} is {str(value)[:80]!r}: {error}",
-            hint="Something else than the judge wrote it. Give another --out.",
+            hint="It was not written by the judge. Give another --out.",
         ) from error
 
 

@@ -31,7 +31,7 @@ class RunToScore:
 
 
 def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
-    """The path itself, or the runs in a folder that is no run."""
+    """The path itself, or the runs in a folder that is not a run."""
     if not results.is_dir() or RunDirectory.is_run(results):
         return [results]
     runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
@@ -41,13 +41,13 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     if runs and options.out is not None:
         raise UsageError(
             f"{results} holds {len(runs)} runs; --out can take only one",
-            hint="Leave --out away: each run is graded in its own folder.",
+            hint="Leave --out out: each run is graded in its own folder.",
         )
     return runs or [results]
 
 
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
-    """What a path is: a run, a file of solutions, or finished outputs; and where its run goes."""
+    """What a path is (a run, a file of solutions or finished outputs), and where its run goes."""
     if not results.exists():
         raise UsageError(
             f"{results}: no such file or folder",
@@ -66,7 +66,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
         run = options.out or Path("results") / results.resolve().name
         return RunToScore(run, solutions=None, outputs=results, fresh=True)
     raise UsageError(
-        f"{results}: holds neither a run, nor runs, nor output workbooks",
+        f"{results}: holds neither runs nor output workbooks",
         hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx.",
     )
 
@@ -77,7 +77,7 @@ def _run_source(path: Path) -> RunToScore:
         return RunToScore(path, solutions=solutions, outputs=None, fresh=False)
     if _waits_for_answers(path):
         raise StoreError(
-            f"{path}: holds no submission yet: the chat model has not answered",
+            f"{path}: holds no submissions yet: the chat model has not answered",
             hint=f"judge infer --out {path}",
         )
     run = RunDirectory(path).read_run() or RunDocument()
@@ -88,7 +88,7 @@ def _run_source(path: Path) -> RunToScore:
 
 
 def _waits_for_answers(path: Path) -> bool:
-    """Whether inference began the run, and no submission has come of it yet."""
+    """Whether inference started the run, and no submission has arrived yet."""
     try:
         run = RunDirectory(path).read_run() or RunDocument()
     except StoreError:

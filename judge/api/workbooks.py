@@ -47,14 +47,14 @@ def compare(
         gold: the gold workbook, as a path or as bytes.
         output: the output workbook, as a path or as bytes; it may be hostile.
         position: the answer position, such as ``'Sheet1'!A1:B9``.
-        answer_sheet: the sheet that the suite names beside the position, if any.
+        answer_sheet: the sheet that the suite names with the position, if any.
         profile: what "equal" means, by name or as rules.
-        style: names of style attributes to compare beside the values.
+        style: names of style attributes to compare in addition to the values.
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
-        recalc: ``auto``, ``never`` (formulas count by the values that stand in the files) or
+        recalc: ``auto``, ``never`` (formulas count by the values stored in the files) or
             ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.

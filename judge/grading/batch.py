@@ -82,7 +82,7 @@ class Settings:
         recalculator: computes formulas that have no value to trust.
         rules: how outputs are compared with golds.
         limits: bounds of each run.
-        jobs: submissions at one time.
+        jobs: submissions to judge at a time.
         task_limits: task id -> bounds of its runs, where they are not those of the others.
     """
 
@@ -101,7 +101,7 @@ class Settings:
             SandboxError: there is no sandbox.
         """
         if self.sandbox is None:
-            raise SandboxError("programs can only be run in a sandbox, and there is none")
+            raise SandboxError("programs can only be run in a sandbox, and none is available")
         return self.sandbox.info.image
 
     def limits_of(self, task: Task) -> Limits:
@@ -134,7 +134,7 @@ def grade(
         on_event: called in the calling thread after each case, reused ones included.
 
     Returns:
-        The results; ``stopped`` is set where the sandbox went away for good.
+        The results; ``stopped`` is set if the sandbox was lost for good.
 
     Raises:
         SandboxError: there is no sandbox.
@@ -178,7 +178,7 @@ def grade_outputs(
     """Judges outputs that were made elsewhere; nothing is run.
 
     Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO, one
-    for which the engines were not available JE, and the others go on.
+    for which the engines were not available JE, and the others continue.
     """
     known, digests = KnownCases(store), FileDigests()
     batch = _Batch(store, len(outputs), on_event)
@@ -217,7 +217,7 @@ def current_results(
 
 
 class _Batch:
-    """A batch while it is under way; used in the calling thread alone."""
+    """A batch while it is under way; used only in the calling thread."""
 
     def __init__(self, store: RunDirectory, total: int, on_event: OnEvent) -> None:
         self._store = store
@@ -231,7 +231,7 @@ class _Batch:
         self._take(result, reused=True)
 
     def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
-        """Has the jobs done, and writes down what comes of them."""
+        """Has the jobs done, and records their results."""
         with contextlib.closing(executor.judge(jobs)) as judged:
             for each in judged:
                 if each.reused:
@@ -251,7 +251,7 @@ class _Batch:
 
 
 def _read_output(item: FinishedOutput) -> tuple[bytes, RunOutcome]:
-    """A finished output, and what is to be said of it before it is compared."""
+    """A finished output, and its outcome as far as it is known before the comparison."""
     try:
         data = None
         if item.path is not None:

@@ -53,7 +53,7 @@ class Judgement:
         cause: one line for people.
         comparison: what the checker found, as it is written to cases.jsonl.
         timings_s: seconds spent on ``recalculation`` and ``comparison``.
-        error: what went wrong with us, where the verdict is JE.
+        error: what went wrong in the judge, if the verdict is JE.
     """
 
     verdict: Verdict
@@ -84,7 +84,7 @@ class CaseJudge:
     def judge(self, task: Task, case: TestCase, answer: Answer) -> Judgement:
         """Compares an answer with the golds of its case.
 
-        A fault of the suite is BT, one of the answer IW, and one of ours JE, for this case alone.
+        A fault of the suite is BT, of the answer IW, and of the judge JE, for this case only.
 
         Args:
             task: whose checker counts.
@@ -149,7 +149,7 @@ class CaseJudge:
 
 
 def verdict_of_finding(found: Finding) -> Verdict:
-    """AC, WA, or NC where nothing speaks against the answer but what nobody could compute."""
+    """AC, WA, or NC if the answer differs only in values that could not be computed."""
     if found.agrees:
         return Verdict.AC
     return Verdict.NC if found.undecided else Verdict.WA
@@ -182,7 +182,7 @@ class _Timed:
 
 
 def known_fault(task: Task) -> str | None:
-    """Why a task is known to be a bad test, or None where nothing is held against it."""
+    """Why a task is known to be a bad test, or None if no fault is known."""
     reason = task.checker.options.get(LEFT_OUT_OPTION)
     return f"{LEFT_OUT}: {reason}" if isinstance(reason, str) else None
 

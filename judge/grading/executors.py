@@ -37,7 +37,7 @@ class ThreadExecutor:
 
     Args:
         worker: runs and judges.
-        threads: jobs at one time.
+        threads: jobs to run at a time.
     """
 
     def __init__(self, worker: Worker, threads: int) -> None:

@@ -22,7 +22,7 @@ from judge.grading.running import NO_CODE, RunOutcome, run_case, typed_outcome
 from judge.sandbox.contract import RunRequest, Sandbox, SandboxSession
 
 ATTEMPTS = 3
-"""How often a case is tried before a failure of ours is recorded as JE."""
+"""How often a case is tried before a failure of the judge is recorded as JE."""
 
 PAUSE_S = 0.5
 """Seconds to wait before the second attempt; the third waits twice as long."""
@@ -141,7 +141,7 @@ class Worker:
         if submission.code is None:
             return RunOutcome(Verdict.CE, NO_CODE, {}), session
         if self._sandbox is None:
-            raise SandboxError("programs can only be run in a sandbox, and there is none")
+            raise SandboxError("programs can only be run in a sandbox, and none is available")
         problem: SandboxError | None = None
         for attempt in range(ATTEMPTS):
             if self.stop.wait(PAUSE_S * attempt):
@@ -179,7 +179,7 @@ class Worker:
 
 
 def _typed(submission: Submission, task: Task) -> RunOutcome:
-    """What comes of a submission that is a typed answer."""
+    """The outcome of a submission that is a typed answer."""
     if submission.answer is None:
         return RunOutcome(Verdict.NO, task.answer.missing)
     return typed_outcome(submission.answer)

@@ -1,4 +1,4 @@
-"""Reuse keys: what a run, and what is said of it, depends on."""
+"""Reuse keys: what a run, and its verdict, depends on."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Verdicts that a person changed: who, when and why, beside the automatic ones.
+"""Verdicts that a person changed: who, when and why, next to the automatic ones.
 
 ``overrides.jsonl`` of a results directory is append-only; the last record of a case counts, and one
 without a verdict takes the change back. The records of cases.jsonl stay as the judge wrote them. A
-change speaks of one output (or of one run that left none): it outlives every re-scoring of the same
-output, and no longer applies once a program has left another one.
+change applies to one output (or to one run that left none): it survives every re-scoring of the
+same output, and no longer applies once a program has left another one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ OVERRIDES_FILE = "overrides.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ManualVerdict:
-    """A verdict that a person put in the place of the automatic one.
+    """A verdict that a person put in place of the automatic one.
 
     Attributes:
-        automatic: the automatic verdict that stands behind it.
+        automatic: the automatic verdict that it replaces.
         verdict: what the person said.
         by: who.
         at: when, as ISO 8601 in UTC.
@@ -48,7 +48,7 @@ class Overrides:
 
     Attributes:
         applied: changes that fit the outcome on record.
-        stale: cases whose change was about another output than the one on record.
+        stale: cases whose change was about an output other than the one on record.
     """
 
     applied: Mapping[CaseKey, ManualVerdict]
@@ -75,7 +75,7 @@ NO_OVERRIDES = Overrides({}, ())
 
 
 def read_overrides(store: RunDirectory) -> Overrides:
-    """The changes of a results directory, held against the outcomes on record.
+    """The changes of a results directory, compared with the outcomes on record.
 
     Raises:
         StoreError: a record is not of the form that :func:`override_verdict` writes.
@@ -120,7 +120,7 @@ def override_verdict(
     """
     if not by.strip() or not why.strip():
         raise UsageError(
-            "a verdict is changed by somebody and for a reason",
+            "changing a verdict requires a name and a reason",
             hint='Give both: --by NAME --why "the gold rounds, the instruction does not".',
         )
     found = latest_records(store).get(key)
@@ -164,8 +164,8 @@ def _override(record: Mapping[str, object]) -> OverrideRecord:
             Verdict(found["verdict"])
     except (MalformedError, ValueError) as error:
         raise StoreError(
-            f"{OVERRIDES_FILE}: a record is not of this judge's form ({error})",
-            hint="Take the record out, and change the verdict again.",
+            f"{OVERRIDES_FILE}: a record is not in the form that this judge writes ({error})",
+            hint="Remove the record, and change the verdict again.",
         ) from error
     return found
 

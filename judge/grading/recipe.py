@@ -24,13 +24,13 @@ class WorkerRecipe:
     Attributes:
         sandbox: ``auto``, ``docker`` or ``bubblewrap``; None where nothing runs.
         profile: name of the comparison profile.
-        style: style attributes to compare beside the values.
+        style: style attributes to compare in addition to the values.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
         limits: bounds of each run.
         task_limits: task id -> bounds of its runs, where they are not those of the others.
-        threads: jobs at one time.
+        threads: jobs to run at a time.
     """
 
     sandbox: str | None = "auto"
@@ -60,7 +60,7 @@ class WorkerRecipe:
         return self.settings(opened, stack)
 
     def settings(self, sandbox: Sandbox | None, stack: contextlib.ExitStack) -> Settings:
-        """Opens the engines beside a sandbox that is open already.
+        """Opens the engines for a sandbox that is already open.
 
         Args:
             sandbox: where programs and engines run; None where nothing does.

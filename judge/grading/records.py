@@ -25,8 +25,8 @@ CaseKey = tuple[str, int, int]
 class KnownCases:
     """The records of a results directory; the last one of each case counts.
 
-    A record is checked when its keys are asked for: one that other code or other rules gave may be
-    of another time, and is replaced.
+    A record is checked when its keys are requested: one made by other code or other rules may be
+    out of date, and is replaced.
     """
 
     def __init__(self, store: RunDirectory) -> None:
@@ -92,7 +92,7 @@ def record_key(record: Mapping[str, object]) -> CaseKey:
         raise StoreError(
             f"{CASES_FILE}: a record does not say which case it is about: {task!r:.80}, sample "
             f"{sample!r:.80}, case {case!r:.80}",
-            hint="Take the record out; its case is judged again.",
+            hint="Remove the record; its case is judged again.",
         )
     return (str(task), sample, case)
 
@@ -101,7 +101,7 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
     """A record of cases.jsonl, typed.
 
     Raises:
-        StoreError: a field has another type than the judge writes, or the verdict is not one of
+        StoreError: a field has a type other than the judge writes, or the verdict is not one of
             this judge's.
     """
     try:
@@ -110,8 +110,9 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
     except (MalformedError, ValueError) as error:
         named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
         raise StoreError(
-            f"{CASES_FILE}: the record of task {named} is not of this judge's form: {error}",
-            hint="Take the record out; its case is judged again.",
+            f"{CASES_FILE}: the record of task {named} is not in the form that this judge writes: "
+            f"{error}",
+            hint="Remove the record; its case is judged again.",
         ) from error
     return found
 

@@ -56,7 +56,7 @@ def _rounded_up(seconds: float) -> float:
 
 
 def reference_digest(task: Task, submission: Submission) -> str:
-    """Changes with the reference solution, the paths that it was told, and the task's inputs."""
+    """Changes with the reference solution, the paths that it was given, and the task's inputs."""
     digest = hashlib.sha256((submission.code or "").encode("utf-8", "surrogatepass"))
     for path in (submission.input_path, submission.output_path):
         digest.update(b"\0" + path.encode())
@@ -92,7 +92,7 @@ def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits
                 how = result.detail or f"it left no output: {result.output_status}"
                 raise SubmissionError(
                     f"the reference solution of task {task.id} fails on case {case.number}: {how}",
-                    hint="Mend it, or take it out of the file: its task keeps the plain limits.",
+                    hint="Fix it, or remove it from the file: its task keeps the plain limits.",
                 )
             cpu_s, wall_s = max(cpu_s, result.cpu_s), max(wall_s, result.wall_s)
     return ReferenceTime(reference_digest(task, submission), cpu_s, wall_s)
@@ -150,7 +150,7 @@ def measure_missing(
         if task.id in times:
             raise SubmissionError(
                 f"task {task.id} has more than one reference solution",
-                hint="Leave one in the file: which of them a limit follows must be plain.",
+                hint="Leave one in the file, so that it is clear which one sets the limit.",
             )
         found = known.get(task.id)
         if found is None or found.digest != reference_digest(task, submission):

@@ -1,8 +1,8 @@
-"""Verdicts again, from outputs that are stored: no code runs.
+"""Judges stored outputs again; no code runs.
 
 Each case on record is judged by the same or by other rules (profile, styles, engines). A record is
-a claim: whoever can write the folder can write AC into it. So every output is compared again, also
-where the record says that nothing has changed, and nothing is accepted without its output. What
+a claim: anyone who can write to the folder can write AC into it. So every output is compared again,
+even if the record says that nothing has changed, and nothing is accepted without its output. What
 comes out is a preview; only when it is applied are records appended, so the earlier ones stay in
 cases.jsonl.
 """
@@ -33,7 +33,7 @@ from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
 
 StoredOutput = Callable[[CaseKey, str], bytes | str]
-"""From a case and the SHA-256 of its output to the output's bytes, or to why it is not at hand."""
+"""From a case and the SHA-256 of its output to the output's bytes, or to why it is missing."""
 
 NOT_RUN = "it was not run: `judge score` tries again"
 
@@ -59,7 +59,7 @@ class RejudgedCase:
 
     @property
     def changed(self) -> bool:
-        """Whether the verdict is another one."""
+        """Whether the verdict has changed."""
         return self.before.verdict is not self.after.verdict
 
     @property
@@ -84,7 +84,7 @@ def rejudge_cases(
             passed over.
         settings: engines, rules and number of workers; no sandbox is used to run programs.
         output_of: where outputs are found.
-        on_case: told of each case, and of how many there are in all.
+        on_case: called with each case, and with how many there are in all.
 
     Returns:
         One entry for each case on record, in the order in which they were given.
@@ -173,7 +173,7 @@ _OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
 
 
 def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:
-    """What becomes of a verdict that nothing proves.
+    """What happens to a verdict that cannot be proven.
 
     One that costs its author the case stands. One that would win something (an accepted answer, a
     case that is not scored) is not believed.

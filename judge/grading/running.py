@@ -1,4 +1,4 @@
-"""Running a submission: from the facts of the sandbox to a verdict, or to an output to look at."""
+"""Running a submission: from the facts of the sandbox to a verdict, or to an output to check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TYPED = "typed"
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What came of a run: enough to judge it again without running anything.
+    """The outcome of a run: enough to judge it again without running anything.
 
     Attributes:
         verdict: the verdict where the run alone decides it, else None.
@@ -53,8 +53,8 @@ def run_case(
     """Runs a submission on the inputs of one case.
 
     Args:
-        session: the sealed place of this submission.
-        submission: the program, with the paths that it was told.
+        session: the isolated environment of this submission.
+        submission: the program, with the paths that it was given.
         case_input: the case's input files; no gold comes near this function.
         limits: bounds of the run.
         form: what the task asks to be handed in.
@@ -78,11 +78,11 @@ def run_program(
     limits: Limits,
     form: AnswerForm = AnswerForm.WORKBOOK,
 ) -> RunOutcome:
-    """Runs a submission on files that are at hand as bytes.
+    """Runs a submission on files that are given as bytes.
 
     Args:
-        session: the sealed place of this submission.
-        submission: the program, with the paths that it was told.
+        session: the isolated environment of this submission.
+        submission: the program, with the paths that it was given.
         files: absolute path inside the sandbox -> content.
         limits: bounds of the run.
         form: what the task asks to be handed in.
@@ -109,7 +109,7 @@ def run_program(
 
 
 def typed_outcome(text: str) -> RunOutcome:
-    """What comes of a submission that is a typed answer."""
+    """The outcome of a submission that is a typed answer."""
     answer = Answer(Origin.SOLUTION, text=text)
     return RunOutcome(record={"status": _TYPED, "answer": text}, answer=answer, verdict=None)
 
@@ -125,20 +125,21 @@ def typed_answer(record: CaseRun) -> Answer | None:
 def verdict_of_run(
     result: RunResult, form: AnswerForm = AnswerForm.WORKBOOK
 ) -> tuple[Verdict | None, str]:
-    """Maps the facts of a run to a verdict, or to None where the output must be looked at.
+    """Maps the facts of a run to a verdict, or to None if the output has to be checked.
 
     A link or a special file at the output path is positive evidence of an attack and comes first;
     then what ended the program; then what is missing or wrong about the output file itself.
     """
     if result.output_status in {OutputStatus.LINK, OutputStatus.SPECIAL}:
-        return Verdict.SV, result.detail or f"the output path holds a {result.output_status}"
+        found = "link" if result.output_status is OutputStatus.LINK else "special file"
+        return Verdict.SV, result.detail or f"the output path is a {found}"
     if (ended := _how_it_ended(result)) is not None:
         return ended
     match result.output_status:
         case OutputStatus.MISSING:
             return Verdict.NO, form.missing
         case OutputStatus.NOT_A_FILE:
-            return Verdict.NO, "a folder stands at the output path"
+            return Verdict.NO, "the output path is a folder"
         case OutputStatus.TOO_LARGE:
             return Verdict.OLE, f"the output has {result.output_bytes:,} bytes"
         case _:

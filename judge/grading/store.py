@@ -3,7 +3,7 @@
 ```
 run.json           what the run is: schema version, suite, settings, versions; replaced atomically
 submissions.jsonl  one record per task and sample
-cases.jsonl        one record per (task, sample, case), written last, so its being there says "done"
+cases.jsonl        one record per (task, sample, case), written last: a record means "done"
 workbooks/         outputs, each under the hash of its content
 report.json        derived; can be made again without running anything
 ```
@@ -96,7 +96,7 @@ class RunDirectory:
         return self.checked(RUN_FILE, run, RunDocument)
 
     def checked(self, name: str, document: object, declared: type[Document]) -> Document:
-        """What stands in a file of the directory, typed.
+        """The content of a file of the directory, typed.
 
         Args:
             name: the file, for messages.
@@ -104,14 +104,14 @@ class RunDirectory:
             declared: a ``TypedDict`` of :mod:`judge.core.results`.
 
         Raises:
-            StoreError: a field has another type than the judge writes.
+            StoreError: a field has a type other than the judge writes.
         """
         try:
             return checked(document, declared)
         except MalformedError as error:
             raise StoreError(
-                f"{self.path / name}: is not of this judge's form: {error}",
-                hint="Something else than the judge wrote it.",
+                f"{self.path / name}: is not in the form that this judge writes: {error}",
+                hint="It was not written by this judge.",
             ) from error
 
     def write_run(self, run: Mapping[str, object]) -> None:
@@ -147,7 +147,7 @@ class RunDirectory:
         """The records of a .jsonl file in order; a torn last line is dropped.
 
         Raises:
-            StoreError: it is no regular file, or a line but the last one is no JSON object.
+            StoreError: it is not a regular file, or a line before the last is not a JSON object.
         """
         for _, record in read_json_lines(self.path / name, StoreError, whole=True):
             yield record
@@ -224,7 +224,7 @@ class RunDirectory:
             ) from error
 
     def close(self) -> None:
-        """Closes what is open and gives the directory free; safe to call twice."""
+        """Closes what is open and releases the directory; safe to call twice."""
         while self._appenders:
             _, appender = self._appenders.popitem()
             appender.close()

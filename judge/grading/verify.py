@@ -1,4 +1,4 @@
-"""A suite held against itself: can its tasks be judged, and do they tell right from wrong?
+"""A suite checked against itself: can its tasks be judged, and do they tell right from wrong?
 
 Each gold must be accepted as its own answer; an input that nobody touched must not be; golds whose
 range holds formulas without a value are computed and flagged; files that cannot be read are named.
@@ -79,7 +79,7 @@ def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
 
 
 def _gold_problem(judge: CaseJudge, task: Task, case: TestCase, gold: Gold) -> str:
-    """Why a gold is not accepted as its own answer; empty where it is, or where it is no file."""
+    """Why a gold is not accepted as its own answer; empty if it is, or if it is not a file."""
     if not task.answer.is_file:
         return ""
     own = replace(case, golds=(gold,))
@@ -117,8 +117,8 @@ def verify_suite(
         tasks: the tasks.
         recalculator: computes golds whose range holds formulas without a value.
         rules: profile and options.
-        jobs: cases at one time.
-        on_case: told of each finished check and of how many there are in all.
+        jobs: cases to check at a time.
+        on_case: called with each finished check and with how many there are in all.
     """
     pairs = [(task, case) for task in tasks for case in task.cases]
     checks: list[CaseCheck] = []

@@ -119,7 +119,7 @@ def test_half_a_change_by_hand_is_refused(run: Path) -> None:
     assert "which verdict" in refused("rejudge", run, "--case", "2/1").message
     assert "as 59196/2" in refused("rejudge", run, "--case", "2", "--verdict", "AC").message
     error = refused("rejudge", run, "--case", "2/1", "--verdict", "AC", "--by", "Ann")
-    assert "for a reason" in error.message
+    assert "requires a name and a reason" in error.message
     assert error.exit_code == 2
 
 

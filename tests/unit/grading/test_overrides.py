@@ -97,7 +97,7 @@ def test_the_last_change_counts_and_can_be_taken_back(store: RunDirectory) -> No
 def test_nobody_and_no_reason_are_refused(store: RunDirectory) -> None:
     judged(store, Verdict.WA)
     for by, why in (("", "rounding"), ("Ann", " ")):
-        with pytest.raises(UsageError, match="by somebody and for a reason"):
+        with pytest.raises(UsageError, match="requires a name and a reason"):
             override_verdict(store, KEY, Verdict.AC, by=by, why=why)
     with pytest.raises(UsageError, match="no verdict on case 2 of task 7"):
         override_verdict(store, ("7", 0, 2), Verdict.AC, by="Ann", why="rounding")

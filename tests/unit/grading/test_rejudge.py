@@ -173,7 +173,7 @@ def test_what_would_win_something_needs_proof(scored: Path, claimed: str, why: s
 def test_an_output_that_is_gone_proves_nothing(run: Path) -> None:
     for path in (run / "workbooks").iterdir():
         path.unlink()
-    gone = "its output workbook is not stored any more"
+    gone = "its output workbook is no longer stored"
     assert unproven(run) == {("1", 1): gone, ("1", 2): gone, ("2", 1): gone}
     found = rejudge(run, profile="strict")
     # Not scored, but counted among the failures where everything is counted.
@@ -187,7 +187,7 @@ def test_a_failed_case_stays_failed_without_its_output(scored: Path, profile: st
     """To delete what speaks against an answer must not take the case out of the score."""
     (scored.parent / "outputs" / "2_1_output.xlsx").unlink()
     found = rejudge(scored, profile=profile)
-    assert unproven(scored) == {("1", 2): "its output workbook is not stored any more"}
+    assert unproven(scored) == {("1", 2): "its output workbook is no longer stored"}
     assert found.after["tasks"][0]["test_case_results"] == ["AC", "WA"]
 
 
