@@ -70,7 +70,7 @@ class AuditSample:
             for task, sample, case, verdict in record["verdicts"]
         }
         if record["id"] != _id_of(seed, verdicts):
-            raise ValueError("the verdicts are not those that were drawn")
+            raise ValueError("the verdicts are not those that were sampled")
         return cls(str(record["id"]), seed, int(record["population"]), verdicts)
 
 
@@ -111,7 +111,7 @@ def _scored(submission: LoadedSubmission) -> Iterable[int]:
 
 @dataclass(frozen=True, slots=True)
 class AuditMarks:
-    """What a person said.
+    """A person's marks.
 
     Attributes:
         cases: case -> whether the verdict on it is right; cases that were left blank are not in it.
@@ -157,7 +157,7 @@ class AuditRates:
         false_positive_instructions: instructions that the third counts.
         false_negative_instructions: instructions that the fourth counts.
         whole_instructions: instructions with all cases marked, which the last two are shares of.
-        solved: beside the four: whether "solved" (all cases accepted) is right of instructions.
+        solved: as well as the four: whether "solved" (all cases accepted) is right of instructions.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
         marked_instructions: instructions with a mark of their own, or with all cases marked;

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"([0-9]{1,9})(?:\.0{1,20})?")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row that has a number: its place in the sheet, and its texts by heading."""
+    """A row that has a number: its place in the sheet, and its cell values by heading."""
 
     number: int
     texts: Mapping[str, str]
@@ -102,7 +102,7 @@ def _key(texts: Mapping[str, str], keys: Sequence[CaseKey], where: str) -> CaseK
     if number is None or not 1 <= number <= len(keys):
         raise UsageError(
             f"{where}: the sample has no case number {_shown(texts['no'])}",
-            hint="Rows may be sorted or taken out; the column `no` has to stay as it was.",
+            hint="Rows may be sorted or removed; the column `no` must stay as it was.",
         )
     return keys[number - 1]
 
@@ -134,7 +134,7 @@ def _mark(texts: Mapping[str, str], name: str, where: str) -> bool | None:
 
 
 def _shown(text: str) -> str:
-    """A text of the sheet in quotes, for a message: short, and without control characters."""
+    """Text of the sheet in quotes, for a message: short, and without control characters."""
     cut = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
     return f"'{visible(cut)}'"
 
@@ -146,7 +146,7 @@ def _rows(path: Path) -> Iterator[_Row]:
     table = _csv_table(path) if path.suffix.lower() == ".csv" else _xlsx_table(path)
     number, headings = next(table, (0, {}))
     if number != 1:
-        raise UsageError(f"{path}: is empty, or its first row is")
+        raise UsageError(f"{path}: is empty, or has an empty first row")
     _check_headings(path, list(headings.values()))
     for number, cells in table:
         texts = {
@@ -159,7 +159,7 @@ def _rows(path: Path) -> Iterator[_Row]:
         elif any(texts.get(name) for name in _MARKS):
             raise UsageError(
                 f"{path}, row {number}: has a mark, but no number in the column `no`",
-                hint="The column `no` says which case a row is; it has to stay as it was.",
+                hint="The column `no` says which case a row is; it must stay as it was.",
             )
 
 
@@ -167,7 +167,7 @@ def _check_headings(path: Path, headings: Sequence[str]) -> None:
     lacking = [name for name in _NEEDED if name not in headings]
     if lacking:
         raise UsageError(
-            f"{path}: is no sheet of an audit: it lacks the columns {', '.join(lacking)}"
+            f"{path}: is not an audit sheet: it lacks the columns {', '.join(lacking)}"
         )
     twice = [name for name in (*_NEEDED, CASE, VERDICT) if headings.count(name) > 1]
     if twice:
@@ -175,7 +175,7 @@ def _check_headings(path: Path, headings: Sequence[str]) -> None:
 
 
 def _csv_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Rows by number, from 1, each with its texts by column."""
+    """Rows by number, from 1, each with its cell values by column."""
     text = _read(path).decode("utf-8-sig", errors="replace")
     # Spreadsheet programs of half the world write semicolons.
     first = text.partition("\n")[0]
@@ -194,7 +194,7 @@ def _csv_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
 
 
 def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
-    """Rows by number, from 1, each with its texts by column; blank rows are left out."""
+    """Rows by number, from 1, each with its cell values by column; blank rows are left out."""
     data = _read(path)
     try:
         workbook = open_workbook(data, limits=_LIMITS)

@@ -124,9 +124,9 @@ def _word(*, solved: bool) -> str:
 
 
 def already_there(path: Path) -> UsageError:
-    """What to say of a sheet that would be overwritten."""
+    """What to raise if a sheet would be overwritten."""
     return UsageError(
-        f"{path} is there already, and may hold marks",
+        f"{path} already exists, and may hold marks",
         hint="Read it back with --read, move it away, or give another --out.",
     )
 

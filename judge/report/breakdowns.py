@@ -108,7 +108,7 @@ TABLES = Division(
 LAYOUT = Division(
     key="layout",
     label="Layout",
-    rule="Relational where the largest table has a text above every column in its first row and no "
+    rule="Relational where the largest table has text above every column in its first row and no "
     "merged cell; non-standard otherwise, and where there is no table. " + _FIRST,
     parts=(
         Part("relational", "relational table", 0.5554),

@@ -91,7 +91,7 @@ _Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """What the run is; where its files lay on somebody's disk is nobody's business."""
+    """What the run is, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
         # What every report says of its run, known or not.
         "model": None,

@@ -20,7 +20,7 @@ class CaseFiles:
     """What is known of the workbooks of one test case.
 
     Attributes:
-        input_bytes: size of the input; None where it is not at hand.
+        input_bytes: size of the input; None if it is not available.
         shape: size and kind of the input; None where it cannot be read.
         answer_cells: cells of the answer range; None where the gold cannot be read.
     """
@@ -42,8 +42,8 @@ def inspect_files(
     """Looks at the input workbooks of all cases that a run reports on.
 
     Args:
-        run: the run; where its suite is not at hand, nothing is known.
-        cache: shapes that are known already; None for the one that is kept on this machine.
+        run: the run; if its suite is not available, nothing is known.
+        cache: shapes that are already known; None for the one that is kept on this machine.
     """
     cache = cache or ShapeCache(cache_folder())
     found: dict[tuple[str, int], CaseFiles] = {}

@@ -32,7 +32,7 @@ from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
-"""What a grid can say of a cell: nothing (it lies outside the answer), or one of these."""
+"""What a grid can say about a cell: nothing (it is outside the answer), or one of these."""
 
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
@@ -42,7 +42,7 @@ _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
 
 @dataclass(frozen=True, slots=True)
 class GridRules:
-    """How the run judged, which decides what a value in a file was worth.
+    """How the run judged, which decides whether a value in a file counted.
 
     Attributes:
         profile: the comparison profile.
@@ -93,7 +93,7 @@ def build_grid(
     notes: list[str] = []
     gold_path = case.golds[0].path if case.golds else None
     if gold_path is None:
-        return {"blocks": [], "notes": ["the gold is no workbook that could be shown"]}
+        return {"blocks": [], "notes": ["the gold is not a workbook that can be shown"]}
     gold = _open("gold", gold_path, notes)
     if gold is None:
         return {"blocks": [], "notes": notes}
@@ -317,7 +317,7 @@ class _Side:
         sheet: its cells; None where the workbook or the sheet is not there.
         values: the values of the window by key.
         formulas: keys of its formula cells.
-        trusted: whether the values that the file keeps beside formulas counted.
+        trusted: whether the values that the file keeps with formulas counted.
         judged: whether there is a workbook at all.
         computed: cell key -> value that an engine of the judge gave, as far as it is on record.
     """
@@ -346,7 +346,7 @@ class _Side:
         return _Side(sheet, values, formulas, trusted, judged=True, computed=computed or {})
 
     def is_computed(self, key: int) -> bool:
-        """Whether the verdict rests on a value that is not in the file."""
+        """Whether the verdict depends on a value that is not in the file."""
         if self.sheet is None or key not in self.formulas:
             return False
         return not (self.trusted and _has_cached_value(self.sheet, key))

@@ -6,7 +6,7 @@ A plain JSON number, text or boolean is just that value. Anything else is an obj
 {"k": "n", "x": "1e400"}             a number that JSON cannot say
 {"k": "d", "x": "2024-01-31"}        a date, a time or a duration
 {"k": "e", "x": "#N/A"}              an error
-{"k": "s", "x": "lorem …", "n": 40}  a text that was cut, with its full length
+{"k": "s", "x": "lorem …", "n": 40}  text that was cut, with its full length
 {"f": "=A1", "v": …, "s": state}     a formula with its value, where that is known
 ```
 """
@@ -25,7 +25,7 @@ _LARGEST_EXACT = 2**53
 
 
 class FormulaState(enum.StrEnum):
-    """Where the value beside a formula comes from."""
+    """Where the value of a formula comes from."""
 
     CACHED = "k"
     """The file holds it, and it counted."""
@@ -57,9 +57,9 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
 
 
 def encode_text(text: str, text_chars: int) -> Any:
-    """A text as JSON, cut where it is longer than there is room for."""
+    """Text as JSON, cut if it is longer than there is room for."""
     if not text.isascii():
-        # A lone surrogate is no text that UTF-8 could carry.
+        # A lone surrogate cannot be encoded in UTF-8.
         text = text.encode("utf-8", "replace").decode("utf-8")
     if len(text) <= text_chars:
         return text
@@ -86,7 +86,7 @@ _SAME, _FOLLOWS, _BLANK, _AS_OUTPUT = 0, 1, 2, 3
 
 
 def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> list[Any] | None:
-    """One cell of the three workbooks; None where all are blank and nothing is to be said.
+    """One cell of the three workbooks; None if all are blank and there is nothing to show.
 
     Args:
         column: index into the columns that are shown.
@@ -96,9 +96,9 @@ def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> 
         before: the input's cell.
 
     Returns:
-        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` say of the output,
-        bits 2 and 3 of the input: 0 as the gold, 1 it follows, 2 blank, 3 as the output. The mark
-        stands above them.
+        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the
+        output, bits 2 and 3 the input: 0 as the gold, 1 it follows, 2 blank, 3 as the output. The
+        mark is above them.
     """
     if gold is None and output is None and before is None and mark <= 1:
         return None

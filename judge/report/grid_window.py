@@ -1,4 +1,4 @@
-"""Which part of a sheet a grid shows: the answer range, what stands around it, no more. Pure."""
+"""Which part of a sheet a grid shows: the answer range and its surroundings. Pure."""
 
 from __future__ import annotations
 

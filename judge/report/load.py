@@ -1,8 +1,8 @@
-"""Reads a run for a report: what is on record, the suite where it is at hand, changes by hand.
+"""Reads a run for a report: what is on record, the suite if it is available, changes by hand.
 
 Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: a
 record of cases.jsonl whose case it leaves out belongs to other code or other rules. Where there is
-no report yet (a run that is still going, or was broken off), every record counts.
+no report yet (a run that is still in progress, or was interrupted), every record counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LoadedSubmission:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         instruction_type: in the benchmark's words.
-        task: the task; None where the suite is not at hand.
+        task: the task; None if the suite is not available.
         cases: numbers of the task's cases, in order.
         record: its record of submissions.jsonl; None for finished outputs.
         asking: what that says of asking the chat model.
@@ -62,12 +62,12 @@ class LoadedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run as it stands on disk.
+    """A run as it is on disk.
 
     Attributes:
         path: its results directory.
         run: the document of run.json; empty where there is none yet.
-        suite: the suite; None where it is not at hand or no longer the same.
+        suite: the suite; None if it is not available or no longer the same.
         submissions: those that count, in suite order.
         overrides: changes by hand.
         tasks_without_submission: tasks of the suite that the run holds no solution of.
@@ -134,10 +134,11 @@ def load_run(path: Path | str, dataset: str | None = None) -> LoadedRun:
         entries = list(_on_record(suite, records, results))
         notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
     if any(not found for _, _, _, found in entries):
-        raise StoreError(f"{path / REPORT_FILE}: names a solution without any case")
+        raise StoreError(f"{path / REPORT_FILE}: names a solution that has no cases")
     if not entries:
         raise StoreError(
-            f"{path}: no case was judged yet", hint=f"`judge score {path}` judges what is there."
+            f"{path}: no case has been judged yet",
+            hint=f"`judge score {path}` judges what is there.",
         )
     submissions = tuple(
         LoadedSubmission(
@@ -220,7 +221,7 @@ def _differs_from_records(
     if changed:
         yield (
             f"{changed} verdicts on record are later than report.json, and are shown: the run is "
-            "still going or was broken off (`judge score` makes the report again)"
+            "still in progress or was interrupted (`judge score` makes the report again)"
         )
     left_out = results.keys() - {(task_id, sample) for task_id, sample, _, _ in entries}
     if left_out:
@@ -257,24 +258,24 @@ def _suite(run: RunDocument, dataset: str | None) -> tuple[Suite | None, tuple[s
     remembered = run.get("suite")
     name = dataset or (remembered.get("source") if remembered is not None else None)
     if name is None:
-        return None, ("the run does not say which suite it answers: give --dataset",)
+        return None, ("the run does not say which suite it is for: give --dataset",)
     try:
         suite = load_suite(name)
         same = remembered is None or remembered.get("digest") == suite.digest
     except JudgeError as error:
         if dataset is not None:
             raise
-        return None, (_not_at_hand(error.message),)
+        return None, (_not_available(error.message),)
     if same:
         return as_recorded(suite, run), ()
     message = f"{suite.root} no longer holds what this run was made with"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")
-    return None, (_not_at_hand(message),)
+    return None, (_not_available(message),)
 
 
-def _not_at_hand(why: str) -> str:
-    return f"the suite is not at hand, so what takes its files is missing here ({why})"
+def _not_available(why: str) -> str:
+    return f"the suite is not available, so what needs its files is missing here ({why})"
 
 
 def _without(

@@ -209,7 +209,7 @@ def _notes(data: ReportData) -> str:
             "has left another output since"
         )
     if data.official_disagreements:
-        notes.append(f"the published script says otherwise on {data.official_disagreements} cases")
+        notes.append(f"the published script disagrees on {data.official_disagreements} cases")
     return _bullets(notes)
 
 

@@ -188,7 +188,7 @@ class CaseEntry:
         engines: engines that computed something.
         difference_counts: class -> differing cells.
         official_equal: what the published script says; None where it was not asked.
-        official_disagrees: whether it says otherwise than the verdict.
+        official_disagrees: whether it disagrees with the verdict.
         notes: liberties and doubts that the comparison recorded.
         output_sha256: under which the output workbook is stored; None where there is none.
     """
@@ -226,14 +226,14 @@ class TaskEntry:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         instruction_type: in the benchmark's words.
-        instruction: the question; None where the suite is not at hand.
-        answer_position: as the suite has it; None where the suite is not at hand.
+        instruction: the question; None if the suite is not available.
+        answer_position: as the suite has it; None if the suite is not available.
         soft_restriction: soft score; None where no case is scored.
         hard_restriction: hard score; None where no case is scored.
         groups: breakdown key -> group key, for every breakdown that the task has a part in.
         cases: the cases in order.
         difference_kinds: classes of differences over all cases.
-        official_disagrees: whether the published script says otherwise on some case.
+        official_disagrees: whether the published script disagrees on some case.
         model: the chat model, where known.
         setting: the inference setting, where known.
         rounds: rounds of the conversation.
@@ -358,7 +358,7 @@ class ReportData:
         exclusions: what is in no score, and why.
         manual_verdicts: how many cases hold a verdict that a person changed.
         stale_manual_verdicts: how many such changes no longer fit the output on record.
-        official_disagreements: cases on which the published script says otherwise.
+        official_disagreements: cases on which the published script disagrees.
         measures: time, memory, tokens and cost, where known.
         usage: what asking the chat model took in all, as in report.json; None where that is not on
             record.
@@ -366,7 +366,7 @@ class ReportData:
         tasks: every submission, in suite order.
         tasks_without_submission: tasks of the suite that the run holds no solution of.
         method: how the intervals were made.
-        notes: what a reader has to know (the suite is not at hand, the run is incomplete, …).
+        notes: what a reader has to know (the suite is not available, the run is incomplete, …).
     """
 
     schema_version: int

@@ -62,14 +62,14 @@ class RunScores:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """The second run held against the first, on the tasks that both have.
+    """The second run compared with the first, on the tasks that both have.
 
     Attributes:
-        first: name of the run that is compared against.
-        second: name of the run that is held against it.
+        first: name of the run that it is compared with.
+        second: name of the run that is compared with it.
         tasks: tasks that both have.
         hard_difference: hard score of the second minus that of the first, with its interval.
-        won: tasks that the second run alone solved.
+        won: tasks that only the second run solved.
         lost: tasks that the first run alone solved.
         p_hard: McNemar's exact p on these.
         p_hard_holm: the same, adjusted for all pairs.
@@ -101,7 +101,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Several runs held against each other.
+    """Several runs compared with each other.
 
     Attributes:
         schema_version: of the JSON form.
@@ -141,7 +141,7 @@ class _TaskScores:
 
 
 def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -> RunComparison:
-    """Holds runs against each other, task by task.
+    """Compares runs with each other, task by task.
 
     Args:
         runs: at least two, on the same suite.
@@ -191,7 +191,7 @@ def _check_same_suite(runs: Sequence[LoadedRun]) -> None:
         listed = "; ".join(f"{path}: {str(digest)[:12]}" for path, digest in digests.items())
         raise UsageError(
             f"the runs are of different suites ({listed})",
-            hint="Only runs on the same tasks can be held against each other.",
+            hint="Only runs on the same tasks can be compared.",
         )
 
 

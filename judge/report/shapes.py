@@ -2,7 +2,7 @@
 
 The published suites do not say which tasks are in the eight subsets of the paper's Table 3; this
 finds it out from the workbooks. docs/reports.md describes the rules, and
-``benchmarks/subsets.py`` lays the shares that they give beside the paper's.
+``benchmarks/subsets.py`` compares the resulting shares with the paper's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST_ROWS = 3
 """Rows of a table: a header and two records."""
 LEAST_COLUMNS = 2
 LEAST_SHARE = 0.2
-"""Cells of a table, as a share of the largest one's: what is smaller is a note beside it."""
+"""Cells of a table, as a share of the largest one's: a smaller one is a note next to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _cut_along(cells: list[_Cell], line: Callable[[_Cell], int]) -> list[list[_C
 
 
 def _is_relational(workbook: Workbook, table: _Region) -> bool:
-    """Whether every column is named by a text in the first row, and no cell is merged."""
+    """Whether every column has text as its name in the first row, and no cell is merged."""
     sheet, window = workbook.sheet(table.sheet), table.window
     if any(_overlap(window, merged) for merged in sheet.tail.merges):
         return False

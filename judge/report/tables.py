@@ -1,4 +1,4 @@
-"""The tables of a report as plain rows, for CSV, data frames and whoever else wants rows. Pure."""
+"""The tables of a report as plain rows, for CSV, data frames and other uses. Pure."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 def to_csv(rows: Sequence[Row]) -> str:
     """Rows as CSV with a header; blank where nothing is known.
 
-    Texts come from solutions and workbooks: one that a spreadsheet would take for a formula gets an
+    Text comes from solutions and workbooks: what a spreadsheet would take for a formula gets an
     apostrophe in front, as OWASP advises.
     """
     if not rows:

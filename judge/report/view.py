@@ -1,4 +1,4 @@
-"""``judge view``: the pages of many runs, served to the browser of this machine alone."""
+"""``judge view``: the pages of many runs, served only to browsers on this machine."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from judge.report.pairing import compare_loaded
 from judge.report.view_runs import RunShelf
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
-"""Names under which a browser of this machine asks. Any other means that a foreign page had its own
-name pointed at us."""
+"""Host names that a browser on this machine uses. Any other means that a foreign page had its own
+name point to this server."""
 
 
 def make_app(folder: Path, dataset: str | None = None) -> Starlette:
@@ -106,11 +106,11 @@ class _Pages:
         pages = self._shelf.open(request.path_params["name"]).pages
         number: int = request.path_params["number"]
         if number >= len(pages):
-            return PlainTextResponse("there is no such page", status_code=404)
+            return PlainTextResponse("this page does not exist", status_code=404)
         return _json(pages.page(number))
 
     def compare(self, request: Request) -> Response:
-        """Runs held against each other."""
+        """Runs compared with each other."""
         names = request.query_params.getlist("run")
         comparison = compare_loaded([self._shelf.load(name) for name in names])
         return HTMLResponse(render_comparison(comparison, home_url="/"))
@@ -173,7 +173,7 @@ def serve(
         folder: a results directory, or a folder of them.
         port: 0 for any that is free.
         dataset: the suite; None for the one that each run remembers.
-        on_ready: told the address once it answers.
+        on_ready: called with the address once it answers.
 
     Raises:
         StoreError: no such folder.

@@ -1,4 +1,4 @@
-"""The runs of a results folder as they stand right now: what is judged, what is still going."""
+"""The runs of a results folder as they are right now: what is judged, what is in progress."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Progress:
 
     Attributes:
         done: cases on record.
-        total: cases that its submissions have in all; None where the suite is not at hand.
+        total: cases that its submissions have in all; None if the suite is not available.
         verdicts: code -> cases.
         going: whether a process is judging right now.
     """
@@ -109,7 +109,7 @@ class RunShelf:
         return self._folder
 
     def runs(self) -> dict[str, Path]:
-        """The runs by name. Only a name that is in here is ever looked for on disk."""
+        """The runs by name. Only names in here are ever looked up on disk."""
         if RunDirectory.is_run(self._folder):
             return {self._folder.name: self._folder}
         found = (each for each in sorted(self._folder.iterdir()) if each.is_dir())
@@ -119,7 +119,7 @@ class RunShelf:
         """The directory of a run.
 
         Raises:
-            StoreError: there is none of that name.
+            StoreError: there is no run of that name.
         """
         found = self.runs().get(name)
         if found is None:
@@ -130,15 +130,15 @@ class RunShelf:
         """What is on record of a run.
 
         Raises:
-            StoreError: there is none of that name, or nothing of it was judged yet.
+            StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
         return load_run(self.path(name), self._dataset)
 
     def scores(self, name: str) -> ReportData:
-        """The report of a run without what takes its workbooks.
+        """The report of a run without what needs its workbooks.
 
         Raises:
-            StoreError: there is none of that name, or nothing of it was judged yet.
+            StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
         path = self.path(name)
         return self._loaded.get(
@@ -149,7 +149,7 @@ class RunShelf:
         """A run with its whole report.
 
         Raises:
-            StoreError: there is none of that name, or nothing of it was judged yet.
+            StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
         path = self.path(name)
         return self._opened.get(name, _signature(path), lambda: self._open(name))
@@ -181,7 +181,7 @@ class RunShelf:
             )
 
     def _total(self, path: Path) -> int | None:
-        """Cases of everything that is to be judged."""
+        """How many cases there are to judge in all."""
         try:
             with RunDirectory(path) as store:
                 run = store.read_run() or {}
@@ -241,7 +241,7 @@ class _Tail:
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Takes in what was appended; begins anew where the file was replaced by a shorter one."""
+        """Takes in what was appended; starts again if the file was replaced by a shorter one."""
         try:
             fresh, replaced = self.lines.read(StoreError)
         except StoreError:
@@ -261,7 +261,7 @@ _Value = TypeVar("_Value")
 
 
 class _Kept(Generic[_Value]):
-    """Values by name, made again when what they rest on has changed; the latest ones are kept."""
+    """Values by name, made again when what they depend on has changed; the latest ones are kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -270,7 +270,7 @@ class _Kept(Generic[_Value]):
         self._values: OrderedDict[str, tuple[object, _Value]] = OrderedDict()
 
     def get(self, name: str, signature: object, make: Callable[[], _Value]) -> _Value:
-        """The value of a name; made once, however many ask for it at the same time."""
+        """The value of a name; made once, however many threads request it at the same time."""
         with self._lock:
             making = self._making.setdefault(name, threading.Lock())
         with making:

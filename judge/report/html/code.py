@@ -28,8 +28,8 @@ def highlight(code: str) -> list[tuple[str, str]]:
 
     Returns:
         ``(kind, text)``: comments ``c``, keywords ``k``, strings ``s``, numbers ``m``, names of
-        functions and classes ``f``, built-in names ``b``, all else an empty text. Together the
-        pieces are the source.
+        functions and classes ``f``, built-in names ``b``, an empty string for all else. Together
+        the pieces are the source.
     """
     if len(code) > _LONGEST_CODE:
         return [("", code)]

@@ -1,7 +1,7 @@
 """Numbers as a page shows them, each with its place in the JSON form of the report.
 
-A template cannot print a number of a run by itself: it names a place of the document, and gets the
-number that stands there. So a page cannot say anything else than the JSON.
+A template cannot print a number of a run by itself: it names a place in the document, and gets the
+number from there. So a page cannot differ from the JSON.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Shown:
     Attributes:
         factor: what it is multiplied with.
         digits: digits after the point.
-        unit: what stands behind it, if anything.
-        grouped: whether thousands stand apart.
+        unit: what follows it, if anything.
+        grouped: whether thousands are separated.
         scientific: whether it is shown with a power of ten.
     """
 
@@ -99,7 +99,7 @@ class Figures:
         self._document = document
 
     def at(self, pointer: str) -> Any:
-        """What stands at a place, named by a JSON pointer (RFC 6901).
+        """The value at a place, named by a JSON pointer (RFC 6901).
 
         Raises:
             LookupError: there is no such place.
@@ -179,7 +179,7 @@ _UNSEEN = {
 
 
 def visible(text: object) -> Markup:
-    """A text that nobody vouches for, with characters that would not be seen shown by name."""
+    """Untrusted text, with invisible characters shown by name."""
     pieces: list[str] = []
     plain: list[str] = []
     for character in str(text):

@@ -14,7 +14,7 @@ PAGES_BYTES = 26_000_000
 """What the task pages of a report may take together, so that the whole stays below 30 MB."""
 
 OnPage = Callable[[int, int], None]
-"""Told how many pages are done, and how many there are."""
+"""Called with how many pages are done, and how many there are."""
 
 LADDER = (
     GridBounds(),
@@ -22,7 +22,7 @@ LADDER = (
     GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
     GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
 )
-"""Bounds of the grids, from all that is wanted down to what always fits."""
+"""Bounds of the grids, from the most that is shown down to what always fits."""
 
 
 def pack(document: Any) -> str:
@@ -46,7 +46,7 @@ def pack_all(
         count: how many pages there are.
         make: gives a page by its number, made within some bounds.
         limit: bytes for all of them.
-        on_page: told of each page that is done, and of how many there are.
+        on_page: called with how many pages are done, and how many there are.
     """
     packed = []
     for number in range(count):

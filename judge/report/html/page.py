@@ -42,10 +42,10 @@ def asset(name: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """The environment of all pages: every text is escaped, every unknown name is an error.
+    """The environment of all pages: all text is escaped, every unknown name is an error.
 
-    There is one, which keeps the templates that it has compiled: to compile them takes longer than
-    to fill them.
+    There is one, which keeps the templates that it has compiled: compiling them takes longer
+    than filling them.
     """
     made = Environment(
         loader=_Templates(),
@@ -104,7 +104,7 @@ def _hash(text: str) -> str:
 
 
 def inline_json(value: Any) -> Markup:
-    """JSON that can stand in a script element: nothing in it can end the element."""
+    """JSON that is safe inside a script element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=True)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -47,7 +47,7 @@ class TaskPages:
     """The pages of all tasks of a run.
 
     Args:
-        run: the run as it stands on disk.
+        run: the run as it is on disk.
         document: the JSON form of its report, whose ``tasks`` are in the same order.
     """
 
@@ -75,7 +75,7 @@ class TaskPages:
             ``outside`` (differences that no grid shows), ``stdout`` and ``stderr``.
 
         Raises:
-            IndexError: there is no such page.
+            IndexError: the page does not exist.
         """
         entry = self._entries[number]
         submission = self._submissions[str(entry["task_id"]), int(entry["sample"])]
@@ -111,7 +111,7 @@ class TaskPages:
         task = submission.task
         case = next((each for each in task.cases if each.number == number), None) if task else None
         if task is None or case is None:
-            return {"blocks": [], "notes": ["the suite is not at hand: no workbook can be shown"]}
+            return {"blocks": [], "notes": ["the suite is not available: no workbook can be shown"]}
         output, notes = self._output(submission.task_id, number, result)
         record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
@@ -127,11 +127,11 @@ class TaskPages:
         if output is None:
             output = self._finished_output(task_id, number, digest)
         if output is None:
-            return None, ["the output workbook is no longer where it was"]
+            return None, ["the output workbook is no longer available"]
         return output, []
 
     def _finished_output(self, task_id: str, number: int, digest: str) -> bytes | None:
-        """An output that was made elsewhere, which no run keeps a copy of."""
+        """An output that was made elsewhere, of which no run keeps a copy."""
         path = self._finished.get((task_id, number))
         try:
             data = None if path is None else read_regular(path, StoreError)
@@ -162,7 +162,7 @@ class TaskPages:
         if not isinstance(turns, list):
             return
         for number, turn in enumerate(turns):
-            # The benchmark's logs hold bare texts, question and answer in turn.
+            # The benchmark's logs hold bare strings, question and answer in turn.
             role, content = "assistant" if number % 2 else "user", turn
             if isinstance(turn, dict):
                 role, content = str(turn.get("role", role)), turn.get("content")
@@ -172,7 +172,7 @@ class TaskPages:
                 yield {"role": role, "content": cut}
 
     def _conversation_file(self, name: str) -> object:
-        """The messages of a conversation that stands in a file of its own.
+        """The messages of a conversation that is kept in a file of its own.
 
         The name comes from a record that others may have written: it must not lead out of the
         results directory.

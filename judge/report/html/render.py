@@ -42,7 +42,7 @@ class Served:
 
     Attributes:
         home_url: the list of all runs.
-        pages_url: where the task pages are; the page's number is put behind it.
+        pages_url: where the task pages are; the page's number is appended.
     """
 
     home_url: str
@@ -62,7 +62,7 @@ def render_run(
         path: the results directory.
         dataset: the suite; None for the one that run.json remembers.
         method: confidence, resamples and seed of the intervals.
-        on_page: told of each task page that is done, and of how many there are.
+        on_page: called with how many task pages are done, and how many there are.
 
     Returns:
         One HTML document that needs no other file.
@@ -90,7 +90,7 @@ def render_report(
         data: the report; every number of the document is one of its JSON form.
         run: the run that it is about, for code, conversations and workbooks.
         pages_bytes: what all task pages may take together.
-        on_page: told of each task page that is done, and of how many there are.
+        on_page: called with how many task pages are done, and how many there are.
     """
     document = json_form(data)
     pages = TaskPages(run, document)
@@ -178,7 +178,7 @@ def _measure_style(key: str) -> str:
 
 
 def _measure_label(label: str) -> str:
-    """A label without its unit, which stands behind each number instead."""
+    """A label without its unit, which follows each number instead."""
     return re.sub(r"\s*\([^)]*\)$", "", label)
 
 

@@ -1,4 +1,4 @@
-"""Pages about several runs: the list of all, and some held against each other."""
+"""Pages about several runs: the list of all, and the comparison of some."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Listed:
         document: ``name``, ``run``, ``overall`` and ``notes`` of its report's JSON form; None where
             there is none yet.
         progress: ``done``, ``total``, ``verdicts`` and ``going``.
-        problem: why there is no report, or an empty text.
+        problem: why there is no report, or an empty string.
     """
 
     name: str
@@ -64,7 +64,7 @@ def render_runs(folder: str, listed: Sequence[Listed]) -> str:
 
 
 def render_comparison(comparison: RunComparison, *, home_url: str | None = None) -> str:
-    """Runs held against each other as one HTML document.
+    """A comparison of runs as one HTML document.
 
     Args:
         comparison: every number of the page is one of its JSON form.
@@ -113,7 +113,7 @@ def _numbers(figures: Figures) -> dict[str, Any]:
 def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
     """Suites with the places of their runs, the best first.
 
-    Those that are going come after these, and those without a score last.
+    Those in progress come after these, and those without a score last.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, entry in enumerate(document):

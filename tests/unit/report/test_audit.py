@@ -313,5 +313,5 @@ def test_sheets_that_cannot_be_read_back(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="lacks the columns no, audit"):
         read_audit(run, stranger)
     (run / "audits.jsonl").unlink()
-    with pytest.raises(StoreError, match="knows no audit"):
+    with pytest.raises(StoreError, match="has no audit"):
         read_audit(run, audit.sheet)

@@ -152,7 +152,7 @@ def test_a_column_twice(run: Path, audit: Audit) -> None:
 
 def test_no_first_row_and_no_sheet(run: Path, audit: Audit) -> None:
     edit(audit, lambda page: page.insert_rows(1))
-    assert "is empty, or its first row is" in refused(run, audit.sheet)
+    assert "is empty, or has an empty first row" in refused(run, audit.sheet)
     edit(audit, lambda page: setattr(page, "title", "other"))
     assert "verdicts" in refused(run, audit.sheet)
 
@@ -212,7 +212,7 @@ def test_a_cell_in_the_last_corner(run: Path, audit: Audit) -> None:
 def test_a_link_in_the_folder_is_not_written_through(run: Path, tmp_path: Path) -> None:
     target = tmp_path / "elsewhere"
     (run / "audit.xlsx").symlink_to(target)
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         make_audit(run)
     assert not target.exists()
 

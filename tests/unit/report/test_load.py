@@ -66,7 +66,7 @@ def test_a_run_without_its_suite_still_has_scores(tmp_path: Path, suite: Suite) 
     shutil.rmtree(suite.root)
     data = report_data(path)
     assert data.overall == with_suite.overall
-    assert "the suite is not at hand" in data.notes[0]
+    assert "the suite is not available" in data.notes[0]
     assert data.tasks[0].instruction is None
     assert all(each.unknown_tasks == 1 for each in data.breakdowns)
 
@@ -84,7 +84,7 @@ def test_what_is_no_run_is_named(tmp_path: Path, suite: Suite) -> None:
     with pytest.raises(StoreError, match="holds no run"):
         load_run(tmp_path)
     path = make_run(tmp_path / "run", suite, [Solution("1", (None, None))], report=False)
-    with pytest.raises(StoreError, match="no case was judged yet"):
+    with pytest.raises(StoreError, match="no case has been judged yet"):
         load_run(path)
 
 

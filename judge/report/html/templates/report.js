@@ -176,7 +176,7 @@ function taskPage(page) {
       percent(`${at}/hard_restriction`, entry.hard_restriction),
       entry.official_disagrees ? h("span", { class: "flag" }, "official and standard disagree") : "",
     ),
-    h("p", { class: "instruction" }, ...(entry.instruction === null ? [h("span", { class: "quiet" }, "The suite is not at hand: its instruction cannot be shown.")] : visible(entry.instruction, { lines: true }))),
+    h("p", { class: "instruction" }, ...(entry.instruction === null ? [h("span", { class: "quiet" }, "The suite is not available: the instruction cannot be shown.")] : visible(entry.instruction, { lines: true }))),
   ];
   if (entry.answer_position !== null) {
     parts.push(h("p", {}, h("span", { class: "quiet" }, "Answer position "), h("code", {}, ...visible(entry.answer_position))));
@@ -226,7 +226,7 @@ function showCase(wantedNumber) {
   }
   const target = document.getElementById("case");
   if (chosen < 0) {
-    target.replaceChildren(h("p", { class: "quiet" }, "There is no such case."));
+    target.replaceChildren(h("p", { class: "quiet" }, "This case does not exist."));
     return;
   }
   target.replaceChildren(...casePart(page, chosen));

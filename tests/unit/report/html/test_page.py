@@ -174,7 +174,7 @@ def test_an_output_that_is_gone_is_named(tmp_path: Path) -> None:
         path.unlink()
     entry = {"task_id": "1", "sample": 0, "cases": [{"case": 1}]}
     grid = TaskPages(load_run(run), {"tasks": [entry]}).page(0)["cases"][0]["grid"]
-    assert grid["notes"] == ["the output workbook is no longer where it was"]
+    assert grid["notes"] == ["the output workbook is no longer available"]
     assert grid["blocks"][0]["sheet"] == "Data"
 
 
@@ -197,4 +197,4 @@ def test_outputs_that_were_made_elsewhere_are_shown_from_where_they_lie(tmp_path
     # Another file in its place is not what was judged.
     (outputs / "1_1_output.xlsx").write_bytes(workbook({"B2": 0}))
     grid = pages.page(0)["cases"][0]["grid"]
-    assert grid["notes"] == ["the output workbook is no longer where it was"]
+    assert grid["notes"] == ["the output workbook is no longer available"]
