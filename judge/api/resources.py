@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge.api.options import JudgingOptions
-from judge.comparison.profiles import get_profile
 from judge.errors import SandboxError
 from judge.grading.batch import Settings
-from judge.grading.case import GradingRules
-from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.grading.recipe import WorkerRecipe
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite
@@ -54,31 +52,18 @@ class JudgingResources:
         kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
         key = (kind, needs_sandbox)
         if key not in self._settings:
-            sandbox = self._open_sandbox(kind, needs_sandbox)
-            recalculator = self._stack.enter_context(
-                contextlib.closing(
-                    open_recalculator(
-                        sandbox,
-                        mode=options.recalc,
-                        engine=options.engine,
-                        cache_dir=recalc_cache_folder(),
-                        lenient_names=options.lenient_names,
-                        workers=max(1, options.jobs),
-                    )
-                )
-            )
-            self._settings[key] = Settings(
-                sandbox=sandbox,
-                recalculator=recalculator,
-                rules=GradingRules(
-                    profile=get_profile(options.profile),
-                    style=options.style,
-                    recalc_mode=options.recalc,
-                    engines=recalculator.identity,
-                ),
+            recipe = WorkerRecipe(
+                sandbox=kind,
+                profile=options.profile,
+                style=options.style,
+                recalc=options.recalc,
+                engine=options.engine,
+                lenient_names=options.lenient_names,
                 limits=options.limits,
-                jobs=max(1, options.jobs),
+                threads=max(1, options.jobs),
             )
+            sandbox = self._open_sandbox(kind, needs_sandbox)
+            self._settings[key] = recipe.settings(sandbox, self._stack)
         return self._settings[key]
 
     def _open_sandbox(self, kind: str, needed: bool) -> Sandbox | None:

@@ -78,5 +78,5 @@ def _print_findings(findings: Sequence[BackendFinding]) -> None:
         mark = ("ok     ", "green") if finding.ok else ("missing", "yellow")
         said = styled("  ", mark, f" {finding.name}: {finding.detail}")
         console.print(said, soft_wrap=True)
-        if not finding.ok and finding.mend:
-            console.print(styled("          ", (finding.mend, "cyan")), soft_wrap=True)
+        if not finding.ok and finding.fix:
+            console.print(styled("          ", (finding.fix, "cyan")), soft_wrap=True)

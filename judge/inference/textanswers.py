@@ -154,7 +154,7 @@ ANSWERS = {answers}
 with open(INPUT_PATH, "rb") as file:
     digest = hashlib.sha256(file.read()).hexdigest()
 if digest not in ANSWERS:
-    raise SystemExit("no answer was asked for about this workbook: " + digest)
+    raise SystemExit("no answer was requested for this workbook: " + digest)
 workbook = openpyxl.load_workbook(INPUT_PATH)
 names = {{name.strip().lower(): name for name in workbook.sheetnames}}
 for sheet, address, value in ANSWERS[digest]:

@@ -28,14 +28,14 @@ class BackendFinding:
         name: what was checked.
         ok: whether it exists and works.
         detail: what was found, in one line.
-        mend: the command that fixes it, empty if there is none or nothing to fix.
+        fix: the command that fixes it, empty if there is none or nothing to fix.
         backend: the sandbox that is available if this is ok; empty if it is not enough for one.
     """
 
     name: str
     ok: bool
     detail: str
-    mend: str = ""
+    fix: str = ""
     backend: str = ""
 
 
@@ -96,7 +96,7 @@ def _open_bubblewrap(jobs: int) -> Sandbox:
 
     finding = probe_namespaces()
     if not finding.ok:
-        raise SandboxError(f"bubblewrap does not work here: {finding.detail}", hint=finding.mend)
+        raise SandboxError(f"bubblewrap does not work here: {finding.detail}", hint=finding.fix)
     return BubblewrapSandbox(jobs=jobs, reuse=True)
 
 
@@ -162,9 +162,9 @@ def _namespace_mend() -> str:
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", _APPARMOR_MEND),
         "/proc/sys/user/max_user_namespaces": ("0", "sysctl -w user.max_user_namespaces=10000"),
     }
-    for path, (off, mend) in switches.items():
+    for path, (off, fix) in switches.items():
         if Path(path).exists() and Path(path).read_text().strip() == off:
-            return mend
+            return fix
     return "use Docker, or a host that allows user namespaces"
 
 
@@ -196,8 +196,8 @@ def _probe_groups() -> BackendFinding:
     groups = find_groups()
     if groups is None:
         detail = "none can be created here: bubblewrap limits memory by sampling every 20 ms"
-        mend = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
-        return BackendFinding("control groups", False, detail, mend)
+        fix = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
+        return BackendFinding("control groups", False, detail, fix)
     return BackendFinding(
         "control groups", True, f"version {groups.version}, for bubblewrap's limits"
     )

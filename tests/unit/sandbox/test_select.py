@@ -39,9 +39,9 @@ def test_nothing_to_be_had_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
 def test_findings_name_what_mends() -> None:
     findings = {finding.name: finding for finding in probe_sandboxes()}
     assert not findings["Docker daemon"].ok
-    assert findings["Docker daemon"].mend
+    assert findings["Docker daemon"].fix
     root = findings["Python root for bubblewrap"]
-    assert (root.ok, root.mend) == (False, "judge sandbox build")
+    assert (root.ok, root.fix) == (False, "judge sandbox build")
     assert not any(finding.ok and finding.backend for finding in findings.values())
 
 

@@ -66,4 +66,4 @@ def test_whatever_docker_host_says(monkeypatch: pytest.MonkeyPatch, host: str) -
     assert "DOCKER_HOST" in caught.value.message
     finding = probe_sandboxes()[0]
     assert (finding.ok, finding.detail) == (False, caught.value.message)
-    assert "apt-get install" not in finding.mend
+    assert "apt-get install" not in finding.fix
