@@ -109,4 +109,4 @@ def test_the_program_writes_the_answers_of_its_workbook(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert other.returncode == 1
-    assert "no answer was asked for" in other.stderr
+    assert "no answer was requested" in other.stderr
