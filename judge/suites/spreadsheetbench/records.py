@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from judge.comparison.options import CELL_RANGE, range_spec
+from judge.comparison.options import CELL_RANGE, POSITION_OPTIONS, range_spec
 from judge.core.task import CheckerSpec, Task, TestCase
 
 
@@ -218,6 +218,9 @@ def _checker(fields: _Fields) -> CheckerSpec:
         options = {key: option for key, option in value.items() if key != "name"}
     elif value is not None:
         fields.fault("checker", f"must be a name or an object with a name, not {_shown(value)}")
+    for stated in POSITION_OPTIONS:
+        if stated in options:
+            fields.fault("checker", f"must not hold {stated!r}: the record has a field for it")
     style = fields.record.get("style")
     if style is not None:
         if _is_list_of(style, lambda item: isinstance(item, str) and bool(item)):

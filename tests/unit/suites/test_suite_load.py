@@ -303,6 +303,13 @@ def test_a_checker_with_options(write_suite: WriteSuite) -> None:
     assert three.public == ("answer_position", "answer_sheet")
 
 
+def test_the_position_is_said_once(write_suite: WriteSuite) -> None:
+    folder = write_suite([task_record(1, checker={"answer_position": "A1"})])
+    with pytest.raises(SuiteError) as caught:
+        load_suite(folder)
+    assert "must not hold 'answer_position'" in caught.value.faults[0]
+
+
 def test_tasks_by_id(write_suite: WriteSuite) -> None:
     suite = load_suite(write_suite([task_record(3), task_record("1-1"), task_record(2)]))
     assert suite.task(3) is suite.task("3")
