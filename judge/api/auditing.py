@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judge.core.statistics import SEED
 from judge.errors import JudgeError, StoreError
-from judge.grading.records import CaseKey
+from judge.grading.case_records import CaseKey
 from judge.grading.store import WORKBOOKS_FOLDER, RunDirectory
 from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
 from judge.report.audit_marks import MarkedSheet

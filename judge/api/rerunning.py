@@ -11,7 +11,7 @@ from judge.api.scoring import sandbox_record
 from judge.core.results import RunDocument
 from judge.core.verdict import CaseResult
 from judge.grading.batch import Event, Settings, grade
-from judge.grading.records import CaseKey, case_records, result_of_record
+from judge.grading.case_records import CaseKey, case_records, result_of_record
 from judge.grading.rejudge import RejudgedCase
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.report.load import LoadedRun

@@ -38,7 +38,7 @@ from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
 from judge.suites.spreadsheetbench.format import FORMAT
-from judge.suites.spreadsheetbench.records import read_record, task_of_record
+from judge.suites.spreadsheetbench.task_records import read_record, task_of_record
 from judge.suites.validate import Severity, SuiteFinding, check_task
 
 LOG_FOLDER = "authoring"

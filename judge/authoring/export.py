@@ -14,7 +14,7 @@ from judge.authoring.review import State
 from judge.errors import UsageError
 from judge.files.documents import dump_json
 from judge.files.writing import folder_beside
-from judge.suites.spreadsheetbench.records import KNOWN_FIELDS
+from judge.suites.spreadsheetbench.task_records import KNOWN_FIELDS
 
 ANNOTATIONS_FILE = "annotations.jsonl"
 """The manual's fields that ``dataset.json`` has no place for, with authors and reviewers."""

@@ -17,7 +17,7 @@ from judge.authoring.fields import TaskFields
 from judge.authoring.review import Standing, State
 from judge.cli.listing import print_table, table
 from judge.errors import UsageError
-from judge.suites.spreadsheetbench.records import InstructionType
+from judge.suites.spreadsheetbench.task_records import InstructionType
 from judge.suites.validate import SuiteFinding
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

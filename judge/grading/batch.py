@@ -22,10 +22,10 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError, WorkbookError
 from judge.files.documents import read_regular
 from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.case_records import CaseKey, KnownCases, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.jobs import CaseJob, Job, Worker
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
-from judge.grading.records import CaseKey, KnownCases, record_of_result
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, MOST_WORKBOOK_BYTES, RunDirectory
 from judge.recalc.policy import Recalculator

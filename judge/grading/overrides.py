@@ -17,7 +17,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
 from judge.files.documents import MalformedError
 from judge.files.forms import checked
-from judge.grading.records import CaseKey, case_record, latest_records, record_key
+from judge.grading.case_records import CaseKey, case_record, latest_records, record_key
 from judge.grading.store import RunDirectory
 
 OVERRIDES_FILE = "overrides.jsonl"

@@ -21,14 +21,14 @@ from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge, case_result, known_fault, problem_of_input
-from judge.grading.keys import CaseKeys, FileDigests, comparison_key
-from judge.grading.records import (
+from judge.grading.case_records import (
     CaseKey,
     case_records,
     record_key,
     record_of_result,
     result_of_record,
 )
+from judge.grading.keys import CaseKeys, FileDigests, comparison_key
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
 

@@ -16,7 +16,7 @@ from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.records import InferenceRecords
+from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
 

@@ -19,7 +19,7 @@ from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
-from judge.inference.records import InferenceRecords, SampleKey, submission_of_talk
+from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
 from judge.inference.talk import Talk
 from judge.sandbox.contract import RunRequest, Sandbox
 

@@ -230,8 +230,8 @@ class _Inquiry:
 
     def _needs_second_opinion(self, cell: CellRef) -> bool:
         """Whether LibreOffice has no value for a cell, or one that can be overruled."""
-        word = self._word(LIBREOFFICE, cell)
-        if word is None or (isinstance(word, ErrorValue) and word.code in COARSE_ERRORS):
+        result = self._result_of(LIBREOFFICE, cell)
+        if result is None or (isinstance(result, ErrorValue) and result.code in COARSE_ERRORS):
             return True
         functions = traits(self._question.formulas[cell]).functions
         return bool(self._trust.weak(LIBREOFFICE, functions))
@@ -257,7 +257,7 @@ class _Inquiry:
             return cells
         left = set()
         for cell in cells:
-            first, second = (self._word(name, cell) for name in PAIR_ENGINES)
+            first, second = (self._result_of(name, cell) for name in PAIR_ENGINES)
             agreed = first is not None and second is not None and same_value(first, second)
             if agreed and not _is_doubtful(first):
                 self._take(cell, first, *PAIR_ENGINES)
@@ -265,7 +265,7 @@ class _Inquiry:
                 left.add(cell)
         return left
 
-    def _word(self, name: str, cell: CellRef) -> CellValue:
+    def _result_of(self, name: str, cell: CellRef) -> CellValue:
         """The value that an engine has for a cell; None if it has no usable one."""
         answer = self._answers.get(name)
         value = answer.values.get(cell) if answer is not None else None
@@ -278,12 +278,16 @@ class _Inquiry:
 
     def _decide(self, cell: CellRef) -> bool:
         """Settles one cell with the answers so far, including that of LibreOffice."""
-        office = self._word(LIBREOFFICE, cell)
+        office = self._result_of(LIBREOFFICE, cell)
         if office is None:
             return self._decide_without_office(cell)
         names = [name for name in self._answers if name != LIBREOFFICE]
-        others = {name: word for name in names if (word := self._word(name, cell)) is not None}
-        against = {name: word for name, word in others.items() if not same_value(word, office)}
+        others = {
+            name: result for name in names if (result := self._result_of(name, cell)) is not None
+        }
+        against = {
+            name: result for name, result in others.items() if not same_value(result, office)
+        }
         if not against:
             self._take(cell, _with_logical(office, others), LIBREOFFICE)
             return True
@@ -311,9 +315,9 @@ class _Inquiry:
         office = self._answers[LIBREOFFICE].values[cell]
         good = [
             name
-            for name, word in against.items()
+            for name, result in against.items()
             # LibreOffice's value was never found to be wrong where another engine had an error.
-            if isinstance(office, ErrorValue) or not isinstance(word, ErrorValue)
+            if isinstance(office, ErrorValue) or not isinstance(result, ErrorValue)
             if weak and self._trust.is_good(name, weak)
         ]
         return max(good, key=lambda name: self._trust.share(name, weak), default=None)
@@ -324,38 +328,40 @@ class _Inquiry:
         An engine that is the only one was requested by name, and is believed.
         """
         names = [name for name in self._answers if name != LIBREOFFICE]
-        words = {name: word for name in names if (word := self._word(name, cell)) is not None}
-        if not words or (len(self._engines) > 1 and cell in self._question.intersecting):
+        results = {
+            name: result for name in names if (result := self._result_of(name, cell)) is not None
+        }
+        if not results or (len(self._engines) > 1 and cell in self._question.intersecting):
             return False
         functions = self._question.functions_below(cell)
-        standing = {name: self._trust.share(name, functions) for name in words}
-        ranked = sorted(words, key=lambda name: standing[name], reverse=True)
+        standing = {name: self._trust.share(name, functions) for name in results}
+        ranked = sorted(results, key=lambda name: standing[name], reverse=True)
         for index, name in enumerate(ranked):
             allies = [
-                other for other in ranked[index + 1 :] if same_value(words[name], words[other])
+                other for other in ranked[index + 1 :] if same_value(results[name], results[other])
             ]
             if allies:
-                self._note_split(cell, words, name)
-                self._take(cell, words[name], name, *allies)
+                self._note_split(cell, results, name)
+                self._take(cell, results[name], name, *allies)
                 return True
         best = ranked[0]
         if len(self._engines) == 1:
-            self._take(cell, words[best], best)
+            self._take(cell, results[best], best)
             return True
-        if standing[best] < RIGHT or _is_doubtful(words[best]):
+        if standing[best] < RIGHT or _is_doubtful(results[best]):
             return False
-        self._note_split(cell, words, best)
-        self._take(cell, words[best], best)
+        self._note_split(cell, results, best)
+        self._take(cell, results[best], best)
         return True
 
-    def _note_split(self, cell: CellRef, words: Mapping[str, CellValue], taken: str) -> None:
-        if any(not same_value(word, words[taken]) for word in words.values()):
-            self._disagree(cell, words, taken)
+    def _note_split(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
+        if any(not same_value(result, results[taken]) for result in results.values()):
+            self._disagree(cell, results, taken)
 
-    def _disagree(self, cell: CellRef, words: Mapping[str, CellValue], taken: str) -> None:
+    def _disagree(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
         if self._disagreements <= NOTED_DISAGREEMENTS:
-            said = ", ".join(f"{name} {_shown(word)}" for name, word in words.items())
+            said = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
     def _take(self, cell: CellRef, value: CellValue, *engines: str) -> None:
@@ -388,11 +394,11 @@ def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorVa
 
     LibreOffice has fewer errors than Excel: #VALUE! stands for #NUM! or #REF! in many functions.
     """
-    words = list(others.values())
-    if not isinstance(office, ErrorValue) or len(words) < len(PAIR_ENGINES):
+    results = list(others.values())
+    if not isinstance(office, ErrorValue) or len(results) < len(PAIR_ENGINES):
         return None
-    first = words[0]
-    if not isinstance(first, ErrorValue) or any(word != first for word in words):
+    first = results[0]
+    if not isinstance(first, ErrorValue) or any(result != first for result in results):
         return None
     return first if office.code in COARSE_ERRORS and first.code in FINE_ERRORS else None
 
@@ -400,9 +406,9 @@ def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorVa
 def _with_logical(office: CellValue, others: Mapping[str, CellValue]) -> CellValue:
     """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
     if not isinstance(office, bool) and office in (0, 1):
-        for word in others.values():
-            if isinstance(word, bool) and word == office:
-                return word
+        for result in others.values():
+            if isinstance(result, bool) and result == office:
+                return result
     return office
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from judge.core.statistics import Estimate, ratio_interval, wilson
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
-from judge.grading.records import CaseKey
+from judge.grading.case_records import CaseKey
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.model import Method
 

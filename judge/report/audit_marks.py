@@ -16,7 +16,7 @@ from pathlib import Path
 from judge.console.visible import visible
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MIB, read_regular
-from judge.grading.records import CaseKey
+from judge.grading.case_records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditMarks, AuditSample, SubmissionKey
 from judge.report.audit_sheet import CASE, CASE_MARK, INSTRUCTION_MARK, SHEET, VERDICT
 from judge.workbook.cell import CellRange

@@ -13,7 +13,7 @@ from judge.comparison.render import difference_lines
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.files.writing import naming_what_is_written, write_new
-from judge.grading.records import CaseKey
+from judge.grading.case_records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditSample, SubmissionKey
 from judge.report.load import LoadedRun
 from judge.report.tables import to_csv

@@ -20,8 +20,8 @@ from judge.core.results import (
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.grading.case_records import case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
-from judge.grading.records import case_records, result_of_record
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded

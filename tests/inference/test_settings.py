@@ -15,7 +15,7 @@ import pytest
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench.records import InstructionType
+from judge.suites.spreadsheetbench.task_records import InstructionType
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 pytestmark = [pytest.mark.data, pytest.mark.bubblewrap, pytest.mark.slow]

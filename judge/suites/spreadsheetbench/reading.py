@@ -11,7 +11,7 @@ from judge.errors import SuiteError
 from judge.files.documents import MalformedError, parse_json, read_regular
 from judge.suites.boundary import Boundary
 from judge.suites.spreadsheetbench.pairing import Pairing, pair_workbooks
-from judge.suites.spreadsheetbench.records import TaskRecord, read_record, task_of_record
+from judge.suites.spreadsheetbench.task_records import TaskRecord, read_record, task_of_record
 
 DEFINITION = "dataset.json"
 """The file with the records of the tasks."""

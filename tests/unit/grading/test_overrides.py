@@ -9,9 +9,9 @@ import pytest
 from judge.core.results import CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
+from judge.grading.case_records import record_of_result
 from judge.grading.keys import CaseKeys
 from judge.grading.overrides import OVERRIDES_FILE, override_verdict, read_history, read_overrides
-from judge.grading.records import record_of_result
 from judge.grading.store import CASES_FILE, RunDirectory
 
 KEY = ("7", 0, 1)

@@ -24,8 +24,8 @@ from judge.inference.pacing import Budget, Pacer, RateLimits
 from judge.inference.plan import Assignment
 from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template, build_prompt, load_user_template
-from judge.inference.records import InferenceRecords
 from judge.inference.run import Resources, run_inference
+from judge.inference.run_records import InferenceRecords
 from judge.inference.scripted import ScriptedModel
 from judge.inference.workplace import SessionWorkplace
 from judge.suites import load_suite

@@ -20,8 +20,8 @@ from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.pacing import Budget
 from judge.inference.plan import InferencePlan
 from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
-from judge.inference.records import FAILURES_FILE, InferenceRecords
 from judge.inference.run import Resources, run_inference
+from judge.inference.run_records import FAILURES_FILE, InferenceRecords
 from judge.inference.scripted import Line, ScriptedModel
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox

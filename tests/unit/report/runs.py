@@ -15,8 +15,8 @@ import openpyxl
 
 from judge.core.results import CaseComparison, CaseRun, RunDocument
 from judge.core.verdict import CaseResult, Verdict
+from judge.grading.case_records import record_of_result
 from judge.grading.keys import CaseKeys
-from judge.grading.records import record_of_result
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.summary import build_report
 from judge.suites import Suite, load_suite

@@ -13,7 +13,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from judge.api.auditing import make_audit, read_audit
 from judge.core.statistics import ratio_interval, wilson
 from judge.errors import StoreError, UsageError
-from judge.grading.records import CaseKey
+from judge.grading.case_records import CaseKey
 from judge.report.audit import (
     AuditMarks,
     AuditRates,

@@ -19,7 +19,7 @@ from judge.comparison.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
-from judge.suites.spreadsheetbench.records import InstructionType
+from judge.suites.spreadsheetbench.task_records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 

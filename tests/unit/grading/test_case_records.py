@@ -8,14 +8,14 @@ import pytest
 from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, finding_of
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
-from judge.grading.keys import CaseKeys
-from judge.grading.records import (
+from judge.grading.case_records import (
     KnownCases,
     case_record,
     case_records,
     record_of_result,
     result_of_record,
 )
+from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
 KEY = ("7", 0, 1)
