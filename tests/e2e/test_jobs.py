@@ -49,7 +49,8 @@ def test_a_job_is_done_in_another_process_as_here() -> None:
     require_backend("bubblewrap")
     suite = load_suite("sample")
     solutions = load_submissions(REPOSITORY / "dataset/sample/submissions.jsonl", suite)
-    chosen = [each for each in solutions if each.label in {"values", "formulas"}][:2]
+    # Which engines compute a formula, and so its last digits, depends on how busy the machine is.
+    chosen = [each for each in solutions if each.label == "values"][:2]
     jobs = [
         Job(
             task := suite.task(each.task_id),
