@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import resources
 from pathlib import Path
 
 
@@ -15,6 +16,21 @@ def cache_folder() -> Path:
         return Path(named).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base).expanduser() if base else Path.home() / ".cache") / "judge"
+
+
+def shipped_folder(name: str, marker: str) -> Path | None:
+    """A folder that people edit without touching code: of the checkout, or of the installation.
+
+    Args:
+        name: ``dataset`` or ``inference``; in an installed package it is in ``judge/data``.
+        marker: a file that the folder has to hold.
+
+    Returns:
+        The folder; None if the installation is incomplete.
+    """
+    package = Path(str(resources.files("judge")))
+    folders = (package / "data" / name, package.parent / name)
+    return next((folder for folder in folders if (folder / marker).is_file()), None)
 
 
 def state_folder() -> Path:

@@ -185,8 +185,7 @@ def grade_outputs(
 
     def jobs() -> Iterator[Job]:
         for each in outputs:
-            data, outcome = _read_output(each)
-            run = hashlib.sha256(data).hexdigest()
+            run, outcome = _read_output(each)
             keys = CaseKeys(run, comparison_key(run, each.task, each.case, settings.rules, digests))
             found = known.complete((each.task.id, 0, each.case.number), keys)
             job = CaseJob(each.case, keys, outcome, known=found)
@@ -250,8 +249,11 @@ class _Batch:
         self._on_event(Event(result, reused=reused, done=len(results), total=self._total))
 
 
-def _read_output(item: FinishedOutput) -> tuple[bytes, RunOutcome]:
-    """A finished output, and its outcome as far as it is known before the comparison."""
+_NO_OUTPUT = hashlib.sha256(b"").hexdigest()
+
+
+def _read_output(item: FinishedOutput) -> tuple[str, RunOutcome]:
+    """The digest of a finished output, and its outcome as far as it is known before comparing."""
     try:
         data = None
         if item.path is not None:
@@ -259,12 +261,13 @@ def _read_output(item: FinishedOutput) -> tuple[bytes, RunOutcome]:
     except WorkbookError as error:
         assert item.path is not None
         cause = error.message.removeprefix(f"{item.path.parent}/")
-        return b"", RunOutcome(Verdict.IW, cause)
+        return _NO_OUTPUT, RunOutcome(Verdict.IW, cause)
     if data is None:
-        return b"", RunOutcome(Verdict.NO, f"no such {item.task.answer.noun} in the folder")
-    record: CaseRun = {"status": "finished", "output_sha256": hashlib.sha256(data).hexdigest()}
+        return _NO_OUTPUT, RunOutcome(Verdict.NO, f"no such {item.task.answer.noun} in the folder")
+    digest = hashlib.sha256(data).hexdigest()
+    record: CaseRun = {"status": "finished", "output_sha256": digest}
     name = "" if item.path is None else item.path.name
-    return data, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
+    return digest, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
 
 
 def case_keys(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from judge.errors import InferenceError, UsageError
+from judge.files.places import shipped_folder
 from judge.files.yaml_documents import read_yaml
 from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.content import FORMS
@@ -99,10 +99,8 @@ def inference_folder() -> Path:
     Raises:
         InferenceError: neither exists, so the installation is incomplete.
     """
-    package = Path(str(resources.files("judge")))
-    for candidate in (package / "data" / "inference", package.parent / "inference"):
-        if (candidate / "models.yaml").is_file():
-            return candidate
+    if (folder := shipped_folder("inference", "models.yaml")) is not None:
+        return folder
     raise InferenceError(
         "the judge's own prompts and models (inference/) are missing from this installation",
         hint="install it again: pip install --force-reinstall sheetjudge",

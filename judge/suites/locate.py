@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from judge.errors import SuiteError
-from judge.files.places import cache_folder
+from judge.files.places import cache_folder, shipped_folder
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, suite_formats
 from judge.suites.sources import load_sources
@@ -40,10 +39,8 @@ def data_folder() -> Path:
     Raises:
         SuiteError: neither exists, so the installation is incomplete.
     """
-    package = Path(str(resources.files("judge")))
-    for candidate in (package / "data" / "dataset", package.parent / "dataset"):
-        if (candidate / "sources.yaml").is_file():
-            return candidate
+    if (folder := shipped_folder("dataset", "sources.yaml")) is not None:
+        return folder
     raise SuiteError(
         "the judge's own data (dataset/) is missing from this installation",
         hint="install it again: pip install --force-reinstall sheetjudge",
