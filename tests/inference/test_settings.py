@@ -51,7 +51,8 @@ class Expected:
         stands_alone: of its submissions.
         verdicts: the only ones that its submissions may get, where that is known.
         asked: tasks that are asked about: 50 of a default, fewer where one option differs.
-        scored: tasks of them that are graded: grading knows no setting.
+        scored: tasks of them that are graded; none where the submissions are like those of
+            another setting, since grading knows no setting.
     """
 
     options: tuple[str, ...]
@@ -69,16 +70,20 @@ SETTINGS = {
     "single": Expected(
         ("--mode", "single"), 1, "replied", stands_alone=None, asked=TASKS, scored=10
     ),
-    "markdown": Expected(("--content", "markdown"), 1, "replied", r"\n\| 1 \| ", None),
-    "csv": Expected(("--content", "csv"), 1, "replied", r"Sheet Name: .*\n[^ ].*,", None),
-    "addresses": Expected(("--content", "addresses"), 1, "replied", r"\n[A-Z]+\d: ", None),
-    "row-exec": Expected((*MULTI, "--feedback", "row-exec"), 3, "output"),
-    "react-exec": Expected((*MULTI, "--feedback", "react-exec"), 3, "output", content=None),
+    "markdown": Expected(("--content", "markdown"), 1, "replied", r"\n\| 1 \| ", None, scored=0),
+    "csv": Expected(("--content", "csv"), 1, "replied", r"Sheet Name: .*\n[^ ].*,", None, scored=0),
+    "addresses": Expected(
+        ("--content", "addresses"), 1, "replied", r"\n[A-Z]+\d: ", None, scored=0
+    ),
+    "row-exec": Expected((*MULTI, "--feedback", "row-exec"), 3, "output", scored=0),
+    "react-exec": Expected(
+        (*MULTI, "--feedback", "react-exec"), 3, "output", content=None, scored=0
+    ),
     "row-react-exec": Expected(MULTI, 3, "output", asked=TASKS, scored=10),
     "two rounds": Expected(
         (*MULTI, "--rounds", "2"), 2, "rounds", stands_alone=None, verdicts=frozenset({"RE"})
     ),
-    "explicit": Expected((*MULTI, "--stop", "explicit"), 4, "explicit"),
+    "explicit": Expected((*MULTI, "--stop", "explicit"), 4, "explicit", scored=0),
     "session": Expected(
         (*MULTI, "--session"), 3, "output", stands_alone=False, verdicts=frozenset({"RE"})
     ),
@@ -169,6 +174,8 @@ def test_conversations_have_the_shape_that_the_setting_promises(
         _check_conversation(setting, record, messages)
     _check_prompts(expected, prompts)
     _check_no_gold(seen, set(ids))
+    if not expected.scored:
+        return
     scored = judge(
         "score", out, "--sandbox", "bubblewrap", "--recalc", "never", "--json", "-q",
         "--ids", ",".join(ids[:: expected.asked // expected.scored]),

@@ -61,8 +61,8 @@ def test_a_real_model_end_to_end(
     mode: str, form: str, server: SmolServer, tmp_path: Path, figures: Figures
 ) -> None:
     # Free-form it talks until it is stopped; what it says in 24 tokens proves as much.
-    # The rounds of the second mode with a grammar are those of the first: one task proves them.
-    tasks = 1 if (mode, form) == ("multi", "grammar") else 2
+    # With a grammar it writes programs, slowly: one task shows that they are run and graded.
+    tasks = 1 if form == "grammar" else 2
     max_tokens = 24 if form == "free" else 120
     options = ["--mode", mode, "--limit", str(tasks), "--max-tokens", str(max_tokens)]
     options += ["--seed", "7", "--rows", "1", "--no-cache", "-c", "2", "-q", "--json"]
@@ -115,21 +115,20 @@ def test_typed_answers(server: SmolServer, tmp_path: Path, figures: Figures) -> 
     options: list[str | Path] = ["-m", "llama.cpp", "--base-url", server.url, "--dataset", suite]
     options += ["--no-cache", "-q"]
     options += ["--mode", "multi", "--max-tokens", "16", "--seed", "7", "--sandbox", "bubblewrap"]
-    asked = judge("infer", *options, "--ids", "0,1", "--rounds", "2", "--out", out, "--json")
+    asked = judge("infer", *options, "--ids", "0", "--rounds", "2", "--out", out, "--json")
     summary = asked["inference"]
     assert isinstance(summary, dict)
-    assert (summary["finished"], summary["failed"], summary["no_code"]) == (2, 0, 0)
-    for line in (out / "submissions.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        assert record["response"]
-        assert record["setting"] == "typed/multi"
-        conversation = json.loads((out / record["conversation"]).read_text())
-        assert len(conversation["rounds"]) == record["rounds"] == len(record["calls"])
-        assert all(call["prompt_tokens"] > 100 for call in record["calls"])
+    assert (summary["finished"], summary["failed"], summary["no_code"]) == (1, 0, 0)
+    record = json.loads((out / "submissions.jsonl").read_text())
+    assert record["response"]
+    assert record["setting"] == "typed/multi"
+    conversation = json.loads((out / record["conversation"]).read_text())
+    assert len(conversation["rounds"]) == record["rounds"] == len(record["calls"])
+    assert all(call["prompt_tokens"] > 100 for call in record["calls"])
     report = judge("score", out, "--json", "-q")
     overall = report["overall"]
     assert isinstance(overall, dict)
-    assert overall["verdicts"] == {"WA": 2}
+    assert overall["verdicts"] == {"WA": 1}
     refused = subprocess.run(
         [*LAUNCH, "infer", *map(str, options), "--ids", "3", "--out", str(tmp_path / "refused")],
         capture_output=True, text=True, timeout=900, check=False,
