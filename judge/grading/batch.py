@@ -26,6 +26,7 @@ from judge.grading.case_records import CaseKey, KnownCases, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.jobs import CaseJob, Job, Worker
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
+from judge.grading.order import ExpectedCost, longest_first
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, MOST_WORKBOOK_BYTES, RunDirectory
 from judge.recalc.policy import Recalculator
@@ -156,10 +157,12 @@ def grade(
                 cases.append((case, keys))
         if cases:
             todo.append((task, submission, cases))
+    cost = ExpectedCost()
+    order = longest_first(todo, lambda each: sum(cost.of(each[0], c.number) for c, _ in each[2]))
 
     def jobs() -> Iterator[Job]:
         # One at a time: outputs on record are read when their turn has come.
-        for task, submission, cases in todo:
+        for task, submission, cases in order:
             case_jobs = tuple(
                 CaseJob(case, keys, _stored_outcome(known, _case_key(submission, case), keys))
                 for case, keys in cases

@@ -5,11 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterable
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from judge.errors import SandboxError
-from judge.grading.jobs import Job, JudgedCase, Worker
+from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
 
 
 class Executor(Protocol):
@@ -35,6 +37,9 @@ class Executor(Protocol):
 class ThreadExecutor:
     """Does jobs on threads of this process.
 
+    The cases of a job are done in order by one thread, in one place of the sandbox; when no job is
+    left, threads that are free take over cases that the others have not begun.
+
     Args:
         worker: runs and judges.
         threads: jobs to run at a time.
@@ -52,17 +57,13 @@ class ThreadExecutor:
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
         """Has the jobs done; yields finished cases in the calling thread, as they are done."""
         finished: queue.SimpleQueue[JudgedCase | BaseException | None] = queue.SimpleQueue()
-        waiting, taking = iter(jobs), threading.Lock()
+        shared = _SharedJobs(jobs)
         worker = self._worker
 
         def work() -> None:
             try:
-                while not worker.stop.is_set():
-                    with taking:
-                        job = next(waiting, None)
-                    if job is None:
-                        break
-                    worker.run(job, finished.put)
+                while not worker.stop.is_set() and (part := shared.take()) is not None:
+                    worker.run(part.job, finished.put, part.cases())
             except BaseException as error:  # noqa: BLE001  handed to the calling thread
                 finished.put(error)
             finally:
@@ -91,3 +92,54 @@ class ThreadExecutor:
                 deadline = time.monotonic() + 0.5
                 for thread in threads:
                     thread.join(max(0.0, deadline - time.monotonic()))
+
+
+class _Part:
+    """A job, or what is left of it, that several threads may take cases from."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._left = deque(job.cases)
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def cases(self) -> Iterator[CaseJob]:
+        """The cases that nobody else has taken, each taken when it is asked for."""
+        while True:
+            try:
+                yield self._left.popleft()
+            except IndexError:
+                return
+
+    def split(self) -> _Part | None:
+        """Its last case as a part of its own; None if nothing is left."""
+        try:
+            last = self._left.pop()
+        except IndexError:
+            return None
+        return _Part(replace(self.job, cases=(last,)))
+
+
+class _SharedJobs:
+    """Jobs as threads have room for them, then what is left of those that have begun."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._waiting = iter(jobs)
+        self._taking = threading.Lock()
+        self._begun: list[_Part] = []
+
+    def take(self) -> _Part | None:
+        """What a free thread does next; None if everything has begun."""
+        with self._taking:
+            job = next(self._waiting, None)
+            self._begun = [part for part in self._begun if len(part)]
+            if job is not None:
+                part = _Part(job)
+                self._begun.append(part)
+                return part
+            # The part with the most left will be waited for; another thread may empty it first.
+            for part in sorted(self._begun, key=len, reverse=True):
+                if (taken := part.split()) is not None:
+                    return taken
+            return None

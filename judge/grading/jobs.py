@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from judge.core.limits import Limits
@@ -100,15 +100,25 @@ class Worker:
         self.stop = threading.Event()
         self.gone: SandboxError | None = None
 
-    def run(self, job: Job, emit: Callable[[JudgedCase], None]) -> None:
+    def run(
+        self,
+        job: Job,
+        emit: Callable[[JudgedCase], None],
+        cases: Iterable[CaseJob] | None = None,
+    ) -> None:
         """Judges the job's cases in order, each emitted as it is done.
+
+        Args:
+            job: the job.
+            emit: called with each case as it is done.
+            cases: those of the job's cases that are judged here; None for all of them.
 
         Raises:
             StoreError: records cannot be written.
         """
         session: SandboxSession | None = None
         try:
-            for each in job.cases:
+            for each in job.cases if cases is None else cases:
                 if self.stop.is_set():
                     return
                 if each.known is not None:
