@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from benchmarks.golds import Gold, agrees
 from judge.recalc.cascade import SURE_ERRORS, same_value
 from judge.recalc.dependency import Search
-from judge.recalc.formula import references, traits
+from judge.recalc.formula import traits
+from judge.recalc.references import references
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 

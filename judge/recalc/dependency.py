@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
-from judge.recalc.formula import FormulaTraits, Reference, references, traits
+from judge.recalc.formula import FormulaTraits, traits
+from judge.recalc.references import Reference, read_formula
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
@@ -62,21 +63,21 @@ class _Sum:
 
     def __init__(self) -> None:
         self.cells = 0
-        self._known: set[FormulaTraits] = set()
+        self._known: dict[int, FormulaTraits] = {}
         self._functions: set[str] = set()
         self._volatile: set[str] = set()
         self._unprefixed: set[str] = set()
         self._unknown = self._names = self._arrays = self._broken = self._opaque = False
 
-    def add(self, cell: Cell) -> FormulaTraits:
-        """Counts a formula cell; returns what its formula says."""
-        said = traits(cell.formula or "")
+    def add(self, cell: Cell, said: FormulaTraits) -> None:
+        """Counts a formula cell, given what its formula says."""
         self.cells += 1
         self._arrays = self._arrays or cell.array_range is not None
-        if said in self._known:
-            return said
+        # The same object for all formulas that differ only in numbers: no need to compare it.
+        if id(said) in self._known:
+            return
         if len(self._known) < KINDS_KNOWN:
-            self._known.add(said)
+            self._known[id(said)] = said
         self._functions |= said.functions
         self._volatile |= said.volatile
         self._unprefixed |= said.unprefixed
@@ -85,7 +86,6 @@ class _Sum:
         self._arrays = self._arrays or said.array_sensitive
         self._broken = self._broken or said.broken
         self._opaque = self._opaque or said.opaque
-        return said
 
     def dependencies(self, *, complete: bool, arrays: bool = False) -> Dependencies:
         """What was added so far."""
@@ -179,7 +179,7 @@ class FormulaIndex:
         if self._everything is None:
             found = _Sum()
             for cell in self.every():
-                found.add(cell)
+                found.add(cell, traits(cell.formula or ""))
             self._everything = found.dependencies(complete=False)
         return self._everything
 
@@ -250,10 +250,11 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
         if cell.formula is None or ref in done:
             continue
         done.add(ref)
-        named = references(cell.formula)
+        said, named = read_formula(cell.formula)
         index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
         index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
-        if found.add(cell).opaque:
+        found.add(cell, said)
+        if said.opaque:
             return index.everything()
         for reference in named:
             waiting.extend(search.unseen(reference, sheet))
@@ -271,5 +272,5 @@ def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex
     except WorkbookError:
         found = _Sum()
         for _, cell in cells:
-            found.add(cell)
+            found.add(cell, traits(cell.formula or ""))
         return found.dependencies(complete=False, arrays=True)

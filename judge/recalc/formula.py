@@ -17,7 +17,6 @@ from judge.recalc.functions import (
     TAKES_RANGES,
     VOLATILE,
 )
-from judge.workbook.address import MAX_ROW, column_number
 from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
@@ -47,17 +46,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A rectangle that a formula names; ``None`` as ``sheet`` means the formula's own sheet."""
-
-    sheet: str | None
-    min_row: int
-    min_column: int
-    max_row: int
-    max_column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +85,7 @@ def traits(formula: str) -> FormulaTraits:
         formula: with or without its leading ``=``; never rejected, however broken.
     """
     if is_too_long(formula):
-        return _TOO_LONG
+        return NEVER_READ
     # Formulas of a column differ only in their row numbers, which do not matter here.
     return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
 
@@ -107,7 +95,7 @@ _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 TOO_LONG = f"a formula of more than {LONGEST_FORMULA:,} characters"
 """The unknown function that is reported for a formula that is too long."""
 
-_TOO_LONG = FormulaTraits(
+NEVER_READ = FormulaTraits(
     functions=frozenset((TOO_LONG,)),
     unprefixed=frozenset(),
     unknown=frozenset((TOO_LONG,)),
@@ -118,6 +106,7 @@ _TOO_LONG = FormulaTraits(
     names=frozenset(),
     broken=False,
 )
+"""What is said of such a formula."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -339,46 +328,3 @@ class _Reading:
 
 
 _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
-
-_REFERENCE = re.compile(
-    r"""
-    "(?:[^"]++|"")*+"
-  | (?:(?P<sheet>'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+)!)?
-    (?: \$?(?P<c1>[A-Za-z]{1,3})\$?(?P<r1>\d{1,7})
-        (?::\$?(?P<c2>[A-Za-z]{1,3})\$?(?P<r2>\d{1,7}))?(?![\w(.!])
-      | \$?(?P<cc1>[A-Za-z]{1,3}):\$?(?P<cc2>[A-Za-z]{1,3})(?![\w(.!])
-      | \$?(?P<rr1>\d{1,7}):\$?(?P<rr2>\d{1,7})(?![\w(.!])
-    )
-  | [^\W\d][\w.]*+
-  | '(?:[^']++|'')*+'
-    """,
-    re.VERBOSE,
-)
-
-
-def references(formula: str) -> tuple[Reference, ...]:
-    """The rectangles that a formula names outright; whole columns and rows are bounded.
-
-    A formula that is too long names none.
-    """
-    found: list[Reference] = []
-    if is_too_long(formula):
-        return ()
-    for match in _REFERENCE.finditer(formula):
-        sheet = match["sheet"]
-        if sheet is not None and sheet.startswith("'"):
-            sheet = sheet[1:-1].replace("''", "'")
-        if match["c1"]:
-            columns = (match["c1"], match["c2"] or match["c1"])
-            rows = (int(match["r1"]), int(match["r2"] or match["r1"]))
-        elif match["cc1"]:
-            columns = (match["cc1"], match["cc2"])
-            rows = (1, MAX_ROW)
-        elif match["rr1"]:
-            columns = ("A", "XFD")
-            rows = (int(match["rr1"]), int(match["rr2"]))
-        else:
-            continue
-        first, last = sorted(map(column_number, columns))
-        found.append(Reference(sheet, min(rows), first, max(rows), last))
-    return tuple(found)

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,11 @@ CellValue = (
 """What a cell can hold, with the types that openpyxl gives (errors apart)."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CellRef:
-    """The place of a cell: the sheet's real name and 1-based row and column."""
+class CellRef(NamedTuple):
+    """The place of a cell: the sheet's real name and 1-based row and column.
+
+    A tuple, as the key of every mapping from cells: hashed and compared by the interpreter.
+    """
 
     sheet: str
     row: int

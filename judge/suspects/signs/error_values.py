@@ -6,7 +6,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from judge.recalc.formula import references, traits
+from judge.recalc.formula import traits
+from judge.recalc.references import references
 from judge.suspects.books import Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.recalc.formula import Reference, references, traits
+from judge.recalc.formula import traits
+from judge.recalc.references import Reference, references
 from judge.suspects.books import Book, Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

@@ -49,12 +49,16 @@ class RawFormula:
         return formula
 
     def _parse(self) -> None:
-        if self._markup:
-            match = _FORMULA.match(self._markup)
+        markup = self._markup
+        if markup:
+            self._markup = ""
+            if markup.startswith("<f>"):
+                self._text = unescape(markup[3 : markup.index("</f>")])
+                return
+            match = _FORMULA.match(markup)
             assert match is not None
             self._attributes = dict(ATTRIBUTE.findall(match[1]))
             self._text = unescape(match[2] or "")
-            self._markup = ""
 
     @property
     def text(self) -> str:

@@ -51,6 +51,7 @@ class Sheet:
         self._cells = SheetCells()
         self._shared_formulas = SharedFormulas(self._read_all_formulas, package.budget.take_formula)
         self._written: dict[int, str] = {}
+        self._with_formulas: dict[int, Cell] = {}
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -90,6 +91,7 @@ class Sheet:
         self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
         self._shared_formulas.add(read.formulas)
         self._written.clear()
+        self._with_formulas.clear()
         if self._loaded:
             self._cells.add(read)
             self._cells.tail = read.tail
@@ -146,9 +148,12 @@ class Sheet:
 
     def cell(self, key: int) -> Cell:
         """One stored cell that was read."""
+        made = self._with_formulas.get(key)
+        if made is not None:
+            return made
         style = self._cells.styles.get(key, 0)
         raw = self._cells.formulas.get(key)
-        return Cell(
+        cell = Cell(
             row=key >> COLUMN_BITS,
             column=key & COLUMN_MASK,
             value=self._cells.values[key],
@@ -158,6 +163,10 @@ class Sheet:
             style=style,
             number_format=self._formats.code(style) if self._formats.ids else GENERAL,
         )
+        if raw is not None:
+            # Asked for by whoever wants its value and by whoever follows what values rest on.
+            self._with_formulas[key] = cell
+        return cell
 
     # -- formulas --------------------------------------------------------------------------------
 

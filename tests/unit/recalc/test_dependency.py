@@ -15,7 +15,7 @@ from judge.recalc.dependency import (
     dependencies,
     dependencies_or_doubt,
 )
-from judge.recalc.formula import Reference
+from judge.recalc.references import Reference
 from judge.workbook.cell import Cell
 from tests.bounds import in_bounds
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.formula import NEAREST_OF_COMPUTED, Reference, references, traits
+from judge.recalc.formula import NEAREST_OF_COMPUTED, traits
+from judge.recalc.references import Reference, references
 
 
 @pytest.mark.parametrize(

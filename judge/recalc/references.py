@@ -1,0 +1,168 @@
+"""Which rectangles the text of a formula names."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from judge.recalc.formula import NEVER_READ, FormulaTraits, traits
+from judge.workbook.address import MAX_ROW, column_number
+from judge.workbook.formula_length import is_too_long
+
+
+class Reference(NamedTuple):
+    """A rectangle that a formula names; ``None`` as ``sheet`` means the formula's own sheet."""
+
+    sheet: str | None
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+
+_REFERENCE = re.compile(
+    r"""
+    "(?:[^"]++|"")*+"
+  | (?:(?P<sheet>'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+)!)?
+    (?: \$?(?P<c1>[A-Za-z]{1,3})\$?(?P<r1>\d{1,7})
+        (?::\$?(?P<c2>[A-Za-z]{1,3})\$?(?P<r2>\d{1,7}))?(?![\w(.!])
+      | \$?(?P<cc1>[A-Za-z]{1,3}):\$?(?P<cc2>[A-Za-z]{1,3})(?![\w(.!])
+      | \$?(?P<rr1>\d{1,7}):\$?(?P<rr2>\d{1,7})(?![\w(.!])
+    )
+  | [^\W\d][\w.]*+
+  | '(?:[^']++|'')*+'
+    """,
+    re.VERBOSE,
+)
+
+
+def references(formula: str) -> tuple[Reference, ...]:
+    """The rectangles that a formula names outright; whole columns and rows are bounded.
+
+    A formula that is too long names none.
+    """
+    return tuple(read_formula(formula)[1])
+
+
+def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
+    """What a formula's text says, and the rectangles that it names outright.
+
+    Formulas of a column differ only in their row numbers: what they have in common is read once.
+
+    Args:
+        formula: with or without its leading ``=``; never rejected, however broken.
+    """
+    if is_too_long(formula):
+        return NEVER_READ, ()
+    parts = _ROWS.split(formula)
+    form = _form(tuple(parts[::2]))
+    rows = parts[1::2]
+    if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
+        return form.traits, tuple(_references(formula))
+    found = []
+    for place in form.places:
+        first, last = place.first, place.last
+        low = int(rows[first]) if place.moves else first
+        high = int(rows[last]) if place.moves else last
+        if low > high:
+            low, high = high, low
+        found.append(Reference(place.sheet, low, place.min_column, high, place.max_column))
+    return form.traits, found
+
+
+class _Place(NamedTuple):
+    """A rectangle in a form: its rows, or where the row numbers are among those of a formula."""
+
+    sheet: str | None
+    min_column: int
+    max_column: int
+    first: int
+    last: int
+    moves: bool
+
+
+class _Form(NamedTuple):
+    """What formulas that differ only in row numbers have in common.
+
+    Attributes:
+        traits: what their text says.
+        places: the rectangles that they name; None if their text has to be searched each time.
+    """
+
+    traits: FormulaTraits
+    places: tuple[_Place, ...] | None
+
+
+_ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
+"""What may be a row number, outside names of sheets."""
+
+_ROW_DIGITS = 7
+
+
+@functools.lru_cache(maxsize=4096)
+def _form(parts: tuple[str, ...]) -> _Form:
+    """Reads a formula whose row numbers are left out; any others stand for them."""
+    index_at: dict[int, int] = {}
+    text = parts[0]
+    for index, part in enumerate(parts[1:]):
+        index_at[len(text)] = index
+        text += "1" + part
+    said = traits(text)
+    places: list[_Place] = []
+    for match in _REFERENCE.finditer(text):
+        if match["sheet"] and any(at in index_at for at in range(*match.span("sheet"))):
+            return _Form(said, None)
+        if match["c1"]:
+            first = index_at.get(match.start("r1"))
+            last = index_at.get(match.start("r2")) if match["r2"] else first
+            if first is None or last is None:
+                return _Form(said, None)
+            low, high = sorted(map(column_number, (match["c1"], match["c2"] or match["c1"])))
+            places.append(_Place(_sheet_of(match), low, high, first, last, moves=True))
+        elif match["cc1"] or match["rr1"]:
+            if any(at in index_at for at in range(*match.span())):
+                return _Form(said, None)
+            whole = _reference(match)
+            if whole is not None:
+                places.append(
+                    _Place(
+                        whole.sheet,
+                        whole.min_column,
+                        whole.max_column,
+                        whole.min_row,
+                        whole.max_row,
+                        moves=False,
+                    )
+                )
+    return _Form(said, tuple(places))
+
+
+def _references(formula: str) -> list[Reference]:
+    """The rectangles that a formula names, searched for in its own text."""
+    found = map(_reference, _REFERENCE.finditer(formula))
+    return [each for each in found if each is not None]
+
+
+def _reference(match: re.Match[str]) -> Reference | None:
+    if match["c1"]:
+        columns = (match["c1"], match["c2"] or match["c1"])
+        rows = (int(match["r1"]), int(match["r2"] or match["r1"]))
+    elif match["cc1"]:
+        columns = (match["cc1"], match["cc2"])
+        rows = (1, MAX_ROW)
+    elif match["rr1"]:
+        columns = ("A", "XFD")
+        rows = (int(match["rr1"]), int(match["rr2"]))
+    else:
+        return None
+    first, last = sorted(map(column_number, columns))
+    return Reference(_sheet_of(match), min(rows), first, max(rows), last)
+
+
+def _sheet_of(match: re.Match[str]) -> str | None:
+    sheet = match["sheet"]
+    if sheet is not None and sheet.startswith("'"):
+        return sheet[1:-1].replace("''", "'")
+    return sheet
