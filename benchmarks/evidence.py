@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.golds import Gold, agrees
-from judge.recalc.cascade import SURE_ERRORS, same_value
+from judge.recalc.agreement import SURE_ERRORS, same_value
 from judge.recalc.dependency import Search
 from judge.recalc.formula import traits
 from judge.recalc.references import references

@@ -8,18 +8,27 @@ wrong there. Disagreements are noted in every case.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from judge.errors import RecalcError
+from judge.recalc.agreement import (
+    COARSE_ERRORS,
+    INCAPABLE_ERRORS,
+    agreed_error,
+    is_doubtful,
+    same_value,
+    with_logical,
+)
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import Dependencies
 from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
+from judge.recalc.sampling import agrees, draw
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
@@ -28,6 +37,10 @@ QUICK_S = 0.1
 """How long each quick engine gets at first if LibreOffice is available; real workbooks that take
 them longer are computed by LibreOffice in the meantime. Whatever they are still needed for is asked
 again."""
+
+QUICK_S_OF_FORMULA = 2e-4
+"""How much longer the first quick engine gets for each formula that it has to compute. Thousands
+take LibreOffice longer than that, and where each of them searches thousands of rows, seconds."""
 
 SECOND_OPINION_S = 5.0
 """How long each gets then if LibreOffice has an answer: a hundred times what most need."""
@@ -40,17 +53,6 @@ that is more: beyond it, LibreOffice is faster than waiting."""
 WITNESS = FORMUALIZER
 """The engine that is asked in addition to LibreOffice when LibreOffice is asked first, so that a
 disagreement is noticed: the one that is fastest with large workbooks."""
-
-SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
-"""Errors that the quick engines never show merely because they lack a feature."""
-
-INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
-"""Errors that mean that an engine lacks a feature, if the formula does not spill by itself."""
-
-COARSE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!"))
-"""LibreOffice errors that correspond to several Excel errors."""
-
-FINE_ERRORS = frozenset(("#VALUE!", "#NUM!", "#REF!", "#DIV/0!", "#N/A"))
 
 NOTED_DISAGREEMENTS = 5
 
@@ -107,15 +109,6 @@ class Question:
         return self.dependencies_of(cell).functions
 
 
-def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two engines agree; the order of additions may change the last digits."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return isinstance(first, bool) and isinstance(second, bool) and first == second
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
-    return first == second
-
-
 class Cascade:
     """Asks engines in turn.
 
@@ -151,6 +144,8 @@ class _Inquiry:
         self._silent: dict[str, str] = {}
         self._fell_over: dict[str, float] = {}
         """Engines without an answer -> the seconds that they were given."""
+        self._vouched: AbstractSet[CellRef] = frozenset()
+        """Cells in which the pair agrees, as a sample of them shows."""
         self._out_of_time = False
         """Whether an engine used up all the available time."""
         self._ranges: tuple[CellRange, ...] = covering(question.formulas)
@@ -166,7 +161,7 @@ class _Inquiry:
             self._ask_pair(question.timeout_s)
             left = self._take_agreed(left)
         elif self._on_sure_ground():
-            self._ask_pair(QUICK_S, together=True)
+            self._ask_together()
             left = self._take_agreed(left)
             if left:
                 self._ask(LIBREOFFICE, question.timeout_s)
@@ -194,31 +189,62 @@ class _Inquiry:
         self._outcome.complete = all(waited < enough_s for waited in self._fell_over.values())
         return self._outcome
 
-    def _ask_pair(self, limit_s: float, *, together: bool = False) -> None:
+    def _ask_together(self) -> None:
+        """Asks the quick engines, whose results are useless without each other's, in turn."""
+        first, second = PAIR_ENGINES
+        question = self._question
+        limit_s = QUICK_S + QUICK_S_OF_FORMULA * question.dependencies.cells
+        started = time.perf_counter()
+        self._ask(first, limit_s)
+        if first not in self._answers:
+            return
+        limit_s = max(PATIENCE * (time.perf_counter() - started), LEAST_QUICK_S)
+        values = self._answers[first].values
+        sample = draw(question.workbook, question.formulas, values)
+        if sample is None:
+            self._ask(second, limit_s)
+            return
+        self._ask(second, limit_s, sample.package, covering(sample.cells))
+        # What it says of a sample is not what it says of the workbook: it can be asked that again.
+        said = self._answers.pop(second, None)
+        if said is not None and agrees(sample, values, said.values, same_value):
+            self._vouched = question.formulas.keys() & values.keys()
+
+    def _ask_pair(self, limit_s: float) -> None:
         """Asks the quick engines that have not answered yet.
 
         Args:
             limit_s: how long each may take.
-            together: whether the result of one is useless without the other.
         """
         for name in PAIR_ENGINES:
             waited = self._fell_over.get(name, 0.0)
-            started = time.perf_counter()
             if name in self._engines and name not in self._answers and waited < limit_s:
                 self._ask(name, limit_s)
-            if together and name not in self._answers:
-                return
-            if together:
-                took = PATIENCE * (time.perf_counter() - started)
-                limit_s = min(limit_s, max(took, LEAST_QUICK_S))
 
-    def _ask(self, name: str, timeout_s: float) -> None:
+    def _ask(
+        self,
+        name: str,
+        timeout_s: float,
+        workbook: bytes | None = None,
+        ranges: Sequence[CellRange] = (),
+    ) -> None:
+        """Asks one engine; what it says, or why it says nothing, is noted.
+
+        Args:
+            name: the engine.
+            timeout_s: how long it may take.
+            workbook: what it computes, if not the workbook as it is.
+            ranges: what it is asked for then.
+        """
         question = self._question
         timeout_s = min(timeout_s, question.timeout_s)
         started = time.perf_counter()
         try:
             self._answers[name] = self._engines[name].compute(
-                question.workbook, self._ranges, timeout_s=timeout_s, dialect=question.dialect
+                workbook or question.workbook,
+                ranges or self._ranges,
+                timeout_s=timeout_s,
+                dialect=question.dialect,
             )
         except EngineUnavailableError:
             raise
@@ -258,8 +284,10 @@ class _Inquiry:
         left = set()
         for cell in cells:
             first, second = (self._result_of(name, cell) for name in PAIR_ENGINES)
-            agreed = first is not None and second is not None and same_value(first, second)
-            if agreed and not _is_doubtful(first):
+            agreed = first is not None and (
+                cell in self._vouched or (second is not None and same_value(first, second))
+            )
+            if agreed and not is_doubtful(first):
                 self._take(cell, first, *PAIR_ENGINES)
             else:
                 left.add(cell)
@@ -289,9 +317,9 @@ class _Inquiry:
             name: result for name, result in others.items() if not same_value(result, office)
         }
         if not against:
-            self._take(cell, _with_logical(office, others), LIBREOFFICE)
+            self._take(cell, with_logical(office, others), LIBREOFFICE)
             return True
-        agreed = _agreed_error(office, others)
+        agreed = agreed_error(office, others)
         if agreed is not None:
             self._take(cell, agreed, *others)
             return True
@@ -300,7 +328,7 @@ class _Inquiry:
             self._disagree(cell, {LIBREOFFICE: office, **against}, better)
             self._take(cell, against[better], better)
             return True
-        chosen = _with_logical(office, others)
+        chosen = with_logical(office, others)
         if not same_value(chosen, next(iter(against.values()))):
             self._disagree(cell, {LIBREOFFICE: office, **against}, LIBREOFFICE)
         self._take(cell, chosen, LIBREOFFICE)
@@ -348,7 +376,7 @@ class _Inquiry:
         if len(self._engines) == 1:
             self._take(cell, results[best], best)
             return True
-        if standing[best] < RIGHT or _is_doubtful(results[best]):
+        if standing[best] < RIGHT or is_doubtful(results[best]):
             return False
         self._note_split(cell, results, best)
         self._take(cell, results[best], best)
@@ -387,33 +415,6 @@ class _Inquiry:
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(said) + formula if said else f"no engine is available{formula}"
-
-
-def _agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorValue | None:
-    """The error that the other engines agree on if LibreOffice shows a different one.
-
-    LibreOffice has fewer errors than Excel: #VALUE! stands for #NUM! or #REF! in many functions.
-    """
-    results = list(others.values())
-    if not isinstance(office, ErrorValue) or len(results) < len(PAIR_ENGINES):
-        return None
-    first = results[0]
-    if not isinstance(first, ErrorValue) or any(result != first for result in results):
-        return None
-    return first if office.code in COARSE_ERRORS and first.code in FINE_ERRORS else None
-
-
-def _with_logical(office: CellValue, others: Mapping[str, CellValue]) -> CellValue:
-    """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
-    if not isinstance(office, bool) and office in (0, 1):
-        for result in others.values():
-            if isinstance(result, bool) and result == office:
-                return result
-    return office
-
-
-def _is_doubtful(value: CellValue) -> bool:
-    return isinstance(value, ErrorValue) and value.code not in SURE_ERRORS
 
 
 def _shown(value: CellValue) -> str:

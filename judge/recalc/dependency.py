@@ -203,7 +203,7 @@ class Search:
         name = home if reference.sheet is None else self._index.named(reference.sheet)
         if name is None:
             return
-        if reference.min_column != reference.max_column:
+        if reference.min_row != reference.max_row or reference.min_column != reference.max_column:
             if (name, reference) in self._rectangles:
                 return
             self._rectangles.add((name, reference))

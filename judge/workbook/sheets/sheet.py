@@ -91,7 +91,6 @@ class Sheet:
         self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
         self._shared_formulas.add(read.formulas)
         self._written.clear()
-        self._with_formulas.clear()
         if self._loaded:
             self._cells.add(read)
             self._cells.tail = read.tail

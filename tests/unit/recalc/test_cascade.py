@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from judge.errors import RecalcError
-from judge.recalc.cascade import Cascade, CascadeResult, Question, same_value
+from judge.recalc.agreement import same_value
+from judge.recalc.cascade import Cascade, CascadeResult, Question
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.trust import TrustTable, read_table
