@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import resources, util
@@ -100,6 +101,15 @@ class SealedProcess:
             process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
         )
         self.link: WardenLink | None = None
+
+    def end(self) -> None:
+        """Ends the process and with it everything inside, while another thread speaks to it.
+
+        Its pipes stay open: their numbers would be given to other files under that thread's hands.
+        """
+        with self._lock:
+            if not self._closed:
+                self._process.kill()
 
     def close(self) -> None:
         """Ends the process and with it everything inside; safe to call twice."""
@@ -195,6 +205,7 @@ class BubblewrapSandbox:
         # bubblewrap dies with the thread that started it, so one thread that stays starts them all
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
         self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
+        self._places: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
 
@@ -268,10 +279,12 @@ class BubblewrapSandbox:
         return FrameChannel(place.stream, lambda: self._end_service(place))
 
     def close(self) -> None:
-        """Ends everything that this backend started."""
+        """Ends everything that this backend started, sessions that are in use as well."""
         self._pool.close()
         with self._lock:
-            services = list(self._services)
+            services, places = list(self._services), list(self._places)
+        for place in places:
+            place.end()
         for place in services:
             self._end_service(place)
         self._starter.shutdown()
@@ -328,6 +341,8 @@ class BubblewrapSandbox:
         except BaseException:
             place.close()
             raise
+        with self._lock:
+            self._places.add(place)
         return place
 
     def _start(

@@ -51,6 +51,12 @@ class Container:
         self._identity = identity
         self.stream: ContainerStream = stream
 
+    def end(self) -> None:
+        """Removes it while another thread speaks to it, which then meets the end of the stream."""
+        with self._lock:
+            if not self._closed:
+                self._daemon.remove(self._identity)
+
     def close(self) -> None:
         """Removes it; safe to call twice."""
         with self._lock:

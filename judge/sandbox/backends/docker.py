@@ -13,6 +13,7 @@ import itertools
 import secrets
 import threading
 import time
+import weakref
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -85,6 +86,10 @@ class WarmContainer:
     def run(self, request: RunRequest) -> RunResult:
         """Runs one program."""
         return self._link.run(request, self._watched)
+
+    def end(self) -> None:
+        """Removes the container while another thread speaks to it."""
+        self.container.end()
 
     def close(self) -> None:
         """Removes the container; safe to call twice."""
@@ -191,6 +196,7 @@ class DockerSandbox:
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
         self._pool: Pool[WarmContainer] = Pool(self._prepare, jobs)
+        self._places: weakref.WeakSet[WarmContainer] = weakref.WeakSet()
         self._services: set[Container] = set()
         self._lock = threading.Lock()
         self._reap()
@@ -276,10 +282,13 @@ class DockerSandbox:
         return FrameChannel(container.stream, lambda: self._end_service(container))
 
     def close(self) -> None:
-        """Ends the pool and everything that this backend started."""
+        """Ends everything that this backend started, sessions that are in use as well."""
         self._pool.close()
         with self._lock:
-            services = list(self._services)
+            services, places = list(self._services), list(self._places)
+        for place in places:
+            with contextlib.suppress(SandboxError):
+                place.end()
         for container in services:
             self._end_service(container)
         # A daemon that had just been killed may have been busy with these when this judge began.
@@ -362,7 +371,10 @@ class DockerSandbox:
             "warm": [*layout.WARM_MODULES],
             "open_folders": [] if nested else sorted(mounts),
         }
-        return WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)
+        place = WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)
+        with self._lock:
+            self._places.add(place)
+        return place
 
     def _reap(self) -> None:
         """Removes containers of judges on this host that have ended."""
