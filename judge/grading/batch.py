@@ -85,6 +85,7 @@ class Settings:
         limits: bounds of each run.
         jobs: submissions to judge at a time.
         task_limits: task id -> bounds of its runs, where they are not those of the others.
+        executor_of: makes what does the jobs; None for threads of this process.
     """
 
     sandbox: Sandbox | None
@@ -93,6 +94,7 @@ class Settings:
     limits: Limits
     jobs: int = 1
     task_limits: Mapping[str, Limits] = field(default_factory=dict)
+    executor_of: Callable[[Settings], Executor] | None = None
 
     def image_of(self, task: Task) -> str:
         """What the programs of a task run in, for reuse keys; empty if nothing is run.
@@ -111,7 +113,9 @@ class Settings:
         return self.task_limits.get(task.id, self.limits)
 
     def executor(self) -> Executor:
-        """What does the jobs: threads of this process."""
+        """What does the jobs: threads of this process, unless there is another way."""
+        if self.executor_of is not None:
+            return self.executor_of(self)
         worker = Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
         return ThreadExecutor(worker, self.jobs)
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from judge.errors import SandboxError
+from judge.errors import JudgeError
 from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
 
 
@@ -18,7 +18,7 @@ class Executor(Protocol):
     """Has jobs done, on threads or elsewhere."""
 
     @property
-    def stopped(self) -> SandboxError | None:
+    def stopped(self) -> JudgeError | None:
         """Why it gave up, where it did."""
         ...
 
@@ -50,7 +50,7 @@ class ThreadExecutor:
         self._threads = max(1, threads)
 
     @property
-    def stopped(self) -> SandboxError | None:
+    def stopped(self) -> JudgeError | None:
         """Why the work was given up: the sandbox is gone."""
         return self._worker.gone
 

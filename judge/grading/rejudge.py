@@ -9,18 +9,20 @@ cases.jsonl.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.results import CaseRecord
+from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
+from judge.errors import IncompleteRunError
 from judge.grading.batch import Settings
-from judge.grading.case import CaseJudge, case_result, known_fault, problem_of_input
+from judge.grading.case import case_result, known_fault, problem_of_input
 from judge.grading.case_records import (
     CaseKey,
     case_records,
@@ -28,6 +30,7 @@ from judge.grading.case_records import (
     record_of_result,
     result_of_record,
 )
+from judge.grading.jobs import CaseJob, Job, JudgedCase
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -96,50 +99,90 @@ def rejudge_cases(
         if (task.id, sample, case.number) in latest
     ]
     rejudging = _Rejudging(settings, output_of)
-
-    def judge_one(item: tuple[Task, TestCase, CaseRecord]) -> RejudgedCase:
-        return rejudging.rejudge(*item)
-
-    found: list[RejudgedCase] = []
-    with ThreadPoolExecutor(settings.jobs) as pool:
-        for rejudged in pool.map(judge_one, wanted):
-            found.append(rejudged)
+    positions = {record_key(record): at for at, (_, _, record) in enumerate(wanted)}
+    found: dict[int, RejudgedCase] = {}
+    with contextlib.closing(settings.executor().judge(rejudging.jobs(wanted))) as judged:
+        for each in _told(judged, rejudging.decided):
+            result = each.before if isinstance(each, RejudgedCase) else each.result
+            rejudged = each if isinstance(each, RejudgedCase) else rejudging.conclude(each)
+            found[positions[result.task_id, result.sample, result.case]] = rejudged
             on_case(rejudged, len(wanted))
-    return found
+    if len(found) < len(wanted):
+        left = f"{len(wanted) - len(found)} of {len(wanted)} cases were not judged again"
+        raise IncompleteRunError(
+            f"{store.path}: {left}",
+            hint="Nothing was written; run the same command again.",
+        )
+    return [found[at] for at in range(len(wanted))]
+
+
+def _told(
+    judged: Iterable[JudgedCase], decided: deque[RejudgedCase]
+) -> Iterator[JudgedCase | RejudgedCase]:
+    """What was judged, and what was decided meanwhile without judging."""
+    for each in judged:
+        yield each
+        while decided:
+            yield decided.popleft()
+    while decided:
+        yield decided.popleft()
 
 
 class _Rejudging:
-    """Judges what is on record; safe to use from several threads."""
+    """Judges what is on record again.
+
+    Attributes:
+        decided: cases whose answer need not, or cannot, be judged.
+    """
 
     def __init__(self, settings: Settings, output_of: StoredOutput) -> None:
-        self._judge = CaseJudge(settings.recalculator, settings.rules)
         self._rules = settings.rules
+        self._limits = settings.limits
         self._digests = FileDigests()
         self._output_of = output_of
+        self._same_rules: dict[CaseKey, tuple[CaseResult, bool]] = {}
+        self.decided: deque[RejudgedCase] = deque()
 
-    def rejudge(self, task: Task, case: TestCase, record: CaseRecord) -> RejudgedCase:
-        """Judges one case on record again."""
-        before = result_of_record(record)
-        run_key = record.get("run_key", "")
-        rule_key = comparison_key(run_key, task, case, self._rules, self._digests)
-        same_rules = record.get("comparison_key") == rule_key
-        digest = before.run.get("output_sha256")
-        unproven = ""
+    def jobs(self, wanted: Iterable[tuple[Task, TestCase, CaseRecord]]) -> Iterator[Job]:
+        """The answers that have to be judged; everything else is decided on the way."""
+        for task, case, record in wanted:
+            before = result_of_record(record)
+            run_key = record.get("run_key", "")
+            rule_key = comparison_key(run_key, task, case, self._rules, self._digests)
+            same_rules = record.get("comparison_key") == rule_key
+            answer, unproven = self._answer(record, before)
+            keys = CaseKeys(run_key, rule_key)
+            if answer is None:
+                after = before
+                if unproven:
+                    after, unproven = _unproven(before, unproven)
+                else:
+                    after, unproven = self._judge_run(task, case, before)
+                self.decided.append(_compared(keys, before, after, same_rules, unproven))
+                continue
+            self._same_rules[record_key(record)] = (before, same_rules)
+            author = Submission(task.id, None, "", "", sample=before.sample)
+            outcome = RunOutcome(None, "", before.run, answer)
+            yield Job(task, author, (CaseJob(case, keys, outcome),), self._limits)
+
+    def conclude(self, judged: JudgedCase) -> RejudgedCase:
+        """What judging an answer again has changed."""
+        after = judged.result
+        before, same_rules = self._same_rules[after.task_id, after.sample, after.case]
+        return _compared(judged.keys, before, after, same_rules, "")
+
+    def _answer(self, record: CaseRecord, before: CaseResult) -> tuple[Answer | None, str]:
+        """The answer on record, and why it is not there if it should be."""
         if (typed := typed_answer(before.run)) is not None:
-            after = self._judge_answer(task, case, before, typed)
-        elif digest is None:
-            after, unproven = self._judge_run(task, case, before)
-        elif isinstance(output := self._output_of(record_key(record), digest), bytes):
-            finished = before.run.get("status") == "finished"
-            origin = Origin.FINISHED if finished else Origin.SOLUTION
-            answer = Answer.of_workbook(output, origin)
-            after = self._judge_answer(task, case, before, answer)
-        else:
-            after, unproven = _unproven(before, output)
-        if after is before or (same_rules and _says_the_same(before, after)):
-            return RejudgedCase(before, before, None, same_rules, unproven)
-        new = record_of_result(CaseKeys(run_key, rule_key), after)
-        return RejudgedCase(before, after, new, same_rules, unproven)
+            return typed, ""
+        digest = before.run.get("output_sha256")
+        if digest is None:
+            return None, ""
+        output = self._output_of(record_key(record), digest)
+        if not isinstance(output, bytes):
+            return None, output
+        finished = before.run.get("status") == "finished"
+        return Answer.of_workbook(output, Origin.FINISHED if finished else Origin.SOLUTION), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
         """The verdict on a run that left no output, and why it cannot be checked."""
@@ -157,12 +200,13 @@ class _Rejudging:
         # The run alone decided; the record says that it holds under these rules as well.
         return replace(before), ""
 
-    def _judge_answer(
-        self, task: Task, case: TestCase, before: CaseResult, answer: Answer
-    ) -> CaseResult:
-        judgement = self._judge.judge(task, case, answer)
-        outcome = RunOutcome(None, "", before.run)
-        return case_result(before.task_id, before.sample, before.case, outcome, judgement)
+
+def _compared(
+    keys: CaseKeys, before: CaseResult, after: CaseResult, same_rules: bool, unproven: str
+) -> RejudgedCase:
+    if after is before or (same_rules and _says_the_same(before, after)):
+        return RejudgedCase(before, before, None, same_rules, unproven)
+    return RejudgedCase(before, after, record_of_result(keys, after), same_rules, unproven)
 
 
 def _says_the_same(before: CaseResult, after: CaseResult) -> bool:

@@ -6,7 +6,7 @@ range holds formulas without a value are computed and flagged; files that cannot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -52,6 +52,10 @@ class CaseCheck:
     notes: tuple[str, ...]
     gold_forms: Mapping[str, bool] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
+
+
+CheckAll = Callable[[Sequence[tuple[Task, TestCase]]], Iterable[CaseCheck]]
+"""Checks cases, each as :func:`verify_case` does, in their order."""
 
 
 def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
@@ -125,6 +129,7 @@ def verify_suite(
     rules: GradingRules,
     *,
     jobs: int = 1,
+    elsewhere: CheckAll | None = None,
     on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
 ) -> list[CaseCheck]:
     """Checks every case of the tasks, in order, except those that are left out.
@@ -134,6 +139,7 @@ def verify_suite(
         recalculator: computes golds whose range holds formulas without a value.
         rules: profile and options.
         jobs: cases to check at a time.
+        elsewhere: checks cases in place of threads of this process.
         on_case: called with each finished check and with how many there are in all.
     """
     pairs = [
@@ -144,6 +150,14 @@ def verify_suite(
     ]
     checks: list[CaseCheck] = []
 
+    def take(found: Iterable[CaseCheck]) -> None:
+        for check in found:
+            checks.append(check)
+            on_case(check, len(pairs))
+
+    if elsewhere is not None:
+        take(elsewhere(pairs))
+        return checks
     judge = CaseJudge(recalculator, rules)
 
     def check_pair(pair: tuple[Task, TestCase]) -> CaseCheck:
@@ -151,7 +165,5 @@ def verify_suite(
         return verify_case(task, case, judge)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for check in pool.map(check_pair, pairs):
-            checks.append(check)
-            on_case(check, len(pairs))
+        take(pool.map(check_pair, pairs))
     return checks
