@@ -15,7 +15,8 @@ JudgeError               1  anything below, unspecified
 ├── RecalcError          8  an engine that is missing or crashed
 ├── StoreError           9  the results directory: foreign, of another schema, full
 ├── InferenceError      10  endpoint, model alias or budget
-└── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
+├── IncompleteRunError  11  the run ended with judge errors (JE) and can be continued
+└── ClusterError        12  no worker of a cluster can be used
 ```
 
 An interrupted command (Ctrl-C) exits with 130, one that SIGTERM or SIGHUP ended
@@ -117,6 +118,12 @@ class IncompleteRunError(JudgeError):
     """The run ended, but some cases have judge errors (JE); the same command continues it."""
 
     exit_code = 11
+
+
+class ClusterError(JudgeError):
+    """A cluster that cannot be used: unreachable, without workers, or with other versions."""
+
+    exit_code = 12
 
 
 INTERRUPTED_EXIT_CODE = 130

@@ -75,6 +75,8 @@ def verify(
     recalc: Mode = "auto",
     engine: str = "auto",
     lenient_names: bool = False,
+    cluster: str | None = None,
+    insecure_cluster: bool = False,
     on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
     on_left_out: Callable[[str, str], None] = lambda _task, _reason: None,
 ) -> list[CaseCheck]:
@@ -87,7 +89,7 @@ def verify(
         jobs: cases to check at a time; None for one on each core.
         ids: task ids to check; empty for all.
         limit: check only that many tasks, in suite order.
-        sandbox: see :class:`JudgingOptions`, as for all up to ``lenient_names``.
+        sandbox: see :class:`JudgingOptions`, as for all up to ``insecure_cluster``.
         profile: comparison profile.
         style: style attributes to compare in addition to the values.
         checker: comparison options that take precedence over those of the tasks.
@@ -95,6 +97,8 @@ def verify(
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
+        cluster: workers that check in place of threads.
+        insecure_cluster: whether the cluster may be reached without TLS on other machines.
         on_case: called with each finished check and with how many there are in all.
         on_left_out: called with the id of each task that is not judged, and with the reason.
 
@@ -106,6 +110,7 @@ def verify(
         UsageError: an option has a value that it cannot have.
         SuiteError: the suite is missing or broken, or has no such task.
         SandboxError: formulas have to be computed, and there is no sandbox.
+        ClusterError: the cluster cannot be used, or was lost.
     """
     check_at_least("limit", limit, 1)
     options = JudgingOptions(
@@ -118,6 +123,8 @@ def verify(
         recalc=recalc,
         engine=engine,
         lenient_names=lenient_names,
+        cluster=cluster,
+        insecure_cluster=insecure_cluster,
     )
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(options, stack)
@@ -131,7 +138,12 @@ def verify(
                 on_left_out(task.id, fault)
         settings = resources.settings_for(tasks, runs=False)
         return verify_suite(
-            tasks, settings.recalculator, settings.rules, jobs=settings.jobs, on_case=on_case
+            tasks,
+            settings.recalculator,
+            settings.rules,
+            jobs=settings.jobs,
+            elsewhere=resources.checks(settings, loaded),
+            on_case=on_case,
         )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from judge.cluster.place import Place, parse_place
+from judge.cluster.session import check_installed
 from judge.comparison.profiles import get_profile
 from judge.comparison.style_check import check_style_names
 from judge.core.limits import Limits
@@ -42,6 +44,9 @@ class JudgingOptions:
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
         limits: bounds of each run of a program.
+        cluster: workers that judge in place of threads: ``local:N``, the address of a scheduler, or
+            a .yaml file (docs/scaling.md); None for threads of this process.
+        insecure_cluster: whether the cluster may be reached without TLS on other machines.
 
     Raises:
         UsageError: a field holds a value that it cannot have.
@@ -57,6 +62,8 @@ class JudgingOptions:
     engine: str = "auto"
     lenient_names: bool = False
     limits: Limits = field(default_factory=Limits)
+    cluster: str | None = None
+    insecure_cluster: bool = False
 
     def __post_init__(self) -> None:
         check_at_least("jobs", self.jobs, 1)
@@ -64,6 +71,19 @@ class JudgingOptions:
         check_style_names(self.style)
         check_sandbox_kind(self.sandbox)
         check_recalculation(self.recalc, self.engine)
+        if self.place is not None:
+            check_installed(self.place)
+
+    @property
+    def place(self) -> Place | None:
+        """Where the workers are; None for threads of this process.
+
+        Raises:
+            UsageError: ``cluster`` names no cluster, or one that would not be safe.
+        """
+        if self.cluster is None:
+            return None
+        return parse_place(self.cluster, insecure=self.insecure_cluster)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +120,11 @@ class ScoreOptions(JudgingOptions):
         JudgingOptions.__post_init__(self)
         check_at_least("limit", self.limit, 1)
         check_at_least("time_factor", self.time_factor, 1)
+        if self.reference is not None and self.cluster is not None:
+            raise UsageError(
+                "time limits follow a reference on one machine, and a cluster has several",
+                hint="Leave out --reference or --cluster.",
+            )
 
 
 def check_at_least(name: str, value: float | None, least: float) -> None:

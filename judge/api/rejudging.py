@@ -139,6 +139,8 @@ def rejudge(
     jobs: int | None = None,
     sandbox: str = "auto",
     limits: Limits | None = None,
+    cluster: str | None = None,
+    insecure_cluster: bool = False,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
 ) -> Rejudgement:
     """Judges a run again, from its stored outputs or from its stored programs.
@@ -163,6 +165,8 @@ def rejudge(
         jobs: cases to judge at a time; None for one on each core.
         sandbox: what isolates programs and engines: ``auto``, ``docker`` or ``bubblewrap``.
         limits: bounds of each run of a program, only with ``rerun``; None for the usual ones.
+        cluster: workers that judge in place of threads; see :class:`JudgingOptions`.
+        insecure_cluster: whether the cluster may be reached without TLS on other machines.
         on_case: called with each case, and with how many there are in all.
 
     Returns:
@@ -185,7 +189,13 @@ def rejudge(
     suite = suite if corrected is None else corrected.suite
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
         raise UsageError(f"{loaded.path}: holds finished outputs, so there are no programs to run")
-    options = JudgingOptions(jobs=cores() if jobs is None else jobs, sandbox=sandbox, limits=limits)
+    options = JudgingOptions(
+        jobs=cores() if jobs is None else jobs,
+        sandbox=sandbox,
+        limits=limits,
+        cluster=cluster,
+        insecure_cluster=insecure_cluster,
+    )
     chosen = _options(loaded.run, options, profile, style, recalc, engine)
     cases = [
         (suite.task(each.task_id), each.sample, case)
@@ -197,11 +207,14 @@ def rejudge(
         if apply:
             store.lock()
         # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
-        settings = JudgingResources(chosen, stack).settings_for(
+        resources = JudgingResources(chosen, stack)
+        settings = resources.settings_for(
             (task for task, _, _ in cases),
             runs=rerun,
             remembered=None if rerun else backend_of(loaded.run),
         )
+        # A preview leaves nothing in the folder of the run, and a rerun has one of its own.
+        settings = resources.placed(settings, suite)
         keep = store if apply else None
         if rerun:
             rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from judge.api.options import JudgingOptions
 from judge.checkers.contract import Rules
 from judge.checkers.registry import checker_of
+from judge.cluster.session import ClusterSeats, ClusterSession
 from judge.comparison.profiles import get_profile
+from judge.console.terminal import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError
 from judge.grading.batch import Settings
 from judge.grading.recipe import WorkerRecipe
+from judge.grading.verify import CheckAll
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite
@@ -34,6 +38,8 @@ class JudgingResources:
         self._stack = stack
         self._applied: dict[Path, Sequence[Correction]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
+        self._recipes: dict[int, WorkerRecipe] = {}
+        self._session: ClusterSession | None = None
 
     def adapt(self, suite: Suite) -> Suite:
         """The suite with the corrections and the comparison options that were requested."""
@@ -96,8 +102,37 @@ class JudgingResources:
             # Finished outputs run nothing, but the engines that compute their formulas read files
             # that nobody vouches for, and so need a sandbox as well.
             sandbox = self._open_sandbox(kind) if isolates else None
-            self._settings[key] = recipe.settings(sandbox, self._stack)
+            settings = self._settings[key] = recipe.settings(sandbox, self._stack)
+            self._recipes[id(settings)] = recipe
         return self._settings[key]
+
+    def placed(self, settings: Settings, suite: Suite, folder: Path | None = None) -> Settings:
+        """The same settings for the cluster that was asked for, if one was.
+
+        Args:
+            settings: what :meth:`settings` gave.
+            suite: the suite of the run.
+            folder: its results directory; None if nothing is kept.
+
+        Raises:
+            ClusterError: the cluster cannot be reached.
+        """
+        place = self._options.place
+        if place is None:
+            return settings
+        if self._session is None:
+            self._session = ClusterSession(place, self._stack, _tell)
+        recipe = replace(self._recipes[id(settings)], threads=1)
+        return replace(settings, executor_of=ClusterSeats(self._session, recipe, suite, folder))
+
+    def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
+        """What checks cases of a suite on the cluster, if one was asked for.
+
+        Raises:
+            ClusterError: the cluster cannot be reached.
+        """
+        seats = self.placed(settings, suite).executor_of
+        return seats(settings).verify if isinstance(seats, ClusterSeats) else None
 
     def _open_sandbox(self, kind: str) -> Sandbox:
         try:
@@ -111,3 +146,7 @@ class JudgingResources:
                 "--sandbox, which runs every case again.",
             ) from error
         return self._stack.enter_context(contextlib.closing(sandbox))
+
+
+def _tell(notice: str) -> None:
+    print_label("note:", "yellow", notice)

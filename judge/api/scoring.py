@@ -100,6 +100,7 @@ class RunScorer:
         settings = self._resources.settings_for(
             (task for task, _ in pairs), runs=True, remembered=backend_of(run)
         )
+        settings = self._resources.placed(settings, suite, store.path)
         settings = self._follow_reference(store, suite, settings)
         models = sorted({each.model for each in submissions if each.model})
         described: RunDocument = {
@@ -176,6 +177,7 @@ class RunScorer:
         settings = self._resources.settings_for(
             (each.task for each in outputs), runs=False, remembered=backend_of(run)
         )
+        settings = self._resources.placed(settings, suite, store.path)
         described = self._describe(run, suite, settings)
         described["outputs"] = str(folder.resolve())
         store.write_run(described)

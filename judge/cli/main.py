@@ -74,8 +74,8 @@ def judge() -> None:
 
     Exit codes: 0 done; 1 any other failure; 2 wrong use; 3 broken suite; 4 broken solutions file;
     5 no sandbox; 6 unreadable workbook; 7 unreadable answer position; 8 calculation engine;
-    9 results directory; 10 inference; 11 incomplete run, can be continued; 129, 130,
-    143 ended by a signal; 141 the reader of the output has gone.
+    9 results directory; 10 inference; 11 incomplete run, can be continued; 12 no usable cluster;
+    129, 130, 143 ended by a signal; 141 the reader of the output has gone.
     """
 
 

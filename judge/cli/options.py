@@ -77,6 +77,25 @@ def sandbox_option(command: _Command) -> _Command:
     )(command)
 
 
+def cluster_options(command: _Command) -> _Command:
+    """Adds the options that have workers judge in place of threads."""
+    options = [
+        click.option(
+            "--cluster",
+            metavar="CLUSTER",
+            help="Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
+        ),
+        click.option(
+            "--insecure-cluster",
+            is_flag=True,
+            help="Allow a cluster on other machines without TLS.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def model_options(command: _Command) -> _Command:
     """Adds the options that say which chat model is asked, where, and how."""
     options = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import (
+    cluster_options,
     corrections_options,
     limit_options,
     read_corrections,
@@ -51,6 +52,7 @@ _MOST_CASES = 40
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time. [cores]")
 @sandbox_option
+@cluster_options
 @limit_options
 @click.option("--case", metavar="ID/N", help="Change the verdict of case N of task ID by hand.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")

@@ -10,6 +10,7 @@ import click
 
 from judge.cli.options import (
     checker_options,
+    cluster_options,
     comparison_options,
     corrections_options,
     limit_options,
@@ -31,6 +32,7 @@ from judge.errors import JudgeError
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
+@cluster_options
 @comparison_options
 @checker_options
 @corrections_options

@@ -17,6 +17,7 @@ import click
 from judge.cli.options import (
     by_option,
     checker_options,
+    cluster_options,
     comparison_options,
     corrections_options,
     read_checker_options,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
 @sandbox_option
+@cluster_options
 @comparison_options
 @checker_options
 @corrections_options
@@ -91,6 +93,12 @@ def verify(
     With --review, a page on 127.0.0.1 shows the suspects with their evidence. Each decision is kept
     at once next to the suspects, and faults become corrections. Ctrl-C ends the server.
     """
+    elsewhere = {name: options.pop(name) for name in ("cluster", "insecure_cluster")}
+    if elsewhere["cluster"] is not None and (review or audit):
+        raise UsageError(
+            "a cluster checks cases, it does not look for suspects",
+            hint="Leave out --cluster, or --audit and --review.",
+        )
     if review and audit:
         raise UsageError("--audit finds suspects, --review decides them", hint="Give one of them.")
     if review:
@@ -131,6 +139,7 @@ def verify(
             corrections=corrections,
             on_case=on_case,
             on_left_out=left_out.__setitem__,
+            **elsewhere,
             **options,
         )
     if as_json:

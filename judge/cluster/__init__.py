@@ -1,0 +1,1 @@
+"""Judging on the workers of a Dask cluster: on this machine, by Slurm, on Kubernetes."""

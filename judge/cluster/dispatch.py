@@ -1,0 +1,435 @@
+"""Who gets which work, and what happens when a worker dies.
+
+Work goes out in chunks of about a second, so that a cluster costs little more than threads; each
+worker has one chunk that it works on and one that waits. A worker answers in the order in which it
+was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is tried again
+alone on an idle worker, so that nobody else is blamed for it, then case by case, and then given up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from judge.cluster.contract import Answered, Cluster
+from judge.cluster.duties import hello_request, work_request
+from judge.cluster.hello import Identity, Introduction, Question
+from judge.cluster.work import Check, Reply, Request
+from judge.errors import ClusterError, JudgeError, SandboxError
+from judge.files.documents import MIB, MalformedError
+from judge.grading.jobs import Job, JudgedCase
+from judge.grading.recipe import WorkerRecipe
+from judge.grading.verify import CaseCheck
+
+CHUNK_S = 1.0
+"""What a chunk should take: a task costs the scheduler about a millisecond whatever is in it."""
+
+DEPTH = 2
+"""Chunks that a worker has: the one it works on, and the next."""
+
+DEATHS = 3
+"""How many workers may die of a submission before it is tried case by case."""
+
+MOST_WORK = 1000
+MOST_BYTES = 32 * MIB
+_LOOK_S = 1.0
+_FIRST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A submission, or a case to be checked, with what happened to it.
+
+    Attributes:
+        work: what is to be done.
+        deaths: workers that died of it, or could not answer for it.
+        single: whether it is a case that is tried by itself, for the last time.
+    """
+
+    work: Job | Check
+    deaths: int = 0
+    single: bool = False
+
+    @property
+    def cases(self) -> int:
+        """How many cases it is."""
+        return len(self.work.cases) if isinstance(self.work, Job) else 1
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much of it has to be sent, beyond the least."""
+        if isinstance(self.work, Check):
+            return 0
+        answers = (each.outcome.answer for each in self.work.cases if each.outcome is not None)
+        files = (file for answer in answers if answer is not None for file in answer.files)
+        return sum(len(file.data) for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A piece that is given up.
+
+    Attributes:
+        work: the submission, with one case, or the check.
+        reason: why, for people.
+    """
+
+    work: Job | Check
+    reason: str
+
+
+Outcome = JudgedCase | CaseCheck | Lost
+
+
+@dataclass(slots=True)
+class _Chunk:
+    key: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def alone(self) -> bool:
+        return self.pieces[0].deaths > 0
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A worker that may be given work."""
+
+    chunks: deque[_Chunk] = field(default_factory=deque)
+    shares: bool = False
+
+    @property
+    def room(self) -> bool:
+        return len(self.chunks) < DEPTH and not any(each.alone for each in self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all workers of a run are told and asked.
+
+    Attributes:
+        recipe: what sandbox and engines are opened from.
+        question: what they are asked first.
+        identity: what they must be.
+        folder: the results directory, for those that see it.
+        workers: how many there should be before the first case.
+        wait_s: seconds to wait for them, and for new ones after all were lost.
+    """
+
+    recipe: WorkerRecipe
+    question: Question
+    identity: Identity
+    folder: str | None = None
+    workers: int = 1
+    wait_s: float = 60.0
+
+
+class Dispatcher:
+    """Has work done by the workers of a cluster.
+
+    Args:
+        cluster: the workers.
+        terms: what they are told and asked.
+        on_notice: told what people should know: a worker that was refused, one that died.
+        clock: seconds that never go back.
+
+    Attributes:
+        stopped: why the work was given up early.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        terms: Terms,
+        *,
+        on_notice: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._terms = terms
+        self._notice = on_notice
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._seats: dict[str, _Seat] = {}
+        self._greeted: dict[str, str] = {}  # key of the handshake -> worker
+        self._refused: dict[str, str] = {}
+        self._suspects: deque[Piece] = deque()
+        self._again: deque[Piece] = deque()
+        self._case_s = _FIRST_S
+        self._looked = -_LOOK_S
+        self._begun = False
+        self.stopped: JudgeError | None = None
+
+    # -- before the first case ------------------------------------------------------------------
+
+    def greet(self) -> None:
+        """Waits for the workers and compares them with this judge.
+
+        Raises:
+            ClusterError: there are none, or one of them differs; the message names it.
+        """
+        deadline = self._clock() + self._terms.wait_s
+        while True:
+            self._look()
+            ready = len(self._seats) >= self._terms.workers
+            if ready and not self._greeted:
+                return
+            if self._clock() >= deadline and not (self._seats and not self._greeted):
+                raise ClusterError(
+                    f"{len(self._seats)} of {self._terms.workers} workers came within "
+                    f"{self._terms.wait_s:g} s",
+                    hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` "
+                    "of the cluster's file.",
+                )
+            if self._clock() >= deadline:
+                return
+            for each in self._cluster.wait(0.2):
+                self._take_introduction(each)
+            for address, problem in self._refused.items():
+                raise ClusterError(
+                    f"worker {address}: {problem}",
+                    hint="All workers need the judge, the sandbox and the suite of the client.",
+                )
+
+    def _look(self) -> None:
+        """Finds out which workers have come and which have gone."""
+        self._looked = self._clock()
+        there = self._cluster.workers()
+        for address in [each for each in self._seats if each not in there]:
+            self._bury(address)
+        self._greeted = {key: each for key, each in self._greeted.items() if each in there}
+        known = {*self._seats, *self._greeted.values(), *self._refused}
+        for address, facts in there.items():
+            if address in known:
+                continue
+            if facts.threads != 1:
+                self._refuse(address, f"it has {facts.threads} threads; start it with one")
+                continue
+            key = self._key("hello")
+            self._greeted[key] = address
+            hello = hello_request(self._terms.recipe, self._terms.question)
+            self._cluster.send(address, key, hello)
+
+    def _take_introduction(self, answered: Answered) -> None:
+        address = self._greeted.pop(answered.key, None)
+        if address is None:
+            return
+        if answered.data is None:
+            self._refuse(address, f"it does not answer: {answered.problem}")
+            return
+        said = Introduction.from_bytes(answered.data)
+        problem = said.problem or self._terms.identity.difference(said.identity)
+        if problem:
+            self._refuse(address, problem)
+        else:
+            self._seats[address] = _Seat(shares=said.shares)
+
+    def _refuse(self, address: str, problem: str) -> None:
+        self._refused[address] = problem
+
+    # -- the work ------------------------------------------------------------------------------
+
+    def run(self, work: Iterable[Job | Check]) -> Generator[Outcome]:
+        """Has work done; yields what is done, in any order.
+
+        Closing the iterator takes back what is under way.
+
+        Raises:
+            ClusterError: before the first case, there is no worker, or one of them differs.
+            JudgeError: a worker cannot write what it has to.
+        """
+        source = (Piece(each) for each in work)
+        try:
+            self.greet()
+            yield from self._dispatch(source)
+        except ClusterError as error:
+            if not self._begun:
+                raise
+            self.stopped = error
+        finally:
+            self._cluster.cancel([*self._greeted, *self._under_way()])
+
+    def _under_way(self) -> Iterator[str]:
+        return (chunk.key for seat in self._seats.values() for chunk in seat.chunks)
+
+    def _dispatch(self, source: Iterator[Piece]) -> Generator[Outcome]:
+        lost_since: float | None = None
+        while True:
+            if self._clock() - self._looked >= _LOOK_S:
+                self._look()
+            yield from self._given_up()
+            self._fill(source)
+            busy = any(seat.chunks for seat in self._seats.values())
+            if not busy and not self._suspects and not self._again:
+                head = next(source, None)
+                if head is None:
+                    return
+                self._again.append(head)
+            if self._seats:
+                lost_since = None
+            elif lost_since is None:
+                lost_since = self._clock()
+            elif self._clock() - lost_since >= self._terms.wait_s:
+                raise self._nobody()
+            for answered in self._cluster.wait(_LOOK_S / 2):
+                yield from self._take(answered)
+
+    def _nobody(self) -> JudgeError:
+        for address, problem in self._refused.items():
+            return SandboxError(f"worker {address}: {problem}")
+        return ClusterError(f"no worker is left, and none came within {self._terms.wait_s:g} s")
+
+    def _fill(self, source: Iterator[Piece]) -> None:
+        """Gives work to whoever has room; suspects go to idle workers, alone."""
+        seats = sorted(self._seats.items(), key=lambda item: len(item[1].chunks))
+        while self._suspects and seats and not seats[0][1].chunks:
+            address, seat = seats.pop(0)
+            self._send(address, seat, (self._suspects.popleft(),))
+        # The least busy are left to run dry while suspects wait for an idle one.
+        for address, seat in seats[len(self._suspects) :]:
+            while seat.room and (chunk := self._chunk(source)):
+                self._send(address, seat, chunk)
+
+    def _chunk(self, source: Iterator[Piece]) -> tuple[Piece, ...]:
+        """The next pieces that take about as long as a chunk should."""
+        pieces: list[Piece] = []
+        expected_s, size = 0.0, 0
+        while expected_s < CHUNK_S and len(pieces) < MOST_WORK and size < MOST_BYTES:
+            piece = self._again.popleft() if self._again else next(source, None)
+            if piece is None:
+                break
+            pieces.append(piece)
+            expected_s += piece.cases * self._case_s
+            size += piece.size_bytes
+        return tuple(pieces)
+
+    def _send(self, address: str, seat: _Seat, pieces: tuple[Piece, ...]) -> None:
+        self._begun = True
+        chunk = _Chunk(self._key("chunk"), pieces)
+        folder = self._terms.folder if seat.shares else None
+        work = tuple(_lean(each.work) for each in pieces)
+        seat.chunks.append(chunk)
+        request = Request(chunk.key, self._terms.recipe, work, folder)
+        self._cluster.send(address, chunk.key, work_request(request))
+
+    def _take(self, answered: Answered) -> Iterator[Outcome]:
+        if answered.key in self._greeted:
+            address = self._greeted[answered.key]
+            self._take_introduction(answered)
+            if address in self._refused:
+                self._notice(f"worker {address} is not used: {self._refused[address]}")
+            return
+        found = self._whose(answered.key)
+        if found is None:
+            return  # of a worker that has died since
+        address, seat, chunk = found
+        if answered.data is None:
+            self._look()
+            if address in self._seats:  # it is well, but not what it answered
+                seat.chunks.remove(chunk)
+                self._suspect(chunk.pieces)
+                self._notice(f"worker {address}: {answered.problem}")
+            return
+        seat.chunks.remove(chunk)
+        try:
+            reply = Reply.from_bytes(answered.data, [each.work for each in chunk.pieces])
+        except MalformedError as error:
+            self._suspect(chunk.pieces)
+            self._notice(f"worker {address}: its answer cannot be read: {error}")
+            return
+        yield from self._outcomes(address, chunk, reply)
+
+    def _whose(self, key: str) -> tuple[str, _Seat, _Chunk] | None:
+        for address, seat in self._seats.items():
+            for chunk in seat.chunks:
+                if chunk.key == key:
+                    return address, seat, chunk
+        return None
+
+    def _outcomes(self, address: str, chunk: _Chunk, reply: Reply) -> Iterator[Outcome]:
+        if reply.error:
+            raise JudgeError(f"worker {address}: {reply.error}")
+        done = 0
+        for position, piece in enumerate(chunk.pieces):
+            if isinstance(piece.work, Check):
+                check = reply.checks.get(position)
+                found: dict[int, Outcome] = {} if check is None else {0: check}
+            else:
+                judged = reply.judged.get(position, {})
+                found = {case: each for case, each in judged.items() if _counts(each, reply)}
+            done += len(found)
+            yield from found.values()
+            if (left := _without(piece, found)) is not None:
+                self._again.appendleft(left)
+        if done:
+            self._case_s += 0.2 * (reply.seconds / done - self._case_s)
+        if reply.gone:
+            self._notice(f"worker {address} is not used any more: {reply.gone}")
+            self._refused[address] = reply.gone
+            self._again.extend(
+                each for one in self._seats.pop(address).chunks for each in one.pieces
+            )
+
+    # -- what went wrong -----------------------------------------------------------------------
+
+    def _bury(self, address: str) -> None:
+        """A worker is gone: the chunk that it worked on is suspect, the others are not."""
+        chunks = self._seats.pop(address).chunks
+        self._cluster.cancel([each.key for each in chunks])
+        self._notice(f"worker {address} is gone")
+        if chunks:
+            self._suspect(chunks.popleft().pieces)
+        for chunk in chunks:
+            self._requeue(chunk.pieces)
+
+    def _requeue(self, pieces: Sequence[Piece]) -> None:
+        for each in pieces:
+            (self._suspects if each.deaths else self._again).append(each)
+
+    def _suspect(self, pieces: Sequence[Piece]) -> None:
+        for each in pieces:
+            self._suspects.append(replace(each, deaths=each.deaths + 1))
+
+    def _given_up(self) -> Iterator[Lost]:
+        """Splits what too many workers died of; gives up what they died of case by case."""
+        waiting, self._suspects = self._suspects, deque()
+        for piece in waiting:
+            if piece.deaths >= DEATHS and not piece.single:
+                parts = _split(piece.work)
+                self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
+            elif piece.deaths > DEATHS:
+                yield Lost(piece.work, f"{piece.deaths} workers died while it was judged")
+            else:
+                self._suspects.append(piece)
+
+    def _key(self, what: str) -> str:
+        return f"judge-{what}-{id(self):x}-{next(self._numbers)}"
+
+
+def _counts(judged: JudgedCase, reply: Reply) -> bool:
+    """Whether a result stands: not if all that it says is that the worker's sandbox is gone."""
+    return not (reply.gone and judged.result.verdict.value == "JE")
+
+
+def _without(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
+    """What is left of a piece."""
+    if isinstance(piece.work, Check):
+        return None if done else piece
+    left = tuple(each for at, each in enumerate(piece.work.cases) if at not in done)
+    return replace(piece, work=replace(piece.work, cases=left)) if left else None
+
+
+def _split(work: Job | Check) -> list[Job | Check]:
+    if isinstance(work, Check):
+        return [work]
+    return [replace(work, cases=(each,)) for each in work.cases]
+
+
+def _lean(work: Job | Check) -> Job | Check:
+    """What a worker needs of it: not the conversation that led to the program."""
+    if isinstance(work, Check) or work.submission is None:
+        return work
+    return replace(work, submission=replace(work.submission, provenance={}))

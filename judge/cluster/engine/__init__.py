@@ -1,0 +1,1 @@
+"""The only place that imports ``distributed``: connection, plugin, and what starts workers."""

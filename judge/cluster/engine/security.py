@@ -1,0 +1,49 @@
+"""How the roles of a cluster prove to each other who they are, and what Dask is set to."""
+
+from __future__ import annotations
+
+import dask
+from distributed.security import Security
+
+from judge.cluster.place import Certificates
+
+SETTINGS = {
+    # A worker's death is judge.cluster.dispatch's business, which knows who was at work.
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.active-memory-manager.start": False,
+    # Sampling each worker's stack a hundred times a second costs a few per cent.
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.system-monitor.interval": "5 s",
+    "distributed.comm.retry.count": 0,
+    "distributed.comm.compression": None,
+    "logging.distributed": "critical",
+}
+
+
+def settle() -> None:
+    """Sets Dask, in this process and in those that it starts, to what the judge needs."""
+    dask.config.set(SETTINGS)
+
+
+def security_of(certificates: Certificates | None) -> Security | None:
+    """Mutual TLS with the same certificates for all roles; None without certificates."""
+    if certificates is None:
+        return None
+    ca, certificate, key = (
+        str(each) for each in (certificates.ca, certificates.certificate, certificates.key)
+    )
+    return Security(
+        require_encryption=True,
+        tls_ca_file=ca,
+        tls_client_cert=certificate,
+        tls_client_key=key,
+        tls_scheduler_cert=certificate,
+        tls_scheduler_key=key,
+        tls_worker_cert=certificate,
+        tls_worker_key=key,
+    )

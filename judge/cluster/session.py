@@ -1,0 +1,237 @@
+"""A cluster that a command uses: opened once, for all runs that it judges."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import secrets
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judge.cluster.place import Place
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
+from judge.errors import JudgeError, UsageError
+from judge.grading.batch import Settings
+from judge.grading.case import case_result
+from judge.grading.jobs import Job, JudgedCase
+from judge.grading.recipe import WorkerRecipe
+from judge.grading.running import RunOutcome
+from judge.grading.verify import CaseCheck
+from judge.suites import Suite
+
+if TYPE_CHECKING:
+    from judge.cluster.dispatch import Dispatcher
+    from judge.cluster.engine.connection import Connection
+
+_PROBE = ".shared-"
+
+
+class ClusterSession:
+    """The cluster of one command.
+
+    Args:
+        place: where the workers are.
+        stack: closes the connection, and ends the workers that were started for it.
+        on_notice: told what people should know.
+
+    Raises:
+        UsageError: the judge was installed without what a cluster takes.
+        ClusterError: it cannot be reached.
+    """
+
+    def __init__(
+        self, place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
+    ) -> None:
+        check_installed(place)
+        from judge.cluster.engine.started import reached  # noqa: PLC0415  an extra, and slow
+
+        self._place = place
+        self._stack = stack
+        self._notice = on_notice
+        self._connection: Connection = stack.enter_context(reached(place))
+        self._prepared: WorkerRecipe | None = None
+
+    def dispatcher(
+        self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
+    ) -> Dispatcher:
+        """What hands out the work of one run.
+
+        Args:
+            recipe: what workers open sandbox and engines from.
+            settings: the same, opened here: what workers are compared with.
+            suite: the suite, which workers must have at the same place.
+            folder: the results directory; None if nothing is kept.
+        """
+        from judge.cluster.dispatch import Dispatcher, Terms  # noqa: PLC0415
+        from judge.cluster.hello import Identity, Question  # noqa: PLC0415
+
+        if recipe != self._prepared:
+            self._connection.prepare(recipe)
+            self._prepared = recipe
+        probe = None if folder is None else self._stack.enter_context(_probe(folder))
+        terms = Terms(
+            recipe,
+            Question(str(suite.root.resolve()), None if probe is None else str(probe)),
+            Identity.of(settings, suite.digest),
+            None if folder is None else str(folder.resolve()),
+            self._place.workers,
+            self._place.wait_s,
+        )
+        return Dispatcher(self._connection, terms, on_notice=self._notice)
+
+
+def check_installed(place: Place) -> None:
+    """Checks that what a cluster takes is installed.
+
+    Raises:
+        UsageError: it is not; the hint names the extra.
+    """
+    needed = {"slurm": "dask_jobqueue", "kubernetes": "dask_kubernetes"}
+    extra = place.kind if place.kind in needed else "cluster"
+    for module in ("distributed", "cryptography", needed.get(place.kind, "distributed")):
+        if importlib.util.find_spec(module) is None:
+            raise UsageError(
+                f"--cluster needs {module}, which is not installed",
+                hint=f"python -m pip install 'sheetjudge[{extra}]'",
+            )
+
+
+@contextlib.contextmanager
+def _probe(folder: Path) -> Iterator[Path]:
+    """A file whose name nobody guesses: a worker that sees it sees the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve() / f"{_PROBE}{secrets.token_hex(16)}"
+    path.touch()
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeats:
+    """What :attr:`judge.grading.batch.Settings.executor_of` is on a cluster.
+
+    Attributes:
+        session: the cluster.
+        recipe: what workers open sandbox and engines from.
+        suite: the suite of the run.
+        folder: its results directory; None if nothing is kept.
+    """
+
+    session: ClusterSession
+    recipe: WorkerRecipe
+    suite: Suite
+    folder: Path | None
+
+    def __call__(self, settings: Settings) -> ClusterExecutor:
+        """What does the jobs of a run."""
+        recipe = self.recipe
+        if settings.sandbox is None:
+            recipe = replace(recipe, sandbox=None)
+        else:
+            recipe = replace(recipe, sandbox=settings.sandbox.info.backend)
+        return ClusterExecutor(
+            lambda: self.session.dispatcher(recipe, settings, self.suite, self.folder)
+        )
+
+
+class ClusterExecutor:
+    """Does jobs on the workers of a cluster; see :class:`judge.grading.executors.Executor`.
+
+    Args:
+        dispatcher: makes what hands out the work.
+    """
+
+    def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:
+        self._make = dispatcher
+        self._dispatcher: Dispatcher | None = None
+
+    @property
+    def stopped(self) -> JudgeError | None:
+        """Why the work was given up."""
+        return None if self._dispatcher is None else self._dispatcher.stopped
+
+    def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
+        """Has the jobs done; yields finished cases in the calling thread, as they are done."""
+        known: list[JudgedCase] = []
+        waiting = _unknown(jobs, known)
+        head = next(waiting, None)
+        yield from _taken(known)
+        if head is None:
+            return
+        self._dispatcher = self._make()
+        with contextlib.closing(self._dispatcher.run(_chained(head, waiting))) as outcomes:
+            for each in outcomes:
+                yield from _taken(known)
+                if isinstance(each, JudgedCase):
+                    yield each
+                elif not isinstance(each, CaseCheck):
+                    assert isinstance(each.work, Job)
+                    yield from _judge_errors(each.work, each.reason)
+        yield from _taken(known)
+
+    def verify(self, pairs: Sequence[tuple[Task, TestCase]]) -> Generator[CaseCheck]:
+        """Checks cases against themselves, in order.
+
+        Raises:
+            JudgeError: the work had to be given up.
+        """
+        from judge.cluster.work import Check  # noqa: PLC0415
+
+        self._dispatcher = self._make()
+        order = {(task.id, case.number): at for at, (task, case) in enumerate(pairs)}
+        done: dict[int, CaseCheck] = {}
+        following = 0
+        checks = (Check(task, case) for task, case in pairs)
+        with contextlib.closing(self._dispatcher.run(checks)) as outcomes:
+            for each in outcomes:
+                if isinstance(each, CaseCheck):
+                    done[order[each.task_id, each.case]] = each
+                elif not isinstance(each, JudgedCase):
+                    assert isinstance(each.work, Check)
+                    where = (each.work.task.id, each.work.case.number)
+                    done[order[where]] = _unchecked(*where, each.reason)
+                while following in done:
+                    yield done.pop(following)
+                    following += 1
+        if self._dispatcher.stopped is not None:
+            raise self._dispatcher.stopped
+
+
+def _chained(head: Job, waiting: Iterator[Job]) -> Iterator[Job]:
+    yield head
+    yield from waiting
+
+
+def _unknown(jobs: Iterable[Job], known: list[JudgedCase]) -> Iterator[Job]:
+    """The jobs without what is on record already, which is put aside."""
+    for job in jobs:
+        known.extend(
+            JudgedCase(each.keys, each.known, reused=True)
+            for each in job.cases
+            if each.known is not None
+        )
+        left = tuple(each for each in job.cases if each.known is None)
+        if left:
+            yield replace(job, cases=left)
+
+
+def _taken(known: list[JudgedCase]) -> Iterator[JudgedCase]:
+    while known:
+        yield known.pop(0)
+
+
+def _judge_errors(job: Job, reason: str) -> Iterator[JudgedCase]:
+    """JE for each case of a job that was given up."""
+    for each in job.cases:
+        outcome = RunOutcome(Verdict.JE, reason)
+        result = case_result(job.task.id, job.sample, each.case.number, outcome, None)
+        yield JudgedCase(each.keys, result)
+
+
+def _unchecked(task_id: str, case: int, reason: str) -> CaseCheck:
+    return CaseCheck(task_id, case, 0, False, f"JE: {reason}", None, "", 0, 0, ())
