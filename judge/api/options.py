@@ -72,7 +72,7 @@ class JudgingOptions:
         check_sandbox_kind(self.sandbox)
         check_recalculation(self.recalc, self.engine)
         if self.place is not None:
-            check_installed(self.place)
+            check_installed(self.place.kind)
 
     @property
     def place(self) -> Place | None:

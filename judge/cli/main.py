@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
     "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
     "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
+    "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
     "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
     "doctor": ("judge.cli.doctor", "doctor", "Show what this machine has and lacks."),
 }

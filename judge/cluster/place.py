@@ -105,13 +105,13 @@ def parse_place(text: str, *, insecure: bool = False) -> Place:
         return Place("local", workers=int(local[1]))
     if text.startswith(("tcp://", "tls://")):
         folder = os.environ.get(CERTIFICATES_VARIABLE)
-        return _at(text, None if folder is None else Path(folder), insecure=insecure)
+        return at_address(text, None if folder is None else Path(folder), insecure=insecure)
     if text.endswith((".yaml", ".yml")):
         return _of_file(Path(text), insecure=insecure)
     raise UsageError(f"--cluster {text}: is not a cluster", hint=f"Write {_FORMS}.")
 
 
-def _at(
+def at_address(
     address: str,
     certificates: Path | None,
     *,
@@ -119,12 +119,25 @@ def _at(
     workers: int = 1,
     wait_s: float = 60.0,
 ) -> Place:
+    """The place of a scheduler that runs already, or is to run.
+
+    Args:
+        address: of it: ``tcp://`` or ``tls://``, a host and a port.
+        certificates: folder of the certificates; None if there is none.
+        insecure: whether an address without TLS may be one other than the loopback.
+        workers: how many workers to wait for.
+        wait_s: seconds to wait for them.
+
+    Raises:
+        UsageError: it is not such an address, has no certificates, or would not be safe.
+    """
     parts = urlsplit(address)
     try:
         port = parts.port
     except ValueError:
         port = None
-    if parts.hostname is None or port is None or parts.path or parts.username is not None:
+    complete = parts.hostname is not None and port is not None and parts.scheme in {"tcp", "tls"}
+    if not complete or parts.path or parts.username is not None:
         raise UsageError(f"{address}: is not an address", hint="Write tls://HOST:PORT.")
     if parts.scheme == "tls":
         if certificates is None:
@@ -135,7 +148,7 @@ def _at(
                 "`certificates`.",
             )
         return Place("address", address, Certificates.in_folder(certificates), workers, wait_s)
-    if not insecure and not is_loopback(parts.hostname):
+    if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
             f"{address}: without TLS, everybody who can reach it can run code on the workers",
             hint="Use tls:// with certificates, or say --insecure-cluster if nobody else can.",
@@ -170,7 +183,7 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
     wait_s = _number(path, document, "wait_s", 60)
     if kinds == ["address"]:
         address = str(document["address"])
-        return _at(address, certificates, insecure=insecure, workers=workers, wait_s=wait_s)
+        return at_address(address, certificates, insecure=insecure, workers=workers, wait_s=wait_s)
     options = document[kinds[0]]
     if options is not None and not isinstance(options, dict):
         raise UsageError(f"{path}: {kinds[0]} must hold fields, found {options!r:.80}")

@@ -45,7 +45,7 @@ class ClusterSession:
     def __init__(
         self, place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
     ) -> None:
-        check_installed(place)
+        check_installed(place.kind)
         from judge.cluster.engine.started import reached  # noqa: PLC0415  an extra, and slow
 
         self._place = place
@@ -83,15 +83,18 @@ class ClusterSession:
         return Dispatcher(self._connection, terms, on_notice=self._notice)
 
 
-def check_installed(place: Place) -> None:
+def check_installed(kind: str) -> None:
     """Checks that what a cluster takes is installed.
+
+    Args:
+        kind: of the place.
 
     Raises:
         UsageError: it is not; the hint names the extra.
     """
     needed = {"slurm": "dask_jobqueue", "kubernetes": "dask_kubernetes"}
-    extra = place.kind if place.kind in needed else "cluster"
-    for module in ("distributed", "cryptography", needed.get(place.kind, "distributed")):
+    extra = kind if kind in needed else "cluster"
+    for module in ("distributed", "cryptography", needed.get(kind, "distributed")):
         if importlib.util.find_spec(module) is None:
             raise UsageError(
                 f"--cluster needs {module}, which is not installed",

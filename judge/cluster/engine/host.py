@@ -9,6 +9,7 @@ standard input ends, however the other side ended, this process does, and its wo
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from distributed import LocalCluster
 from distributed.security import Security
 
-from judge.cluster.engine.security import settle
+from judge.cluster.engine.security import NO_PAGES, settle
 
 ROLES = ("ca_file", "client_cert", "client_key")
 
@@ -64,7 +65,9 @@ def _start(kind: str, workers: int, options: Mapping[str, Any], security: Securi
             protocol="tls://",
             security=security,
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address=NO_PAGES,
+            worker_dashboard_address=NO_PAGES,
+            silence_logs=logging.CRITICAL,
             **options,
         )
     if kind == "slurm":

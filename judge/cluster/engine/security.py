@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+
 import dask
 from distributed.security import Security
 
@@ -21,13 +24,29 @@ SETTINGS = {
     "distributed.admin.system-monitor.interval": "5 s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.compression": None,
-    "logging.distributed": "critical",
+    # No pages about what is being judged for whoever asks.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
 
+NO_PAGES = "127.0.0.1:0"
+"""Where the web server listens that Dask starts in any case."""
 
-def settle() -> None:
-    """Sets Dask, in this process and in those that it starts, to what the judge needs."""
+_QUIET = logging.CRITICAL + 1
+
+
+def settle(level: int = _QUIET) -> None:
+    """Sets Dask, in this process and in those that it starts, to what the judge needs.
+
+    Args:
+        level: what Dask may log; nothing by default, since the judge says what matters.
+    """
     dask.config.set(SETTINGS)
+    logging.getLogger("distributed").setLevel(level)
+    os.environ[_LEVEL] = logging.getLevelName(level) if level < _QUIET else "CRITICAL"
+
+
+_LEVEL = "DASK_LOGGING__DISTRIBUTED"
 
 
 def security_of(certificates: Certificates | None) -> Security | None:

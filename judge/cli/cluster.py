@@ -1,0 +1,104 @@
+"""``judge cluster``: what a cluster of workers is started with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from judge.cluster.place import Place
+
+_CERTIFICATES = click.option(
+    "--certificates",
+    envvar="JUDGE_CLUSTER_CERTIFICATES",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Certificates for tls:// (JUDGE_CLUSTER_CERTIFICATES).",
+)
+_INSECURE = click.option(
+    "--insecure-cluster", is_flag=True, help="Allow an address on other machines without TLS."
+)
+
+
+@click.group()
+def cluster() -> None:
+    """Start schedulers and workers for `judge score --cluster`.
+
+    Scheduler, workers and client are one trust domain: each can run code on the others' machines,
+    as the user that started them. docs/scaling.md says how to start them by Slurm and Kubernetes.
+    """
+
+
+@cluster.command()
+@click.option(
+    "--listen",
+    default="tcp://127.0.0.1:8786",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where workers and clients reach it.",
+)
+@_CERTIFICATES
+@_INSECURE
+def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
+    """Run the scheduler: it hands out work and never judges."""
+    from judge.cli.signals import run_until_signal  # noqa: PLC0415  for a quick --help
+    from judge.cluster.engine.daemons import serve_scheduler  # noqa: PLC0415
+
+    place = _place(listen, certificates, insecure=insecure_cluster)
+    run_until_signal(serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
+
+
+@cluster.command()
+@click.argument("address")
+@click.option(
+    "--processes",
+    "-n",
+    type=click.IntRange(min=1),
+    help="Workers: processes that judge one submission at a time [cores].",
+)
+@_CERTIFICATES
+@_INSECURE
+def worker(
+    address: str, processes: int | None, certificates: Path | None, insecure_cluster: bool
+) -> None:
+    """Run workers for the scheduler at ADDRESS, such as tls://head:8786."""
+    from judge.api.options import cores  # noqa: PLC0415  for a quick --help
+    from judge.cli.signals import run_until_signal  # noqa: PLC0415
+    from judge.cluster.engine.daemons import serve_workers  # noqa: PLC0415
+
+    place = _place(address, certificates, insecure=insecure_cluster)
+    place = replace(place, workers=processes or cores())
+    run_until_signal(serve_workers(place, lambda at: click.echo(f"worker at {at}")))
+
+
+@cluster.command("certificates")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."
+)
+def make(folder: Path, days: int) -> None:
+    """Make the certificates that scheduler, workers and clients share, in FOLDER.
+
+    Whoever can read key.pem can run code wherever the cluster does.
+    """
+    _check_installed()
+    from judge.cluster.certificates import make_certificates  # noqa: PLC0415  an extra
+
+    make_certificates(folder, days)
+    click.echo(f"{folder}: for scheduler, workers and clients; keep key.pem to yourself")
+
+
+def _place(address: str, certificates: Path | None, *, insecure: bool) -> Place:
+    from judge.cluster.place import at_address  # noqa: PLC0415
+
+    _check_installed()
+    return at_address(address, certificates, insecure=insecure)
+
+
+def _check_installed() -> None:
+    from judge.cluster.session import check_installed  # noqa: PLC0415
+
+    check_installed("cluster")
