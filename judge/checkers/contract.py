@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from judge.comparison.computing import Compute
 from judge.comparison.profiles import Profile
@@ -106,6 +106,18 @@ class ComparedValue:
     found: object
     kind: str = ""
     detail: str = ""
+
+
+@runtime_checkable
+class NamesAspects(Protocol):
+    """What a checker may offer besides: the sorts of things that a task's answer is judged by.
+
+    Reports part the tasks by each of them that some tasks have and others do not.
+    """
+
+    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
+        """The sorts of things that are compared, in the checker's own words, each once."""
+        ...
 
 
 class Checker(Protocol):

@@ -6,7 +6,7 @@ import functools
 import importlib
 from collections.abc import Mapping
 
-from judge.checkers.contract import Checker
+from judge.checkers.contract import Checker, NamesAspects
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec
 from judge.errors import UsageError
 
@@ -56,6 +56,16 @@ def checker_of(spec: CheckerSpec) -> Checker:
             hint=f"Checkers: {', '.join(checker_names())}.",
         )
     return _load(spec.name)
+
+
+def aspects_of(spec: CheckerSpec) -> tuple[str, ...]:
+    """The sorts of things that a task is judged by; empty if its checker does not tell them apart.
+
+    Raises:
+        UsageError: there is no such checker.
+    """
+    checker = checker_of(spec)
+    return checker.aspects(spec) if isinstance(checker, NamesAspects) else ()
 
 
 def check_options(spec: CheckerSpec) -> None:

@@ -42,8 +42,12 @@ class RulesChecker:
 
     def describe(self, spec: CheckerSpec) -> str:
         """The name, and the types of rules."""
-        kinds = dict.fromkeys(str(rule.get("type")) for rule in _options(spec).rules)
+        kinds = self.aspects(spec)
         return f"{self.name}: {', '.join(kinds)}" if kinds else self.name
+
+    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
+        """The types of its rules."""
+        return tuple(dict.fromkeys(str(rule.get("type")) for rule in _options(spec).rules))
 
     def key(self, task: Task) -> Mapping[str, object]:
         """The rules and the evaluator."""

@@ -10,7 +10,8 @@ import click
 
 if TYPE_CHECKING:
     from judge.core.statistics import Estimate, PairedDifference
-    from judge.report.pairing import RunComparison, RunPair
+    from judge.report.pair_model import RunPair
+    from judge.report.pairing import RunComparison
 
 _MOST_TASKS = 12
 
@@ -105,12 +106,9 @@ def _estimate(estimate: Estimate) -> str:
 
 
 def _difference(paired: PairedDifference) -> str:
-    if paired.difference is None:
-        return "-"
-    shown = f"{100 * paired.difference:+.2f} points"
-    if paired.low is None or paired.high is None:
-        return shown
-    return f"{shown} [{100 * paired.low:+.2f}, {100 * paired.high:+.2f}]"
+    from judge.report.markdown import points  # noqa: PLC0415
+
+    return points(paired)
 
 
 def _points(share: float | None) -> str:

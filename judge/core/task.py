@@ -204,6 +204,21 @@ class CheckerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrasing:
+    """Which wording of a task this is, where a suite asks the same thing in several.
+
+    The phrasings of a task share their files and their checker; only the instruction differs.
+
+    Attributes:
+        name: the suite's word for the wording, such as ``abstract`` or ``verbose``.
+        of: what all phrasings of a task share: the id of one of them.
+    """
+
+    name: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskQuestion:
     """A task as a chat model may see it: no gold is reachable from here.
 
@@ -215,6 +230,8 @@ class TaskQuestion:
             ``answer_sheet``, ``data_position`` and the like, if it has them.
         answer: the form that the answer must have.
         inputs: the input files of each case, in case order.
+        plan: the steps that an expert would take, if the suite has them. They are shown only in a
+            setting that says so.
     """
 
     id: str
@@ -223,6 +240,7 @@ class TaskQuestion:
     details: Mapping[str, str]
     answer: AnswerForm
     inputs: tuple[CaseInput, ...]
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +261,8 @@ class Task:
         excluded: why the suite itself leaves this task out, or None.
         raw_id: the id as the suite's JSON has it, for writing files that others read.
         aliases: what published answers name the task by, in place of its id.
+        phrasing: which wording of the task this is; None where a suite has one of each.
+        plan: the steps that an expert would take, in words; empty if the suite has none.
     """
 
     id: str
@@ -256,6 +276,8 @@ class Task:
     excluded: str | None = None
     raw_id: int | str | None = None
     aliases: tuple[str, ...] = ()
+    phrasing: Phrasing | None = None
+    plan: str = ""
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -274,4 +296,5 @@ class Task:
             details=self.details,
             answer=self.answer,
             inputs=tuple(case.question for case in self.cases),
+            plan=self.plan,
         )

@@ -22,6 +22,7 @@ class TaskFacts:
         rounds: rounds of the conversation that gave the solution.
         has_workbook: whether its answer is a file, so that rows and columns of its input say
             something.
+        aspects: the sorts of things that its answer is judged by, where its checker names them.
     """
 
     instruction_type: str
@@ -31,6 +32,7 @@ class TaskFacts:
     groups: Mapping[str, str] = field(default_factory=dict)
     rounds: int | None = None
     has_workbook: bool = True
+    aspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,36 @@ def divisions_for(tasks: Sequence[TaskFacts]) -> tuple[Division, ...]:
     about_files = any(task.has_workbook for task in tasks)
     fixed = (ROWS, COLUMNS, TABLES, LAYOUT, ANSWER_CELLS, WORKBOOK_BYTES) if about_files else ()
     rounds = _rounds(tasks)
-    return (*fixed, *_groups(tasks), *(() if rounds is None else (rounds,)))
+    return (
+        *fixed,
+        *_groups(tasks),
+        *aspect_divisions([task.aspects for task in tasks]),
+        *(() if rounds is None else (rounds,)),
+    )
+
+
+def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
+    """A division for each sort of thing that some tasks are judged by, and others are not.
+
+    Args:
+        tasks: the sorts of things of each task.
+    """
+    named = sorted({aspect for aspects in tasks for aspect in aspects})
+    return tuple(
+        Division(
+            key=f"aspect_{aspect}",
+            label=f"Judged by {aspect}",
+            rule=f"With, where {aspect} is among what the rules of the task look at.",
+            parts=(Part("with", f"with {aspect}"), Part("without", f"without {aspect}")),
+            place=functools.partial(_aspect_of, aspect=aspect),
+        )
+        for aspect in named
+        if not all(aspect in aspects for aspects in tasks)
+    )
+
+
+def _aspect_of(task: TaskFacts, *, aspect: str) -> str | None:
+    return "with" if aspect in task.aspects else "without"
 
 
 _GROUP_LABELS = {"category": "Manipulation category"}

@@ -7,13 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from judge.checkers.registry import aspects_of
 from judge.core.results import RunDocument, SuiteIdentity
 from judge.core.score import SubmissionScore, best_samples, score_group, score_submission
 from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts
-from judge.report.breakdowns import INSTRUCTION_TYPE, Division, Part, TaskFacts, divisions_for
+from judge.report.breakdowns import (
+    INSTRUCTION_TYPE,
+    Division,
+    Part,
+    TaskFacts,
+    aspect_divisions,
+    divisions_for,
+)
 from judge.report.entries import difference_counts, task_entry
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.load import LoadedRun, LoadedSubmission
@@ -32,6 +40,7 @@ from judge.report.model import (
     TableOfScores,
     VerdictCount,
 )
+from judge.report.phrasings import compare_phrasings
 from judge.report.repeats import repeated_runs
 from judge.report.scope import scope_lines, scope_of
 from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
@@ -108,6 +117,13 @@ def build_report_data(
         method=method,
         notes=(*run.notes, *scope_lines(scope_of(results)), *_share_lines(counted, facts)),
         suspects=None if run.suspicions is None else _suspects(counted, run.suspicions, method),
+        phrasings=compare_phrasings(
+            [score for _, score in counted],
+            {each.task_id: each.task for each, _ in counted if each.task is not None},
+            facts,
+            aspect_divisions([each.aspects for each in facts.values()]),
+            method,
+        ),
     )
 
 
@@ -243,6 +259,7 @@ def _task_facts(
             groups={} if each.task is None else each.task.groups,
             rounds=each.asking.rounds,
             has_workbook=each.task is None or each.task.answer.is_file,
+            aspects=() if each.task is None else aspects_of(each.task.checker),
         )
     return facts
 

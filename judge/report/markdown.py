@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from judge.core.statistics import Estimate
+from judge.core.statistics import Estimate, PairedDifference
 from judge.report.identity import identity_lines
 from judge.report.model import Breakdown, Group, ReportData, Scores, TableOfScores
+from judge.report.pair_model import PhrasingComparison
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MOST_EXCLUSIONS = 50
@@ -35,6 +36,7 @@ def render_markdown(data: ReportData) -> str:
                 for each in phase.verdicts
             ],
         ),
+        *(_phrasings(each) for each in data.phrasings),
         _differences(data),
         _measures(data),
         _usage(data),
@@ -178,6 +180,41 @@ def _breakdown(breakdown: Breakdown) -> str:
     return "\n\n".join(
         (f"### {escape(breakdown.label)}", _table(header, rows), breakdown.rule + unknown)
     )
+
+
+def _phrasings(compared: PhrasingComparison) -> str:
+    pair = compared.pair
+    first, second = escape(pair.first), escape(pair.second)
+    header = ("", "pairs", "both", f"only {first}", f"only {second}", "neither")
+    rows = [
+        (
+            escape(each.label),
+            each.tasks,
+            each.both,
+            each.only_first,
+            each.only_second,
+            each.neither,
+        )
+        for each in compared.counts
+    ]
+    alone = f" {compared.alone} tasks have a score in only one of them." if compared.alone else ""
+    how = (
+        "Tasks by the phrasings in which they were solved. Hard score "
+        f"{points(pair.hard_difference)}, McNemar's exact p {pair.p_hard:.3g}; soft score "
+        f"{points(pair.soft_difference)}, p {pair.soft_difference.p:.3g} (paired cluster "
+        f"bootstrap).{alone}"
+    )
+    return f"## {second} against {first}\n\n{_table(header, rows)}\n\n{how}"
+
+
+def points(paired: PairedDifference) -> str:
+    """A difference as ``+4.84 points [-1.20, +9.70]``."""
+    if paired.difference is None:
+        return "-"
+    shown = f"{100 * paired.difference:+.2f} points"
+    if paired.low is None or paired.high is None:
+        return shown
+    return f"{shown} [{100 * paired.low:+.2f}, {100 * paired.high:+.2f}]"
 
 
 def _differences(data: ReportData) -> str:

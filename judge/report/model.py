@@ -14,6 +14,7 @@ from typing import Any
 from judge.core.results import RunDocument, UsageReport
 from judge.core.statistics import Estimate
 from judge.grading.overrides import ManualVerdict
+from judge.report.pair_model import PhrasingComparison
 from judge.report.suspect_model import CaseSuspect, SuspectsSummary
 
 REPORT_DATA_VERSION = 1
@@ -407,6 +408,7 @@ class ReportData:
         method: how the intervals were made.
         notes: what a reader has to know (the suite is not available, the run is incomplete, …).
         suspects: scores without suspects; None where no suspects are known.
+        phrasings: phrasings of the same tasks compared, if the run has several.
     """
 
     schema_version: int
@@ -430,13 +432,16 @@ class ReportData:
     method: Method
     notes: tuple[str, ...]
     suspects: SuspectsSummary | None = None
+    phrasings: tuple[PhrasingComparison, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known.
+        What is about suspects is in it only if some are known, likewise for phrasings.
         """
         document = asdict(self)
+        if not self.phrasings:
+            del document["phrasings"]
         if self.suspects is None:
             del document["suspects"]
             for task in document["tasks"]:

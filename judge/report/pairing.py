@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from judge.core.results import InferenceIdentity, PromptContent
-from judge.core.score import score_submission
-from judge.core.statistics import (
-    Estimate,
-    PairedDifference,
-    fewest_one_sided,
-    holm,
-    mcnemar_exact,
-    mean_interval,
-    paired_bootstrap,
-    smallest_detectable_change,
-    smallest_detectable_difference,
-)
+from judge.core.score import SubmissionScore, score_submission
+from judge.core.statistics import Estimate, fewest_one_sided, holm, mean_interval
+from judge.core.task import Phrasing
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
-from judge.report.load import LoadedRun
+from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.model import Method
+from judge.report.pair_model import RunPair
+from judge.report.paired import POWER, TaskScores, by_phrasing, compare_pair, task_scores
 
 COMPARISON_VERSION = 1
-POWER = 0.8
-_SOLVED = 0.5
-"""A hard score of several samples that is above this counts as solved: most samples solved it."""
+_PHRASINGS_NOTE = (
+    "the runs have no task in common, but phrasings of the same tasks: these are compared, under "
+    "the id of the first phrasing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,45 +50,6 @@ class RunScores:
     tasks: int
     rounds: int | None = None
     prompt_rows: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunPair:
-    """The second run compared with the first, on the tasks that both have.
-
-    Attributes:
-        first: name of the run that it is compared with.
-        second: name of the run that is compared with it.
-        tasks: tasks that both have.
-        hard_difference: hard score of the second minus that of the first, with its interval.
-        won: tasks that only the second run solved.
-        lost: tasks that the first run alone solved.
-        p_hard: McNemar's exact p on these.
-        p_hard_holm: the same, adjusted for all pairs.
-        soft_difference: soft score of the second minus that of the first, with interval and p.
-        p_soft_holm: its p, adjusted for all pairs.
-        better: tasks on which the second run has the higher soft score.
-        worse: tasks on which it has the lower one.
-        smallest_hard: smallest true difference of the hard scores that this many tasks show with a
-            power of 80 %, where as many tasks tell the runs apart as here; None where so few do
-            that none would be found.
-        smallest_soft: the same for the soft score, where the differences scatter as here.
-    """
-
-    first: str
-    second: str
-    tasks: int
-    hard_difference: PairedDifference
-    won: tuple[str, ...]
-    lost: tuple[str, ...]
-    p_hard: float
-    p_hard_holm: float
-    soft_difference: PairedDifference
-    p_soft_holm: float
-    better: tuple[str, ...]
-    worse: tuple[str, ...]
-    smallest_hard: float | None
-    smallest_soft: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +87,6 @@ class RunComparison:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskScores:
-    soft: Mapping[str, float]
-    hard: Mapping[str, float]
-
-
 def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -> RunComparison:
     """Compares runs with each other, task by task.
 
@@ -154,13 +101,21 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         raise UsageError("there is nothing to compare: give at least two runs")
     _check_same_suite(runs)
     names = _names(runs)
-    scores = [_task_scores(run) for run in runs]
-    common = [task for task in scores[0].soft if all(task in each.soft for each in scores)]
+    scores = [task_scores(_scored(run.submissions)) for run in runs]
+    notes = _notes(names, runs)
+    common = _common(scores)
+    if not common:
+        joined = [
+            by_phrasing(each, _phrasings(run)) for each, run in zip(scores, runs, strict=True)
+        ]
+        scores = [each for each in joined if each is not None]
+        common = _common(scores) if len(scores) == len(runs) else []
+        notes.append(_PHRASINGS_NOTE)
     if not common:
         raise UsageError("the runs have no scored task in common")
     every = {task for each in scores for task in each.soft}
     drafts = [
-        _pair(names[one], names[two], common, scores[one], scores[two], method)
+        compare_pair(names[one], names[two], common, scores[one], scores[two], method)
         for one, two in combinations(range(len(runs)), 2)
     ]
     suite = runs[0].run.get("suite")
@@ -178,8 +133,26 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         fewest_one_sided=fewest_one_sided(1 - method.confidence),
         power=POWER,
         method=method,
-        notes=tuple(_notes(names, runs)),
+        notes=tuple(notes),
     )
+
+
+def _scored(submissions: Iterable[LoadedSubmission]) -> Iterator[SubmissionScore]:
+    for each in submissions:
+        found = [each.results.get(number) for number in each.cases]
+        verdicts = [None if result is None else result.verdict for result in found]
+        yield score_submission(each.task_id, each.sample, verdicts)
+
+
+def _common(scores: Sequence[TaskScores]) -> list[str]:
+    if not scores:
+        return []
+    return [task for task in scores[0].soft if all(task in each.soft for each in scores)]
+
+
+def _phrasings(run: LoadedRun) -> dict[str, Phrasing]:
+    tasks = (each.task for each in run.submissions)
+    return {task.id: task.phrasing for task in tasks if task is not None and task.phrasing}
 
 
 def _check_same_suite(runs: Sequence[LoadedRun]) -> None:
@@ -201,25 +174,8 @@ def _names(runs: Sequence[LoadedRun]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(run.path) for run in runs]
 
 
-def _task_scores(run: LoadedRun) -> _TaskScores:
-    """Soft and hard score of each task that has a scored case; samples are averaged."""
-    soft: dict[str, list[float]] = defaultdict(list)
-    hard: dict[str, list[float]] = defaultdict(list)
-    for each in run.submissions:
-        found = [each.results.get(number) for number in each.cases]
-        verdicts = [None if result is None else result.verdict for result in found]
-        score = score_submission(each.task_id, each.sample, verdicts)
-        if score.soft is not None and score.hard is not None:
-            soft[each.task_id].append(score.soft)
-            hard[each.task_id].append(score.hard)
-    return _TaskScores(
-        {task: math.fsum(each) / len(each) for task, each in soft.items()},
-        {task: math.fsum(each) / len(each) for task, each in hard.items()},
-    )
-
-
 def _run_scores(
-    name: str, run: LoadedRun, scores: _TaskScores, common: Sequence[str], method: Method
+    name: str, run: LoadedRun, scores: TaskScores, common: Sequence[str], method: Method
 ) -> RunScores:
     recalc = run.run.get("recalc")
     inference = run.run.get("inference") or InferenceIdentity()
@@ -240,49 +196,6 @@ def _run_scores(
 def _interval(values: Sequence[float], method: Method) -> Estimate:
     return mean_interval(
         values, confidence=method.confidence, resamples=method.resamples, seed=method.seed
-    )
-
-
-def _pair(
-    first: str,
-    second: str,
-    common: Sequence[str],
-    one: _TaskScores,
-    two: _TaskScores,
-    method: Method,
-) -> RunPair:
-    won = tuple(task for task in common if one.hard[task] <= _SOLVED < two.hard[task])
-    lost = tuple(task for task in common if two.hard[task] <= _SOLVED < one.hard[task])
-    soft, hard = (
-        paired_bootstrap(
-            [before[task] for task in common],
-            [after[task] for task in common],
-            confidence=method.confidence,
-            resamples=method.resamples,
-            seed=method.seed,
-        )
-        for before, after in ((one.soft, two.soft), (one.hard, two.hard))
-    )
-    n, alpha = len(common), 1 - method.confidence
-    discordant = (len(won) + len(lost)) / n
-    p_hard = mcnemar_exact(len(lost), len(won))
-    return RunPair(
-        first=first,
-        second=second,
-        tasks=n,
-        hard_difference=hard,
-        won=won,
-        lost=lost,
-        p_hard=p_hard,
-        p_hard_holm=p_hard,
-        soft_difference=soft,
-        p_soft_holm=soft.p,
-        better=tuple(task for task in common if two.soft[task] > one.soft[task]),
-        worse=tuple(task for task in common if two.soft[task] < one.soft[task]),
-        smallest_hard=smallest_detectable_change(n, discordant, alpha=alpha, power=POWER),
-        smallest_soft=None
-        if not soft.sd
-        else smallest_detectable_difference(n, soft.sd, alpha=alpha, power=POWER),
     )
 
 

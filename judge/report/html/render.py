@@ -126,6 +126,7 @@ def _render(
     context: dict[str, Any] = {
         "doc": document,
         "n": figures.number,
+        "signed": figures.signed,
         "interval": figures.interval,
         "estimate": figures.estimate,
         "strip": interval_strip,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -16,11 +17,12 @@ from judge.core.task import (
     FileKind,
     Gold,
     InputFile,
+    Phrasing,
     Task,
     TestCase,
 )
 from judge.errors import SuiteError, UsageError
-from judge.files.documents import read_json
+from judge.files.documents import MIB, read_json, read_text
 from judge.rules.options import NAME
 from judge.suites.boundary import Boundary
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 _MOST_TASKS = 10_000
 _COPIES = {"download", "copyfile_from_host_to_guest"}
+_PLAN_FILE = "verbose_instruction.txt"
+_PHRASINGS = ("abstract", "verbose")
+_MOST_PLAN_BYTES = MIB
 _INFEASIBLE = "infeasible: only the last action on a desktop decides"
 
 
@@ -51,7 +56,9 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
         SuiteError: a task's file cannot be read.
     """
     boundary = Boundary(root)
-    tasks, faults = [], []
+    faults: list[str] = []
+    tasks: list[Task] = []
+    counterparts: dict[str, object] = {}
     for path in _task_files(root / chosen.definition):
         record = read_json(path, SuiteError)
         name = path.relative_to(root)
@@ -60,6 +67,7 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
             continue
         try:
             tasks.append(_task(record, boundary, chosen))
+            counterparts[tasks[-1].id] = (record or {}).get("counterpart")
         except _FieldError as error:
             faults.append(f"{name}: {error}")
     seen: set[str] = set()
@@ -67,7 +75,23 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
         if task.id in seen:
             faults.append(f"{chosen.definition}: the id {task.id} is used twice")
         seen.add(task.id)
-    return tuple(tasks), tuple(faults)
+    return _joined(tasks, counterparts), tuple(faults)
+
+
+def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
+    """The tasks, of which each pair of phrasings is known by the id of its first phrasing."""
+    phrased = {task.id: task.phrasing for task in tasks if task.phrasing is not None}
+    joined = []
+    for task in tasks:
+        own, other_id = phrased.get(task.id), str(counterparts.get(task.id))
+        other = phrased.get(other_id)
+        if own and other and counterparts.get(other_id) == task.id and own.name != other.name:
+            is_first = _PHRASINGS.index(own.name) < _PHRASINGS.index(other.name)
+            phrasing = replace(own, of=task.id if is_first else other_id)
+            joined.append(replace(task, phrasing=phrasing))
+        else:
+            joined.append(task)
+    return tuple(joined)
 
 
 def _task_files(folder: Path) -> Iterator[Path]:
@@ -105,8 +129,9 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         reason = f"the workbooks are not there: {', '.join(lacking)}"
     spec = _checker(evaluator, chosen.name, reason)
     tags = record.get("tags")
-    levels = [each for each in ("abstract", "verbose") if isinstance(tags, list) and each in tags]
+    levels = [each for each in _PHRASINGS if isinstance(tags, list) and each in tags]
     groups = {"instruction": levels[0]} if levels else {}
+    plan = _find(_PLAN_FILE, boundary, places)
     return Task(
         id=task_id,
         instruction=instruction,
@@ -115,7 +140,13 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         checker=spec,
         groups=groups,
         raw_id=task_id,
+        phrasing=Phrasing(levels[0], task_id) if levels else None,
+        plan="" if plan is None else _plan(plan),
     )
+
+
+def _plan(path: Path) -> str:
+    return read_text(path, SuiteError, most_bytes=_MOST_PLAN_BYTES).strip()
 
 
 def _checker(evaluator: Mapping[str, Any], name: str, reason: str | None) -> CheckerSpec:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from judge.api import verify
+from judge.core.task import Phrasing
 from judge.errors import SuiteError
 from judge.suites.load import load_suite
 from judge.suites.suite import Suite
+from tests.phrased_suite import write_phrased_suite
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"
 ZOOM = {"type": "zoom", "sheet_idx": 0, "method": "eq", "ref": 9}
@@ -173,3 +175,17 @@ def test_the_published_folders(judge_data: Path, tmp_path: Path) -> None:
     assert not any(each.untouched_accepted for each in judged)
     assert len(reasons_of) == 28
     assert sum("infeasible" in reason for reason in reasons_of.values()) == 1
+
+
+def test_phrasings_are_joined_where_both_name_each_other(tmp_path: Path) -> None:
+    root = write_phrased_suite(tmp_path, {"a": [DATA], "b": [DATA]})
+    lone = root / "evaluation_examples" / "examples" / "excel" / "b-verbose" / "b-verbose.json"
+    lone.write_text(lone.read_text().replace('"counterpart": "b"', '"counterpart": "a"'))
+    tasks = {task.id: task for task in load_suite(root).tasks}
+    assert tasks["a-verbose"].phrasing == Phrasing("verbose", "a")
+    assert tasks["a"].phrasing == Phrasing("abstract", "a")
+    assert tasks["b"].phrasing == Phrasing("abstract", "b")
+    assert tasks["b-verbose"].phrasing == Phrasing("verbose", "b-verbose")
+    assert tasks["a"].plan == tasks["a-verbose"].plan
+    assert "1. Open it;" in tasks["a"].question.plan
+    assert tasks["a"].plan not in tasks["a"].instruction
