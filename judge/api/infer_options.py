@@ -33,6 +33,8 @@ class InferOptions:
         dataset: the suite (folder, archive or name) [sample].
         ids: task ids to ask about [all].
         limit: ask about only that many tasks, in suite order [all].
+        instruction: ask only in one phrasing, where the suite has several, such as ``abstract`` or
+            ``verbose``; ``both`` for all of them [both].
         samples: solutions of each task, 1 to 1000 [1].
         base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
         api_key_env: name of the environment variable that holds the key [that of the model].
@@ -46,6 +48,9 @@ class InferOptions:
             ``explicit`` about it [output].
         session: whether all rounds of a task share one interpreter [False; always with typed
             answers].
+        execution_feedback: whether ``multi`` tells the model how its programs ran [True].
+        oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
+        documents: a folder of texts; the prompt quotes the parts that fit the instruction best.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
         max_pictures: most pictures of a message; those beyond are named [20].
@@ -86,6 +91,7 @@ class InferOptions:
     dataset: str | Path | None = None
     ids: tuple[str, ...] = ()
     limit: int | None = None
+    instruction: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
     rounds: int | None = None
@@ -101,6 +107,9 @@ class InferOptions:
     prompt: str | Path | None = None
     stop: Literal["output", "explicit"] | None = None
     session: bool | None = None
+    execution_feedback: bool | None = None
+    oracle_plan: bool | None = None
+    documents: str | Path | None = None
     pictures: Literal["each", "stitched", "none"] | None = None
     max_pictures: int | None = None
     picture_side: int | None = None
@@ -148,7 +157,16 @@ class InferOptions:
 
 
 USUAL: Mapping[str, Any] = MappingProxyType(
-    {"mode": "single", "notes": True, "samples": 1, "stop": "output", "session": False}
+    {
+        "mode": "single",
+        "notes": True,
+        "samples": 1,
+        "instruction": "both",
+        "stop": "output",
+        "session": False,
+        "execution_feedback": True,
+        "oracle_plan": False,
+    }
 )
 """The options that are never without a value, and what they are if none is given."""
 
@@ -242,6 +260,7 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "dataset": _suite,
         "ids": _texts,
         "limit": _whole(1),
+        "instruction": _text,
         "base_url": _text,
         "api_key_env": _text,
         "rounds": _whole(1),
@@ -257,6 +276,9 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "prompt": _path,
         "stop": _one_of("output", "explicit"),
         "session": _flag,
+        "execution_feedback": _flag,
+        "oracle_plan": _flag,
+        "documents": _path,
         "pictures": _one_of("each", "stitched", "none"),
         "max_pictures": _whole(0),
         "picture_side": _whole(16),

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from judge.api.infer_options import InferOptions
+from judge.core.task import Task
 from judge.errors import UsageError
+from judge.inference.background import Background
 from judge.inference.config import Setting, TypedSetting, load_typed_setting
 from judge.inference.content import ContentLimits
+from judge.inference.documents import DocumentFolder
 from judge.inference.plan import Assignment, TypedWay
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 
@@ -59,13 +62,53 @@ def typed_way(options: InferOptions, assignments: Sequence[Assignment]) -> Typed
     return TypedWay(setting, template, load_feedback("typed_feedback"), content)
 
 
+def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
+    """The tasks in one of the phrasings in which a suite asks the same things.
+
+    Args:
+        tasks: those that are chosen otherwise.
+        name: the phrasing; None and ``both`` for all tasks.
+        suite: name of the suite, for messages.
+
+    Raises:
+        UsageError: no task is phrased like that.
+    """
+    if name in {None, "both"}:
+        return tuple(tasks)
+    found = tuple(
+        each for each in tasks if each.phrasing is not None and each.phrasing.name == name
+    )
+    if not found:
+        known = sorted({each.phrasing.name for each in tasks if each.phrasing is not None})
+        raise UsageError(
+            f"--instruction {str(name)[:80]}: no task of {suite} that is asked about is phrased so",
+            hint=f"Phrasings: {', '.join(known)}."
+            if known
+            else "It has one phrasing of each task.",
+        )
+    return found
+
+
+def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
+    """What prompts say beside the question.
+
+    Raises:
+        UsageError: no task has a plan, or the documents cannot be read.
+    """
+    if options.oracle_plan and not any(each.question.plan for each in assignments):
+        raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
+    documents = None if options.documents is None else DocumentFolder(Path(options.documents))
+    return Background(oracle_plan=bool(options.oracle_plan), documents=documents)
+
+
 def check_typed(options: InferOptions) -> None:
     """Checks that no option is given that only concerns workbooks.
 
     Raises:
         UsageError: there is one.
     """
-    said = {"feedback": options.feedback, "stop": options.stop}
+    unseen = options.execution_feedback is False or None
+    said = {"feedback": options.feedback, "stop": options.stop, "no-execution-feedback": unseen}
     for name, value in said.items():
         if value not in {None, "output"}:
             raise UsageError(f"--{name} is for tasks that ask for a workbook, and there are none")
@@ -79,7 +122,12 @@ def check_combinations(options: InferOptions, executes: bool) -> None:
     """
     if executes:
         return
-    for name, value in (("session", options.session), ("stop", options.stop)):
+    unseen = options.execution_feedback is False
+    for name, value in (
+        ("session", options.session),
+        ("stop", options.stop),
+        ("no-execution-feedback", unseen),
+    ):
         if value not in {None, False, "output"}:
             raise UsageError(f"--{name} belongs to --mode multi")
     if (options.rounds or 1) > 1:

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from judge.api.infer_options import REMEMBERED, InferOptions
 from judge.api.infer_settings import (
+    background_of,
     changed,
     check_combinations,
     check_typed,
     content_limits,
+    in_phrasing,
     template_for,
     typed_way,
 )
@@ -155,7 +157,9 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     suite = load_suite(source)
     ids = split_ids(options.ids)
     # Every golden workbook stays behind here: the plan gets questions only.
-    chosen = suite.select(ids or None, options.limit).tasks
+    named = suite.select(ids or None)
+    phrased = in_phrasing(named.tasks, options.instruction, suite.name)
+    chosen = named.with_tasks(phrased).select(None, options.limit).tasks
     assignments = tuple(
         Assignment(task.question, task.id if task.raw_id is None else task.raw_id)
         for task in chosen
@@ -187,6 +191,8 @@ def make_plan(resumed: Resumed) -> PlannedRun:
         samples=options.samples or 1,
         session=bool(options.session),
         explicit_stop=options.stop == "explicit",
+        execution_feedback=options.execution_feedback is not False,
+        background=background_of(options, assignments),
         limits=options.limits,
         options=_plain(remembered | {"dataset": resolved}),
     )

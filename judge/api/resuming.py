@@ -25,6 +25,7 @@ GUARDED = {
     "api_key_env": "key",
     "models": "models file",
     "prompt": "prompt",
+    "documents": "documents",
     "dataset": "suite",
     "param": "parameters",
     "samples": "samples",

@@ -39,6 +39,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--out", type=_PATH, help="Results directory; an incomplete run in it is continued.")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
+@click.option("--instruction", metavar="NAME", default="both", show_default=True,
+              help="Only in one phrasing: abstract or verbose, where tasks have both.")  # fmt: skip
 @click.option(
     "--samples", type=click.IntRange(min=1, max=1000), default=1, help="Solutions of each task."
 )
@@ -53,6 +55,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--prompt", type=_PATH, help="Your own prompt template.")
 @click.option("--stop", type=click.Choice(["output", "explicit"]), default="output",
               help="multi ends with the output workbook, or when the model says so.")  # fmt: skip
+@click.option("--execution-feedback/--no-execution-feedback", default=True,
+              help="Whether multi shows printouts and errors between rounds.")  # fmt: skip
+@click.option("--oracle-plan", is_flag=True,
+              help="Give the steps of an expert beside the instruction.")  # fmt: skip
+@click.option("--documents", type=_PATH, metavar="FOLDER",
+              help="Quote the parts of these texts that fit the instruction best.")  # fmt: skip
 @click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
 @click.option("--pictures", type=click.Choice(["each", "stitched", "none"]),
               help="A question's pictures: one by one, as one, or only named [each].")  # fmt: skip

@@ -211,7 +211,8 @@ class InferenceIdentity(TypedDict, total=False):
 
     ``params`` are those of the requests, ``typed`` says how tasks were asked that expect a typed
     answer (only there if there are any), ``options`` those of the command line, which a run that is
-    continued remembers.
+    continued remembers. From ``execution_feedback`` to ``background_sha256`` they are only there in
+    the settings that they are about.
     """
 
     model: str | None
@@ -225,6 +226,12 @@ class InferenceIdentity(TypedDict, total=False):
     session: bool | None
     stop: str | None
     typed: dict[str, object] | None
+    execution_feedback: bool | None
+    oracle_plan: bool | None
+    plans_sha256: str | None
+    documents: str | None
+    documents_sha256: str | None
+    background_sha256: str | None
     endpoint: str | None
     samples: Count | None
     tasks: Count | None

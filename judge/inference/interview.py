@@ -91,6 +91,7 @@ class Interviewer:
             explicit_stop=plan.explicit_stop,
             feedback=plan.feedback,
             output_path=prompt_paths(plan, question)[1],
+            unseen=None if plan.execution_feedback else plan.background.words,
         )
 
         async def once() -> None:
@@ -165,9 +166,10 @@ class Interviewer:
             question.inputs[0], way.setting, way.content, way.feedback, self._shelf
         )
         stated = (f"{name}: {value}" for name, value in question.details.items())
+        instruction = "\n".join([question.instruction, *stated])
         text = way.template.fill(
             {
-                "instruction": "\n".join([question.instruction, *stated]),
+                **self._plan.background.fields(way.template, question, instruction),
                 "instruction_type": question.kind,
                 "files": material.files,
                 "tables": material.tables,
@@ -266,4 +268,5 @@ def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
         limits=plan.content,
         state=say("state_session" if plan.session else "state_fresh"),
         stop=say("stop_explicit" if plan.explicit_stop else "stop_output"),
+        background=plan.background.fields(plan.template, question, question.instruction),
     )

@@ -12,6 +12,7 @@ from judge.core.results import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.inference.address import public_url
+from judge.inference.background import Background
 from judge.inference.config import ModelSpec, Setting, TypedSetting
 from judge.inference.content import ContentLimits
 from judge.inference.prompt import Feedback, Template
@@ -101,6 +102,8 @@ class InferencePlan:
         samples: how many solutions of each task.
         session: one interpreter per task instead of a fresh process per round.
         explicit_stop: the conversation ends when the model says so.
+        execution_feedback: whether the model is told how its programs ran.
+        background: what prompts say beside the question.
         limits: bounds of the programs between rounds.
         options: what the user said, to be remembered when the run is continued.
     """
@@ -118,6 +121,8 @@ class InferencePlan:
     samples: int = 1
     session: bool = False
     explicit_stop: bool = False
+    execution_feedback: bool = True
+    background: Background = field(default_factory=Background)
     limits: Limits = field(default_factory=Limits)
     options: Mapping[str, Any] = field(default_factory=_nothing)
 
@@ -174,6 +179,11 @@ class InferencePlan:
             "session": self.session,
             "stop": "explicit" if self.explicit_stop else "output",
             **({} if self.typed is None else {"typed": self.typed.identity}),
+            **({} if self.execution_feedback else {"execution_feedback": False}),
+            **cast(
+                "InferenceIdentity",
+                self.background.identity(each.question for each in self.assignments),
+            ),
         }
 
     def run_document(self) -> RunDocument:
@@ -218,16 +228,25 @@ class InferencePlan:
         before = run.get("inference")
         if before is None:
             return
+        now = self.identity
+        names = [*now, *(name for name in _SOMETIMES if name in before and name not in now)]
         different = [
-            f"{name}: {_shown(before.get(name))} before, {_shown(value)} now"
-            for name, value in self.identity.items()
-            if before.get(name) != value
+            f"{name}: {_shown(before.get(name))} before, {_shown(now.get(name))} now"
+            for name in names
+            if before.get(name) != now.get(name)
         ]
         if different:
             raise StoreError(
                 f"{path}: holds a run with other settings ({'; '.join(different)})",
                 hint="Give another --out, or leave those options away: a run remembers them.",
             )
+
+
+_SOMETIMES = (
+    *("typed", "execution_feedback", "oracle_plan", "plans_sha256"),
+    *("documents", "documents_sha256", "background_sha256"),
+)
+"""What only some runs have in their identity: its absence differs from its presence."""
 
 
 def _shown(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge.core.task import TaskQuestion
@@ -74,7 +74,8 @@ def load_user_template(path: Path) -> Template:
     if missing:
         raise UsageError(
             f"{path}: the prompt has no {{{missing[0]}}}",
-            hint=f"Fields that are filled: {', '.join(FIELDS)}, rounds (or max_turn_num).",
+            hint=f"Fields that are filled: {', '.join(FIELDS)}, rounds (or max_turn_num), plan, "
+            "documents.",
         )
     return template
 
@@ -115,6 +116,7 @@ _OCCASIONS = {
         | {"drawn", "drawn_not_shown", "answer_form", "no_files", "no_tables"}
         | {"pictures_each", "pictures_stitched", "pictures_none", "pictures_more"}
     ),
+    "background": frozenset({"plan", "documents", "excerpt", "unseen", "unseen_saved"}),
 }
 
 
@@ -122,7 +124,8 @@ def load_feedback(name: str = "feedback") -> Feedback:
     """The judge's own words between rounds.
 
     Args:
-        name: ``feedback``, or ``typed_feedback`` where the answer is typed.
+        name: ``feedback``, or ``typed_feedback`` where the answer is typed; ``background`` for
+            what is said beside the question, and where results are not shown.
 
     Raises:
         InferenceError: the file is broken.
@@ -147,6 +150,8 @@ class PromptFields:
         limits: how much content.
         state: a sentence on what stays between rounds.
         stop: a sentence on when the conversation ends.
+        background: the fields that say more than the question: ``instruction``, ``plan`` and
+            ``documents``.
     """
 
     input_path: str
@@ -156,6 +161,7 @@ class PromptFields:
     limits: ContentLimits
     state: str = ""
     stop: str = ""
+    background: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_prompt(
@@ -188,6 +194,7 @@ def build_prompt(
             "max_turn_num": str(fields.rounds),
             "state": fields.state,
             "stop": fields.stop,
+            **fields.background,
         }
     )
     return writable(text)

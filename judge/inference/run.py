@@ -246,6 +246,7 @@ class _Runner:
             "messages": talk.messages,
             "rounds": talk.rounds,
             "calls": asker.calls,
+            **self._plan.background.record(assignment.question),
         }
         self._records.write_conversation(assignment.question.id, sample, document)
 

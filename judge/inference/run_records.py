@@ -168,4 +168,5 @@ def submission_of_talk(
         "seconds": round(sum(call.get("seconds") or 0.0 for call in calls), 3),
         "calls": list(calls),
         "conversation": conversation,
+        **plan.background.record(assignment.question),
     }

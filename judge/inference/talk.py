@@ -90,12 +90,14 @@ class RoundRules:
         explicit_stop: it ends when the model says so, not when a workbook is there.
         feedback: the words between rounds.
         output_path: where the prompt says that the solution leaves its workbook.
+        unseen: the words where the model is not told how its programs ran; None where it is.
     """
 
     rounds: int
     explicit_stop: bool
     feedback: Feedback
     output_path: str
+    unseen: Feedback | None = None
 
 
 async def talk_in_rounds(
@@ -237,6 +239,9 @@ def _feedback(
     if execution is None:
         cut_off = found.code is not None or reply.is_truncated
         return say("cut_off" if cut_off else "no_code", left=str(left))
+    if rules.unseen is not None:
+        occasion = "unseen_saved" if execution.output_exists else "unseen"
+        return rules.unseen.say(occasion, output_path=rules.output_path, left=str(left))
     values = {
         "output": execution.printed or "(nothing)",
         "traceback": execution.error,

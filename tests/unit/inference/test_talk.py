@@ -47,6 +47,7 @@ def hold(
     rounds: int = 5,
     explicit: bool = False,
     alone: Execution | None = None,
+    unseen: bool = False,
 ) -> tuple[Talk, ScriptedModel, ScriptedWorkplace]:
     model = ScriptedModel(replies)
     workplace = ScriptedWorkplace(executions, alone)
@@ -57,7 +58,8 @@ def hold(
 
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
-            rules = RoundRules(rounds, explicit, load_feedback(), "/o.xlsx")
+            words = load_feedback("background") if unseen else None
+            rules = RoundRules(rounds, explicit, load_feedback(), "/o.xlsx", words)
             await talk_in_rounds(talk, "solve it", ask, rules, workplace, threads)
 
     asyncio.run(run())
@@ -88,6 +90,29 @@ def test_a_traceback_reaches_the_model_and_an_output_beside_it_does_not_end_the_
     assert "KeyError: 'Data'" in talk.messages[2]["content"]
     assert "before" in talk.messages[2]["content"]
     assert talk.solution == "mend()\n"
+
+
+def test_without_execution_feedback_only_the_workbook_is_told_of() -> None:
+    talk, _, _ = hold(
+        [LOOK, SOLVE, SOLVE, "no program", "DONE"],
+        [
+            execution("the sheet names"),
+            execution("before", "KeyError: 'Data'"),
+            execution("after", output=True),
+            execution(output=True),
+        ],
+        explicit=True,
+        unseen=True,
+    )
+    texts = [message["content"] for message in talk.messages if message["role"] == "user"][1:]
+    assert texts[0] == (
+        "The program was run. No workbook was found at /o.xlsx yet. Rounds left: 4."
+    )
+    assert texts[1] == texts[0].replace("4", "3")
+    assert texts[2] == "The program was run. There is a workbook at /o.xlsx. Rounds left: 2."
+    assert "No Python program was found" in texts[3]
+    assert talk.rounds[1]["execution"]["error"] == "KeyError: 'Data'"  # on record all the same
+    assert talk.ended == "explicit"
 
 
 def test_every_kind_of_feedback() -> None:
