@@ -1,4 +1,7 @@
-"""Ten tasks of Spider2-V without pivot tables, solved by programs that were written by hand."""
+"""Tasks of Spider2-V, solved by programs that were written by hand: ten without pivot tables.
+
+Two more make a pivot table out of openpyxl's own classes, which is all that the sandbox has for it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import judge
+from judge.checkers.registry import aspects_of
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import load_suite
@@ -16,7 +20,7 @@ from judge.suites import load_suite
 pytestmark = [pytest.mark.data, pytest.mark.bubblewrap]
 
 PROGRAMS = Path(__file__).parents[1] / "submissions" / "spider2v"
-_LAST_STEP = re.compile(r"# Last step\n.*?(?=# Save\n)", re.DOTALL)
+_LAST_STEP = re.compile(r"\s*# Last step\n.*?(?=\s*# Save\n)", re.DOTALL)
 
 
 def test_each_program_passes_and_fails_without_its_last_step(
@@ -27,10 +31,10 @@ def test_each_program_passes_and_fails_without_its_last_step(
     except SandboxError as error:
         pytest.skip(f"no bubblewrap here: {error.message}")
     suite = load_suite(str(judge_data / "spider2v_calc"))
-    lines = []
+    lines, pivots = [], 0
     for path in sorted(PROGRAMS.glob("*.py")):
         (task,) = [each for each in suite.tasks if each.id.startswith(path.stem)]
-        assert "pivot_table" not in str(task.checker.options["rules"])
+        pivots += "pivot_table" in aspects_of(task.checker)
         whole = path.read_text()
         cut, steps = _LAST_STEP.subn("", whole)
         assert steps == 1, path.name
@@ -38,7 +42,7 @@ def test_each_program_passes_and_fails_without_its_last_step(
             json.dumps({"id": task.id, "sample": sample, "solution": program})
             for sample, program in enumerate((whole, cut))
         ]
-    assert len(lines) == 20
+    assert (len(lines) // 2, pivots) == (12, 2)
     solutions = tmp_path / "programs.jsonl"
     solutions.write_text("\n".join(lines) + "\n")
     out = tmp_path / "run"
