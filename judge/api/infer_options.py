@@ -50,7 +50,7 @@ class InferOptions:
             answers].
         execution_feedback: whether ``multi`` tells the model how its programs ran [True].
         oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
-        documents: a folder of texts; the prompt quotes the parts that fit the instruction best.
+        documents: a folder of documents; the prompt quotes the parts that fit the instruction best.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
         max_pictures: most pictures of a message; those beyond are named [20].

@@ -90,7 +90,7 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
 
 
 def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
-    """What prompts say beside the question.
+    """What prompts add to the question.
 
     Raises:
         UsageError: no task has a plan, or the documents cannot be read.

@@ -58,9 +58,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--execution-feedback/--no-execution-feedback", default=True,
               help="Whether multi shows printouts and errors between rounds.")  # fmt: skip
 @click.option("--oracle-plan", is_flag=True,
-              help="Give the steps of an expert beside the instruction.")  # fmt: skip
+              help="Add the steps of an expert to the instruction.")  # fmt: skip
 @click.option("--documents", type=_PATH, metavar="FOLDER",
-              help="Quote the parts of these texts that fit the instruction best.")  # fmt: skip
+              help="Quote the parts of these documents that fit the instruction best.")  # fmt: skip
 @click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
 @click.option("--pictures", type=click.Choice(["each", "stitched", "none"]),
               help="A question's pictures: one by one, as one, or only named [each].")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a prompt says beside the question in some settings: an expert's plan, quoted documents."""
+"""What a prompt adds to the question in some settings: an expert's plan, quoted documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.inference.prompt import Feedback, Template, load_feedback
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What prompts say beside the question.
+    """What prompts add to the question.
 
     Attributes:
         oracle_plan: whether they give the steps of an expert, where the suite has them.
@@ -26,7 +26,7 @@ class Background:
     words: Feedback = field(default_factory=lambda: load_feedback("background"))
 
     def identity(self, questions: Iterable[TaskQuestion]) -> dict[str, object]:
-        """What may not change between two halves of a run; empty where nothing is said."""
+        """What may not change between two halves of a run; empty where nothing is added."""
         said: dict[str, object] = {}
         if self.oracle_plan:
             digest = hashlib.sha256()
@@ -38,7 +38,7 @@ class Background:
         return said | {"background_sha256": self.words.digest} if said else {}
 
     def excerpts(self, question: TaskQuestion) -> tuple[Excerpt, ...]:
-        """What is quoted beside a question: found by its instruction."""
+        """What is quoted with a question: found by its instruction."""
         return () if self.documents is None else self.documents.find(question.instruction)
 
     def record(self, question: TaskQuestion) -> dict[str, object]:

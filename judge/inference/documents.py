@@ -161,7 +161,9 @@ def _chunks(folder: Path) -> Iterator[Chunk]:
 
 def _files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder", hint="--documents takes a folder of texts.")
+        raise UsageError(
+            f"{folder}: no such folder", hint="--documents takes a folder with documents."
+        )
     root = folder.resolve()
     found = []
     for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):

@@ -102,8 +102,8 @@ class InferencePlan:
         samples: how many solutions of each task.
         session: one interpreter per task instead of a fresh process per round.
         explicit_stop: the conversation ends when the model says so.
-        execution_feedback: whether the model is told how its programs ran.
-        background: what prompts say beside the question.
+        execution_feedback: whether the model learns how its programs ran.
+        background: what prompts add to the question.
         limits: bounds of the programs between rounds.
         options: what the user said, to be remembered when the run is continued.
     """

@@ -125,7 +125,7 @@ def load_feedback(name: str = "feedback") -> Feedback:
 
     Args:
         name: ``feedback``, or ``typed_feedback`` where the answer is typed; ``background`` for
-            what is said beside the question, and where results are not shown.
+            what is added to the question, and where results are not shown.
 
     Raises:
         InferenceError: the file is broken.

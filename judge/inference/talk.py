@@ -90,7 +90,7 @@ class RoundRules:
         explicit_stop: it ends when the model says so, not when a workbook is there.
         feedback: the words between rounds.
         output_path: where the prompt says that the solution leaves its workbook.
-        unseen: the words where the model is not told how its programs ran; None where it is.
+        unseen: the words where the model does not learn how its programs ran; None where it does.
     """
 
     rounds: int
