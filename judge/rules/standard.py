@@ -16,18 +16,17 @@ from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind
 from judge.rules import whole_objects as whole
 from judge.rules.book import Book, SheetRef
 from judge.rules.matching import unmatched
-from judge.rules.methods import Places, matches, places_of, window_of
+from judge.rules.methods import matches, places_of, window_of
 from judge.rules.options import described
 from judge.rules.published import Rule, prepared_text, texts_alike
 from judge.rules.raised import PublishedError, Side
-from judge.rules.validations import validation_property
 from judge.rules.values import Grid, Grids, text_of, values_agree
+from judge.rules.wanted_validations import all_validations, applies, cells_with, left_over
 from judge.rules.whole_looks import WholeLooks, differing_looks
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, cell_name, parse_cell
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
 from judge.workbook.facts.sheets import filter_of, sparklines_of, view_of
-from judge.workbook.tree import Element
 from judge.workbook.workbook_parts import Tab
 
 NOT_CALCULATED = "not_calculated"
@@ -128,7 +127,20 @@ class StandardJudge:
         return _Target(ref.book, tab)
 
     def _pair(self, rule: Rule) -> tuple[_Target, _Target]:
-        """The sheet of the gold, or the second, and that of the answer."""
+        """The sheet of the gold, or the second, and that of the answer.
+
+        Raises:
+            PublishedError: the rule or the gold is at fault, such as a rule that cannot fail.
+            _MissingSheetError: the answer lacks one of them.
+        """
+        first, second = (
+            sheet_named(_option(rule, name), self._answer, self._gold)
+            for name in ("sheet_idx0", "sheet_idx1")
+        )
+        if first.book is not None and (first.book, first.name) == (second.book, second.name):
+            raise PublishedError(
+                "ValueError", f"sheet {first.name!r} is compared with itself", Side.RULES
+            )
         expected = self._target(rule, "sheet_idx1")
         return expected, self._target(rule, "sheet_idx0")
 
@@ -298,19 +310,13 @@ class StandardJudge:
 
     def _data_validation(self, rule: Rule) -> Said | None:
         target = self._target(rule, "sheet_idx")
-        entries = _option(rule, "dv_props")
-        found = [
-            each
-            for each in target.book.facts.tree(target.tab).walk()
-            if each.name == "dataValidation"
-        ]
-        lacking, extra = unmatched(entries, found, lambda entry, each: _fits(each, entry))
+        found = all_validations(target.book, target.tab)
+        lacking, extra = left_over(found, _option(rule, "dv_props"))
         if not lacking and not extra:
             return None
-        said = _places(extra[0]) if extra else None
         return Said(
             lacking[0] if lacking else None,
-            said,
+            " ".join(cells_with(extra[0])) if extra else None,
             f"{len(lacking)} not met, {len(extra)} beyond the requested ones",
             target.tab.name,
         )
@@ -366,7 +372,7 @@ class StandardJudge:
                 value: object = _comparable(grid.values.get(key))
             else:
                 value = looks.property(name, key)
-            if kind or not _matches(value, method):
+            if kind or not applies(value, method):
                 where = f"{name} of {coordinate}"
                 return Said(_asked(method), value, where, target.tab.name, kind)
         return None
@@ -457,49 +463,3 @@ def _comparable(value: CellValue) -> object:
     if isinstance(said, dict):
         return next(iter(said.values()))
     return said
-
-
-def _matches(value: object, method: Mapping[str, Any]) -> bool:
-    """A method on a value; one that does not apply to its type does not hold."""
-    ref = method.get("ref")
-    if isinstance(value, bool) != isinstance(ref, bool) and method.get("method") == "eq":
-        return False
-    if isinstance(value, str) and isinstance(ref, str) and len(ref) == len(value) == 8:
-        value, ref = value.upper(), ref.upper()
-    try:
-        return matches(value, {**method, "ref": ref})
-    except PublishedError as error:
-        if error.side is Side.RULES:
-            raise
-        return False
-
-
-def _places(element: Element) -> str:
-    return element.attributes.get("sqref") or element.text_of("sqref") or ""
-
-
-def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
-    """Whether a validation has all properties of an entry: cells as sets, items without blanks."""
-    for name, method in entry.items():
-        value: object
-        if name in {"ranges", "sqref", "cells"}:
-            value = Places(_places(element).split())
-        elif name in {"formula1", "formula2"}:
-            child = element.child(name)
-            inner = None if child is None else child.child("f") or child
-            value = None if inner is None else inner.text.strip()
-        else:
-            value = validation_property(element, name)
-        if method.get("method") == "spreadsheet_range" and isinstance(value, Places):
-            inside, outside = (whole.cells_of(places_of(each)) for each in method["ref"][:2])
-            if not whole.between(inside, value, outside):
-                return False
-        elif method.get("method") in {"str_list_eq", "str_set_eq"} and isinstance(value, str):
-            items = [each.strip() for each in value.strip("\"'").split(",")]
-            ref = [str(each).strip() for each in method["ref"]]
-            alike = items == ref if method["method"] == "str_list_eq" else set(items) == set(ref)
-            if not alike:
-                return False
-        elif not _matches(value, method):
-            return False
-    return True

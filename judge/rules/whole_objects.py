@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.rules.book import Book
+from judge.rules.drawn_size import chart_size
 from judge.rules.objects import column_property, row_property
-from judge.workbook.address import Window, parse_window
+from judge.workbook.address import parse_window
 from judge.workbook.facts.model import Axis, Chart, Filter, Pivot, Plot, Source, Title
 from judge.workbook.facts.reading import number, whole
 from judge.workbook.workbook_parts import Tab
@@ -37,7 +38,15 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
             "chart" if each.title is None else f"chart {each.title.text!r}",
             (
                 tuple(tuple(map(_data_of, plot.series)) for plot in each.plots),
-                tuple((name, _chart_property(each, name)) for name in sorted(set(asked))),
+                tuple(
+                    (
+                        name,
+                        chart_size(book, tab, each.anchor)[name == "height"]
+                        if name in {"width", "height"}
+                        else _chart_property(each, name),
+                    )
+                    for name in sorted(set(asked))
+                ),
             ),
         )
         for each in book.facts.charts(tab)
@@ -80,12 +89,6 @@ def _chart_property(chart: Chart, name: str) -> object:
     if name == "anchor":
         anchor = chart.anchor
         return None if anchor is None else (anchor.start, anchor.end)
-    if name in {"width", "height"}:
-        anchor = chart.anchor
-        if anchor is None or anchor.start is None or anchor.end is None:
-            return None
-        place = 0 if name == "width" else 1
-        return anchor.end[place] - anchor.start[place]
     if name in {"xtitle", "ytitle", "ztitle"}:
         return tuple(_axis_title(chart, plot, name[0]) for plot in chart.plots[:1])
     return None
@@ -256,54 +259,6 @@ def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
             if value != usual:
                 found.update(dict.fromkeys(range(first, last + 1), value))
     return found
-
-
-def cells_of(places: Sequence[str]) -> Rows:
-    """The cells of some rectangles: for each band of rows, the columns that are covered."""
-    return tuple(
-        window for each in places if (window := parse_window(each.replace("$", "").upper()))
-    )
-
-
-Rows = tuple[Window, ...]
-
-
-def between(inner: Rows, places: Sequence[str], outer: Rows) -> bool:
-    """Whether some cells hold all of others and are among a third set, however they are written."""
-    middle = cells_of(places)
-    return _covers(middle, inner) and _covers(outer, middle)
-
-
-def _covers(outer: Rows, inner: Rows) -> bool:
-    """Whether every cell of some rectangles is in one of others."""
-    edges = sorted({row for each in (*outer, *inner) for row in (each.min_row, each.max_row + 1)})
-    if len(edges) > 2000:
-        return all(any(_holds(each, place) for each in outer) for place in inner)
-    for top in edges:
-        wanted = _columns(inner, top)
-        have = _columns(outer, top)
-        if any(not any(a <= first and last <= b for a, b in have) for first, last in wanted):
-            return False
-    return True
-
-
-def _holds(outer: Window, inner: Window) -> bool:
-    return outer.holds(inner.min_row, inner.min_column) and outer.holds(
-        inner.max_row, inner.max_column
-    )
-
-
-def _columns(places: Rows, row: int) -> list[tuple[int, int]]:
-    """The columns that rectangles cover in a row, neighbours joined."""
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(
-        (each.min_column, each.max_column) for each in places if each.min_row <= row <= each.max_row
-    ):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return joined
 
 
 def as_json(content: object) -> object:

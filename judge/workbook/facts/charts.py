@@ -88,12 +88,23 @@ def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:
 
 
 def _anchor(element: Element) -> Anchor:
+    corners = element.child("from"), element.child("to")
+    extent = element.child("ext")
+    size = None if extent is None else [whole(extent.attributes.get(each)) for each in ("cx", "cy")]
     return Anchor(
         kind=_ANCHORS[element.name],
         edit_as=element.attributes.get("editAs"),
-        start=_corner(element.child("from")),
-        end=_corner(element.child("to")),
+        start=_corner(corners[0]),
+        end=_corner(corners[1]),
+        offsets=(*_offsets(corners[0]), *_offsets(corners[1])),
+        extent=None if size is None else (size[0] or 0, size[1] or 0),
     )
+
+
+def _offsets(element: Element | None) -> tuple[int, int]:
+    if element is None:
+        return 0, 0
+    return whole(element.text_of("colOff")) or 0, whole(element.text_of("rowOff")) or 0
 
 
 def _corner(element: Element | None) -> tuple[int, int] | None:

@@ -156,6 +156,9 @@ class Anchor:
         edit_as: how a two-cell anchor moves with the cells; None if the file does not say.
         start: column and row of the upper left corner, from 0; None for an absolute place.
         end: those of the lower right corner, for two-cell anchors.
+        offsets: how far the corners are inside their cells, in EMU: right and down for the upper
+            left corner, then for the lower right one.
+        extent: width and height in EMU; None for two-cell anchors.
         plain: whether the object is directly at the place, and not part of a group or of what only
             newer programs show.
     """
@@ -164,6 +167,8 @@ class Anchor:
     edit_as: str | None = None
     start: tuple[int, int] | None = None
     end: tuple[int, int] | None = None
+    offsets: tuple[int, int, int, int] = (0, 0, 0, 0)
+    extent: tuple[int, int] | None = None
     plain: bool = True
 
 

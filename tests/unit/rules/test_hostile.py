@@ -12,7 +12,7 @@ from judge.comparison.computing import NoEngines
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from tests.unit.rules.test_standard import CORPUS
+from tests.unit.rules.judged import CORPUS
 from tests.unit.workbook.test_facts import CACHES, DRAWN, chart, package, pivot_parts
 
 PAIR = {"sheet_idx0": 0, "sheet_idx1": "EI0"}
