@@ -50,7 +50,12 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
             ),
         )
         for each in book.facts.charts(tab)
-    ]
+    ] + _unread(book.facts.unread(tab)[0])
+
+
+def _unread(reasons: Sequence[str]) -> list[Described]:
+    """Objects that cannot be read: none of them equals one that is not there."""
+    return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
 
 
 def _data_of(series: Any) -> tuple[str, ...]:
@@ -123,7 +128,7 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
             ),
         )
         for each in book.facts.pivots(tab)
-    ]
+    ] + _unread(book.facts.unread(tab)[1])
 
 
 def _source(book: Book, pivot: Pivot) -> tuple[object, ...]:

@@ -126,6 +126,14 @@ class BookFacts:
         """
         return tuple(self._read_pivots(tab)[0])
 
+    def unread(self, tab: Tab) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Why drawings with charts, and pivot tables, of a sheet cannot be read: a line each.
+
+        Raises:
+            WorkbookError: a limit of the workbook was reached.
+        """
+        return tuple(self._read_charts(tab)[1]), tuple(self._read_pivots(tab)[1])
+
     def _targets(self, tab: Tab, kind: str) -> Iterator[str]:
         seen = set()
         for link in self.links(tab).values():

@@ -57,13 +57,27 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
     """
     root = read_tree(package, drawing, text=True, most=MOST_ELEMENTS)
     links = relationships(package, drawing)
+    known: dict[str, Chart] = {}
     found = []
     for anchor, frame in _frames(root):
         link = links.get(identifier(frame.attributes) or "")
         if link is None or link.external or link.target not in package:
             continue
-        found.append(read_chart(package, link.target, anchor))
+        if link.target not in known:
+            known[link.target] = read_chart(package, link.target, anchor)
+        else:
+            package.budget.take_cells(_size(known[link.target]))
+        found.append(replace(known[link.target], anchor=anchor))
     return found
+
+
+def _size(chart: Chart) -> int:
+    """How many points and series a chart that is shown once more adds to what there is."""
+    return sum(
+        1 + sum(len(each.cached) for each in (series.values, series.categories) if each is not None)
+        for plot in chart.plots
+        for series in plot.series
+    )
 
 
 def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:

@@ -105,6 +105,8 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
         height = last_row - area.min_row + 1
         if len(found) + height * width > MOST_VALUES:
             return None
+        with workbook.package.blamed():
+            workbook.package.budget.take_cells(height * width + len(values))
         found.extend(
             values.get(row << COLUMN_BITS | column)
             for row in range(area.min_row, last_row + 1)

@@ -22,6 +22,9 @@ from judge.workbook.styles.style import (
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_numbers import whole_number
 
+_MOST_ELEMENTS = 500_000
+"""Excel has at most 65,490 cell formats, of a few elements each."""
+
 _Item = TypeVar("_Item")
 _ON = {"1", "true", "on", "t"}
 
@@ -81,7 +84,7 @@ def read_style_sheet(
     """
     if styles is None:
         return StyleSheet()
-    root = read_tree(package, styles)
+    root = read_tree(package, styles, most=_MOST_ELEMENTS)
     palette = Palette(
         theme=OFFICE_THEME if theme is None else _theme_colours(read_tree(package, theme)),
         indexed=_indexed_colours(root),
@@ -143,7 +146,7 @@ def read_font_colours(package: Package, styles: str | None) -> FontColours:
     """
     if styles is None:
         return FontColours()
-    root = read_tree(package, styles)
+    root = read_tree(package, styles, most=_MOST_ELEMENTS)
     colours = [font.child("color") for font in _list(root, "fonts")]
     return FontColours(
         [None if each is None else each.attributes for each in colours],

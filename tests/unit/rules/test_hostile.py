@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judge.checkers.contract import AnswerFaultError, Rules
-from judge.checkers.registry import checker_of
-from judge.comparison.computing import NoEngines
-from judge.comparison.profiles import get_profile
-from judge.core.answer import Answer, Origin
-from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from tests.unit.rules.judged import CORPUS
-from tests.unit.workbook.test_facts import CACHES, DRAWN, chart, package, pivot_parts
+from judge.checkers.contract import AnswerFaultError, GoldFaultError
+from judge.errors import WorkbookError
+from judge.workbook.facts.book import BookFacts
+from judge.workbook.facts.render import facts_to_json, facts_to_lines
+from judge.workbook.reader import open_workbook
+from tests.bounds import in_bounds
+from tests.unit.rules.hostile_packages import LARGE, SMALL
+from tests.unit.rules.judged import CORPUS, find
+from tests.unit.workbook.test_facts import CACHES, chart, package, pivot_parts
 
 PAIR = {"sheet_idx0": 0, "sheet_idx1": "EI0"}
 FONTS = ["bgcolor", "font_color", "font_bold", "number_format", "hyperlink"]
@@ -24,6 +28,7 @@ RULES: list[dict[str, Any]] = [
     {"type": "chart", **PAIR, "chart_props": ["type", "title", "legend", "xtitle", "anchor"]},
     {"type": "style", **PAIR, "props": FONTS},
     {"type": "freeze", **PAIR},
+    {"type": "sheet_name"},
     {"type": "zoom", "sheet_idx": 0, "method": "eq", "ref": 100},
     {
         "type": "data_validation",
@@ -41,109 +46,82 @@ RULES: list[dict[str, Any]] = [
         "props": {"value": {"method": "re", "ref": "x"}, "font_color": {"method": "eq", "ref": 1}},
     },
 ]
-EVERYWHERE = "A1:XFD1048576"
-HOSTILE = {
-    "a cell in the last corner": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1048576">'
-             '<c r="XFD1048576" s="9"><v>1</v></c></row></sheetData></worksheet>'}
-    ),
-    "merged everywhere": package(f'<mergeCells><mergeCell ref="{EVERYWHERE}"/></mergeCells>'),
-    "links everywhere": package(
-        f'<hyperlinks><hyperlink ref="{EVERYWHERE}" location="A1"/></hyperlinks>'
-    ),
-    "a condition everywhere": package(
-        f'<conditionalFormatting sqref="{EVERYWHERE}"><cfRule type="expression" priority="1">'
-        "<formula>A1&gt;0</formula></cfRule></conditionalFormatting>"
-    ),
-    "a condition over everything": package(
-        '<conditionalFormatting sqref="A1"><cfRule type="expression" priority="1">'
-        "<formula>SUM($A$1:$XFD$1048576)&gt;0</formula></cfRule></conditionalFormatting>"
-    ),
-    "a deep condition": package(
-        '<conditionalFormatting sqref="A1"><cfRule type="expression" priority="1">'
-        f"<formula>{'(' * 900}1{')' * 900}</formula></cfRule></conditionalFormatting>"
-    ),
-    "many conditions": package(
-        '<conditionalFormatting sqref="A1:A999"><cfRule type="cellIs" operator="between" '
-        'priority="1"><formula>1</formula></cfRule></conditionalFormatting>' * 50
-    ),
-    "columns without end": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><cols><col min="1" max="999999999" '
-             'width="9"/><col min="-4" max="x" hidden="1"/></cols><sheetData/></worksheet>'}
-    ),
-    "rows that are no numbers": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetData><row ht="1e999" hidden="1"/>'
-             '<row r="2" ht="nan"/></sheetData></worksheet>'}
-    ),
-    "a view of nothing": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetViews><sheetView zoomScale="x">'
-             '<pane xSplit="-1e300" ySplit="nan" state="frozen"/></sheetView></sheetViews>'
-             "<sheetData/></worksheet>"}
-    ),
-    "a filter of nothing": package(
-        '<autoFilter ref="nowhere"><filterColumn colId="x"><customFilters/></filterColumn>'
-        '<sortState><sortCondition/></sortState></autoFilter>'
-    ),
-    "validations of nothing": package(
-        '<dataValidations><dataValidation sqref="ZZZ9 A0"/><dataValidation/></dataValidations>'
-    ),
-    "sparklines without places": package(
-        '<extLst><ext><x:sparkline xmlns:x="x"/></ext></extLst>'
-    ),
-    "a title without end": package("", chart("<lineChart/>") | {
-        "xl/charts/c.xml": "<chartSpace><chart><title><tx><rich>" + "<p><r/></p>" * 9999
-        + "</rich></tx></title><plotArea><lineChart/></plotArea></chart></chartSpace>"
-    }),
-    "axes of nobody": package("", chart(
-        '<scatterChart><ser/><axId val="1"/></scatterChart><barChart><axId/></barChart>'
-    )),
-    "many series": package("", chart("<barChart>" + "<ser><val/></ser>" * 20_000 + "</barChart>")),
-    "many charts": package("", DRAWN | {
-        "xl/drawings/d.xml": '<wsDr xmlns:r="r">' + '<oneCellAnchor><graphicFrame><graphic>'
-        '<graphicData><chart r:id="rId1"/></graphicData></graphic></graphicFrame>'
-        "</oneCellAnchor>" * 3000 + "</wsDr>",
-        "xl/charts/c.xml": "<chartSpace><chart><plotArea><pieChart/></plotArea></chart>"
-        "</chartSpace>",
-    }),
-    "a pivot of nothing": package("", pivot_parts(source='ref="A1" sheet="S"'), CACHES),
-    "a pivot of a table": package("", pivot_parts(source='name="Nobody"'), CACHES),
-    "a pivot of a broken range": package("", pivot_parts(source='ref="1A:B:C"'), CACHES),
-    "a shared string far away": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1"><c r="A1" t="s">'
-             "<v>999999999999</v></c></row></sheetData></worksheet>"}
-    ),
-    "a number without end": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1"><c r="A1"><v>'
-             + "9" * 9000 + "</v></c></row></sheetData></worksheet>"}
-    ),
-    "text that is a huge number": package(
-        "", {"xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="2"><c r="A2" '
-             't="inlineStr"><is><t>' + "9" * 9000 + "</t></is></c></row></sheetData></worksheet>"}
-    ),
-    "broken styles": package("", {
-        "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="rId1" Type="t/worksheet" '
-        'Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="t/styles" '
-        'Target="styles.xml"/></Relationships>',
-        "xl/styles.xml": "<styleSheet><fonts/><fills><fill/></fills><cellXfs><xf fontId='-1' "
-        "fillId='99'/></cellXfs><dxfs><dxf/></dxfs></styleSheet>",
-    }),
-}  # fmt: skip
+CPU_S, MEMORY_BYTES = 8, 1 << 29
+USUAL_SHARE = 0.03
+SHARE = {"a million series": 1.0}
+"""How much of a package is made here; ``benchmarks/hostile_packages.py`` makes all of each."""
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_verdict_each(name: str) -> None:
-    golds = (Gold(CORPUS / "base.xlsx"),)
-    answer = Answer.of_workbook(HOSTILE[name], Origin.SOLUTION)
+def judge(data: bytes, rules: list[dict[str, Any]], evaluator: str, profile: str) -> str:
+    """The verdict: AC, WA or IW. Anything else that is raised is a fault of the judge."""
+    try:
+        found = find(rules, data, "base.xlsx", evaluator=evaluator, profile=profile)
+    except AnswerFaultError:
+        return "IW"
+    return "AC" if found.agrees else "WA"
+
+
+def every_verdict(data: bytes, rules: list[dict[str, Any]]) -> None:
+    for rule in rules:
+        judge(data, [rule], "spider2v", "standard")  # has the published verdict on record, too
+        judge(data, [rule], "osworld", "official")
     for profile in ("official", "standard"):
-        for evaluator in ("spider2v", "osworld"):
-            for rule in RULES:
-                spec = CheckerSpec("rules", {"rules": [rule], "evaluator": evaluator})
-                task = Task("1", "?", "?", (TestCase(1, (), golds),), spec)
-                rules = Rules(get_profile(profile))
-                try:
-                    found = checker_of(spec).check(
-                        task, task.cases[0], golds, answer, NoEngines(), rules
-                    )
-                except AnswerFaultError:
-                    continue
-                assert found.agrees in {True, False}
+        assert judge(data, RULES, "spider2v", profile) in {"IW", "WA"}
+
+
+def as_a_gold(data: bytes, folder: Path) -> None:
+    gold = folder / "gold.xlsx"
+    gold.write_bytes(data)
+    with contextlib.suppress(GoldFaultError):
+        assert not find(RULES, "base.xlsx", gold).agrees
+
+
+def facts(data: bytes, *, as_text: bool = True) -> None:
+    """What ``judge facts`` shows, as JSON and perhaps as text."""
+    for show in [facts_to_json, *([facts_to_lines] if as_text else [])]:
+        try:
+            book = open_workbook(data)
+            with book.package.budget.working():
+                json.dumps(list(show(BookFacts(book))))
+        except WorkbookError:
+            continue
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_verdict_each(name: str, tmp_path: Path) -> None:
+    facts(SMALL[name])
+    every_verdict(SMALL[name], RULES)
+    as_a_gold(SMALL[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_verdict_each_within_bounds(name: str) -> None:
+    make, kinds = LARGE[name]
+    rules = [rule for rule in RULES if rule["type"] in kinds or "all" in kinds]
+    data = make(SHARE.get(name, USUAL_SHARE))
+
+    def work() -> None:
+        facts(data, as_text=False)
+        for rule in rules:
+            judge(data, [rule], "spider2v", "standard")
+        assert judge(data, RULES, "osworld", "official") in {"IW", "WA"}
+
+    assert in_bounds(work, cpu_s=CPU_S, memory_bytes=MEMORY_BYTES) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (package("", chart("<barChart>" * 300)), "chart"),
+        (package("", pivot_parts() | {"xl/pivotCache/p.xml": "<"}, CACHES), "pivot_table"),
+    ],
+)
+def test_what_cannot_be_read_does_not_equal_nothing(data: bytes, kind: str) -> None:
+    rule = {"type": kind, **PAIR}
+    assert judge(data, [rule], "spider2v", "official") == "AC"
+    assert judge(data, [rule], "spider2v", "standard") == "WA"
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len(SMALL) + len(LARGE) >= 40
+    assert CORPUS.is_dir()

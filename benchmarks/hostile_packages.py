@@ -1,0 +1,70 @@
+"""What hostile packages cost: facts, and a verdict of both profiles, each in a process of its own.
+
+    .venv/bin/python benchmarks/hostile_packages.py [NAME …]
+
+A verdict that is neither IW nor WA, or a process that ends otherwise, is a fault of the judge.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+
+from tests.bounds import bound_process
+from tests.unit.rules.hostile_packages import LARGE, SMALL
+from tests.unit.rules.test_hostile import RULES, facts, judge
+
+CPU_S, MEMORY_BYTES = 180, 3 << 30
+
+
+def measured(name: str) -> dict[str, object]:
+    """Figures of one package, of its full size."""
+    data = SMALL[name] if name in SMALL else LARGE[name][0](1.0)
+    kinds = ("all",) if name in SMALL else LARGE[name][1]
+    rules = [rule for rule in RULES if rule["type"] in kinds or "all" in kinds]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        bound_process(cpu_s=CPU_S, memory_bytes=MEMORY_BYTES)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        spent = [time.process_time()]
+        facts(data, as_text=False)
+        spent.append(time.process_time())
+        verdicts = [judge(data, rules, "spider2v", profile) for profile in ("official", "standard")]
+        spent.append(time.process_time())
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        said = {
+            "facts_s": round(spent[1] - spent[0], 2),
+            "verdicts_s": round(spent[2] - spent[1], 2),
+            "memory_mb": grown // 1024,
+            "official": verdicts[0],
+            "standard": verdicts[1],
+        }
+        os.write(writing, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(text) if text else {"ended": os.waitstatus_to_exitcode(status)}
+
+
+def main() -> None:
+    """Prints a line for each package, and the worst figures."""
+    names = sys.argv[1:] or [*SMALL, *LARGE]
+    found = {}
+    for name in names:
+        found[name] = measured(name)
+        print(f"{name}: {json.dumps(found[name])}", flush=True)
+    ended = [name for name, said in found.items() if "ended" in said]
+    print(f"{len(found)} packages, {len(ended)} without a verdict")
+    for figure in ("facts_s", "verdicts_s", "memory_mb"):
+        worst = max(found, key=lambda name: float(str(found[name].get(figure, 0))))
+        print(f"worst {figure}: {found[worst].get(figure)} ({worst})")
+
+
+if __name__ == "__main__":
+    main()
