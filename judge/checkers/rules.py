@@ -1,4 +1,4 @@
-"""The checker of Spider2-V and OSWorld: rule lists over whole workbooks."""
+"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from judge.checkers.contract import (
     Rules,
 )
 from judge.comparison.computing import Compute
+from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
 from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, Task, TestCase
@@ -171,12 +172,13 @@ def judge_rules(
         GoldFaultError: the suite is at fault.
         WorkbookError: a workbook is broken or over a limit.
     """
-    if rules.profile.published:
+    profile = rules.profile if options.profile is None else get_profile(options.profile)
+    if profile.published:
         published = published_verdict(output, gold, options)
         if published.is_suite_fault:
             raise GoldFaultError(f"the published evaluator raises {published.error}")
         return finding_of_published(published, options)
     try:
-        return finding_of_standard(output, gold, options, compute, origin, rules.profile.name)
+        return finding_of_standard(output, gold, options, compute, origin, profile.name)
     except PublishedError as error:
         raise GoldFaultError(f"the rules cannot be judged: {error}") from error

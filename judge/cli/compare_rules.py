@@ -62,6 +62,7 @@ def compare_by_rules(
 def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     from judge.files.documents import read_json  # noqa: PLC0415
     from judge.rules.options import RuleOptions  # noqa: PLC0415
+    from judge.rules.published import Evaluator  # noqa: PLC0415
 
     document = read_json(path, UsageError)
     given = {"rules": document} if isinstance(document, list) else document
@@ -73,6 +74,8 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     chosen = {name: given[name] for name in ("rules", "evaluator") if name in given}
     if evaluator is not None:
         chosen["evaluator"] = evaluator
+    # Published lists are compared here; what they say is not refused, but judged as published.
+    chosen.setdefault("evaluator", Evaluator.SPIDER2V)
     try:
         return RuleOptions.of(chosen)
     except UsageError as error:

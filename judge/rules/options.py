@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.rules.catalogue import faults_of
 from judge.rules.published import RULE_TYPES, Evaluator, Rule
 
 NAME = "rules"
-_OPTIONS = ("rules", "evaluator")
+PROFILES = ("standard", "official")
+_OPTIONS = ("rules", "evaluator", "profile")
 _MOST_RULES = 1000
+_MOST_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +23,20 @@ class RuleOptions:
     Attributes:
         rules: the rule list; all have to hold.
         evaluator: whose published functions the rules were written for.
+        profile: the profile that decides whatever profile a run has; None for that of the run.
     """
 
     rules: tuple[Rule, ...]
     evaluator: Evaluator = Evaluator.SPIDER2V
+    profile: str | None = None
 
     @staticmethod
     def of(options: Mapping[str, object]) -> RuleOptions:
         """Reads the options as a suite or a command gives them.
 
-        A type of rule that does not exist is not refused: the published evaluators get that far
-        only if no earlier rule fails.
+        A list that names its evaluator was published and is taken as it is: the published
+        functions get to a rule that does not exist only if no earlier rule fails. Without an
+        evaluator it is somebody's own, and every fault of it is named.
 
         Raises:
             UsageError: an option is unknown, or its value does not fit.
@@ -52,13 +58,24 @@ class RuleOptions:
                     f"option rules: rule {number} is not an object with a type",
                     hint=f"Types: {', '.join(RULE_TYPES)}.",
                 )
+        faults = [] if "evaluator" in options else list(faults_of(rules))
+        if faults:
+            more = f" (and {len(faults) - _MOST_FAULTS} more)" if faults[_MOST_FAULTS:] else ""
+            raise UsageError(
+                f"option rules: {'; '.join(faults[:_MOST_FAULTS])}{more}",
+                hint="docs/rules.md lists the types of rules and their options.",
+            )
         evaluator = options.get("evaluator", Evaluator.SPIDER2V)
         if evaluator not in set(Evaluator):
             raise UsageError(
                 f"option evaluator: {evaluator!r} is not known",
                 hint=f"Evaluators: {', '.join(Evaluator)}.",
             )
-        return RuleOptions(tuple(rules), Evaluator(str(evaluator)))
+        profile = options.get("profile")
+        if profile is not None and profile not in PROFILES:
+            raise UsageError(f"option profile: {profile!r} is none of {', '.join(PROFILES)}")
+        chosen = None if profile is None else str(profile)
+        return RuleOptions(tuple(rules), Evaluator(str(evaluator)), chosen)
 
 
 def described(rule: Rule) -> str:
