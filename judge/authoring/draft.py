@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -43,16 +43,17 @@ class SuiteDraft:
 
     Args:
         root: the folder with the ``dataset.json`` or ``suite.json``.
+        options: what an author gave for a task, if a suite can have tasks of several kinds.
 
     Attributes:
-        kind: which kind of suite it is.
+        kind: which kind of suite it is, or of task.
 
     Raises:
         SuiteError: there is none; an archive or a name cannot be written to.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.kind = kind_of_folder(root)
+    def __init__(self, root: Path, options: Mapping[str, Any] | None = None) -> None:
+        self.kind = kind_of_folder(root, options)
         self.root = root
         self._files = RunDirectory(root)
 
@@ -236,7 +237,10 @@ class SuiteDraft:
         Raises:
             SuiteError: it cannot be judged.
         """
-        findings = check_task(_resolved(task), root.resolve(), self.kind.definition)
+        resolved = _resolved(task)
+        findings = check_task(resolved, root.resolve(), self.kind.definition)
+        if not any(finding.severity is Severity.ERROR for finding in findings):
+            findings.extend(self.kind.check(resolved))
         faults = tuple(
             f"{finding.file}: {finding.message}"
             for finding in findings

@@ -1,6 +1,7 @@
-"""The kinds of suites that can be written, and what differs between them.
+"""The kinds of tasks that can be written, and what differs between them.
 
-A kind is one module with a ``KIND``, and one line in ``_HOMES``. It knows which fields an author
+A kind is one module with a ``KIND``, and one line in ``_HOMES``. Kinds with the same definition can
+be in one suite. A kind knows which fields an author
 fills in, how a task is kept in the suite's definition, and how the suite is exported; everything
 else (the log, states, reviews) is the same for all.
 """
@@ -13,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from judge.authoring.proposals.propose import Proposals
 from judge.authoring.review import Standing
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
+from judge.suites.validate import SuiteFinding
 
 _HOMES = {
     "workbook": "judge.authoring.workbook_kind",
     "typed": "judge.authoring.typed_kind",
+    "rules": "judge.authoring.rules_kind",
 }
 """Name of a kind -> the module whose ``KIND`` it is."""
 
@@ -72,6 +76,22 @@ class DraftKind(Protocol):
     @property
     def example(self) -> str:
         """How a task is added, as options of ``judge dataset add-task``."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Options that only its tasks have, by which it is chosen in a suite of several kinds."""
+        ...
+
+    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
+        """What the files of a task suggest for a person to keep or drop; None for nothing to ask.
+
+        What is kept comes back to :meth:`fields_of` as the option ``kept``.
+
+        Raises:
+            UsageError: files are missing, or do not belong together.
+            WorkbookError: a file cannot be read.
+        """
         ...
 
     def fields_of(self, options: Mapping[str, Any]) -> Any:
@@ -146,6 +166,10 @@ class DraftKind(Protocol):
         """
         ...
 
+    def check(self, task: Task) -> Sequence[SuiteFinding]:
+        """What such a task has to show besides files that can be read; errors refuse it."""
+        ...
+
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """Writes tasks as a suite of their own; returns how many test cases it has.
 
@@ -176,17 +200,23 @@ def kind_named(name: str) -> DraftKind:
     return kind
 
 
-def kind_of_folder(root: Path) -> DraftKind:
-    """The kind of the suite in a folder.
+def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> DraftKind:
+    """The kind of the suite in a folder, or that of one of its tasks.
+
+    Args:
+        root: the folder.
+        options: what an author gave, if it is about a task: where a suite has several kinds, the
+            first one counts that an option belongs to.
 
     Raises:
         SuiteError: it is not a suite that can be written to.
     """
     kinds = [kind_named(name) for name in _HOMES]
-    for each in kinds:
-        if (root / each.definition).is_file():
-            return each
-    names = " or ".join(each.definition for each in kinds)
+    here = [each for each in kinds if (root / each.definition).is_file()]
+    marked = [each for each in here if any(name in each.marks for name in options or ())]
+    if here:
+        return (marked or here)[0]
+    names = " or ".join(dict.fromkeys(each.definition for each in kinds))
     raise SuiteError(
         f"{root} is not a suite that can be written to: it has no {names}",
         hint="`judge dataset new FOLDER` makes one; an archive has to be unpacked first",

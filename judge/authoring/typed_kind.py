@@ -1,4 +1,4 @@
-"""Suites of questions with typed answers, in the judge's own format: ``suite.json``."""
+"""Questions with typed answers, in suites of the judge's own format."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
+from judge.authoring.kinds import Record, given_options, refuse_others
+from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
 from judge.checkers.typed_answer import VARIABLES
 from judge.core.answer import AnswerForm
 from judge.core.task import Task
-from judge.errors import SuiteError, UsageError
-from judge.files.documents import MalformedError, dump_json, parse_json, read_json
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
-from judge.suites.sheetjudge.reading import read_task
+from judge.errors import UsageError
+from judge.files.documents import MalformedError, parse_json
+from judge.suites.sheetjudge import DEFINITION
 from judge.typed.rules import AnswerType, Match
 
 CHECKER = "typed_answer"
-_NOTES = ("original_question", "source_url")
 _OPTIONS = (
     *("instruction", "task_kind", "group", "input", "answer", "type", "match", "tolerance"),
-    *("variables", *_NOTES),
+    *("variables", *NOTES),
 )
 
 
@@ -50,13 +49,11 @@ class TypedFields:
     source_url: str | None = None
 
 
-class TypedKind:
+class TypedKind(OwnKind):
     """A ``suite.json``, and a folder of input files for each question."""
 
     name = "typed"
-    definition = DEFINITION
-    folder = "files"
-    wanted_for_review: tuple[str, ...] = ()
+    marks = ("answer", "type", "match", "tolerance", "variables")
     example = "--instruction QUESTION --input FILE --answer NAME=VALUE"
 
     def fields_of(self, options: Mapping[str, Any]) -> TypedFields:
@@ -73,13 +70,13 @@ class TypedKind:
             ("answer", str),
         )
         for field, read in pieces:
-            for name, text in _named(field, given.get(field, ())):
+            for name, text in named_values(field, given.get(field, ())):
                 known = variables.setdefault(name, {})
                 known[field] = _answer(text, known) if field == "answer" else read(text)
         return TypedFields(
             instruction=given.get("instruction"),
             kind=given.get("task_kind"),
-            groups=dict(_named("group", given.get("group", ()))) or None,
+            groups=dict(named_values("group", given.get("group", ()))) or None,
             variables=variables or None,
             only_these="variables" in given,
             original_question=given.get("original_question"),
@@ -90,20 +87,6 @@ class TypedKind:
         """The input files; a question may do without."""
         files: Sequence[Path] = options.get("input") or ()
         return files
-
-    def records(self, root: Path) -> list[Record]:
-        """The tasks in ``suite.json``."""
-        records = _document(root).get("tasks")
-        if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-            raise SuiteError(f"{root / self.definition}: field 'tasks' must be a list of tasks")
-        return records
-
-    def text_of(self, root: Path, records: Sequence[Record]) -> str:
-        """The document with these tasks; its tables stay."""
-        document: dict[str, Any] = {"format": FORMAT_NAME, "version": VERSION}
-        if (root / self.definition).exists():
-            document = _document(root)
-        return dump_json({**document, "tasks": list(records)}, indent=2) + "\n"
 
     def record(
         self, task_id: int | str, given: TypedFields, before: Mapping[str, Any] | None
@@ -129,10 +112,6 @@ class TypedKind:
         _check_filled(record)
         return record
 
-    def notes(self, given: TypedFields) -> dict[str, Any]:
-        """Where the question comes from."""
-        return {name: value for name in _NOTES if (value := getattr(given, name)) is not None}
-
     def place(self, record: Record, files: Sequence[Path], scratch: Path) -> Task:
         """Copies the input files under their own names."""
         names = [each.name for each in files]
@@ -143,57 +122,10 @@ class TypedKind:
             shutil.copyfile(each, scratch / each.name)
         record["cases"][0]["inputs"] = [f"{self.folder}/{record['id']}/{name}" for name in names]
         here = {**record, "cases": [{**record["cases"][0], "inputs": names}]}
-        return _task_of(here, scratch)
-
-    def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
-        """The task as the suite would read it."""
-        return _task_of(record, root)
-
-    def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
-        """The judge's own format, with the files at the paths that they have in the suite."""
-        root = source.resolve()
-        for each in tasks:
-            for case in each.task.cases:
-                for path in case.paths:
-                    place = target / _within(path, root)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, place)
-        text = self.text_of(source, [each.record for each in tasks])
-        (target / self.definition).write_text(text, encoding="utf-8")
-        return sum(len(each.task.cases) for each in tasks)
+        return task_of(here, scratch)
 
 
 KIND = TypedKind()
-
-
-def _document(root: Path) -> dict[str, Any]:
-    document = read_json(root / DEFINITION, SuiteError)
-    if not isinstance(document, dict):
-        raise SuiteError(f"{root / DEFINITION}: must be an object")
-    return document
-
-
-def _within(path: Path, root: Path) -> Path:
-    """The place of a file in its suite; a link keeps the place that it has."""
-    return (path.parent.resolve() / path.name).relative_to(root)
-
-
-def _task_of(record: Record, root: Path) -> Task:
-    task, faults = read_task(record, root)
-    if task is None:
-        raise UsageError(f"task {record.get('id')}: {'; '.join(faults)}")
-    return task
-
-
-def _named(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    """The pairs of ``NAME=VALUE``."""
-    pairs = []
-    for each in given:
-        name, mark, value = each.partition("=")
-        if not mark or not name.strip():
-            raise UsageError(f"--{option} {each}: must be NAME=VALUE")
-        pairs.append((name.strip(), value))
-    return pairs
 
 
 def _variable(name: str, value: object) -> Mapping[str, object]:

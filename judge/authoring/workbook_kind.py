@@ -9,6 +9,7 @@ from typing import Any
 
 from judge.authoring.fields import WANTED_FOR_REVIEW, TaskFields, dataset_record, notes_of
 from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
+from judge.authoring.proposals.propose import Proposals
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json
@@ -19,6 +20,7 @@ from judge.suites.spreadsheetbench.task_records import (
     read_record,
     task_of_record,
 )
+from judge.suites.validate import SuiteFinding
 
 _TYPES = {"cell": InstructionType.CELL_LEVEL, "sheet": InstructionType.SHEET_LEVEL}
 _SUFFIXES = (".xlsx", ".xlsm")
@@ -35,7 +37,12 @@ class WorkbookKind:
     definition = FORMAT.definition
     folder = "spreadsheet"
     wanted_for_review = WANTED_FOR_REVIEW
+    marks: tuple[str, ...] = ()
     example = "--case INPUT GOLD …"
+
+    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002
+        """None: the position is the author's."""
+        return None
 
     def fields_of(self, options: Mapping[str, Any]) -> TaskFields:
         """The fields of the data formatting manual."""
@@ -92,6 +99,10 @@ class WorkbookKind:
     def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
         """The task with the workbooks that it had."""
         return _task_of(record, before.cases)
+
+    def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002
+        """Nothing more: `judge verify` looks at the whole suite."""
+        return ()
 
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """SpreadsheetBench's own format: the published fields, and workbooks with regular names."""

@@ -11,8 +11,9 @@ import click
 
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
-from judge.authoring.kinds import DraftTask, given_options, kind_names
+from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
 from judge.authoring.review import Standing, State
+from judge.cli.dataset_proposals import Choice, proposal_options
 from judge.cli.listing import print_table, table
 from judge.cli.options import by_option, corrections_options, read_corrections, who
 from judge.errors import UsageError
@@ -59,6 +60,11 @@ def _field_options(command: _Command) -> _Command:
         click.option("--original-question", help="The post as written; @FILE takes a file."),
         click.option("--source-url", help="Where the post stands."),
         *_typed_options(),
+        click.option(
+            "--rules",
+            type=_FILE,
+            help="The rules of a task that is judged by rules: JSON or YAML (docs/rules.md).",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -109,13 +115,14 @@ def _typed_options() -> list[Callable[[_Command], _Command]]:
     type=click.Choice(kind_names()),
     default=kind_names()[0],
     show_default=True,
-    help="What its tasks ask for: a workbook, or a typed answer.",
+    help="What its tasks ask for: cells of a workbook, a typed answer, or a workbook that keeps "
+    "rules.",
 )
 @by_option
 def new(folder: Path, kind: str, by: str | None) -> None:
     """Make an empty suite in FOLDER."""
-    draft = SuiteDraft.create(folder, by=who(by), kind=kind)
-    example = draft.kind.example
+    SuiteDraft.create(folder, by=who(by), kind=kind)
+    example = kind_named(kind).example
     click.echo(f"{folder}: an empty suite\njudge dataset add-task {folder} ID {example}")
 
 
@@ -135,15 +142,39 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     multiple=True,
     metavar="FILE",
     help="An input file of a question with a typed answer: a table, a workbook, a picture, text; "
-    "may be repeated.",
+    "with --from, the input workbook. May be repeated.",
 )
+@click.option(
+    "--from",
+    "from",
+    type=_FILE,
+    metavar="GOLD",
+    help="The gold workbook of a task that is judged by rules: they are proposed from what differs "
+    "between --input and it.",
+)
+@proposal_options
 @_field_options
 @by_option
 def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
-    """Add a task to SUITE, as a draft; its files are copied."""
+    """Add a task to SUITE, as a draft; its files are copied.
+
+    With --from GOLD --input INPUT, in a suite of the judge's own format, rules are proposed: one
+    for each thing that differs between input and gold. On a terminal it asks which of them to
+    keep. Elsewhere --yes keeps all, --keep 1,3 some, and --propose FILE writes them down, to be
+    edited and given back with --rules FILE.
+    """
     is_number = task_id.isascii() and task_id.isdigit() and str(int(task_id)) == task_id
-    draft = SuiteDraft(suite)
+    choice = Choice(options.pop("yes"), options.pop("keep"), options.pop("propose"))
     given = _read(options)
+    draft = SuiteDraft(suite, given_options(given))
+    proposals = draft.kind.proposals(given)
+    if proposals is None:
+        choice.refuse()
+    else:
+        kept = choice.ask(proposals)
+        if kept is None:
+            return
+        given["kept"] = kept
     fields, files = draft.kind.fields_of(given), draft.kind.files_of(given)
     findings = draft.add_task(int(task_id) if is_number else task_id, fields, files, by=who(by))
     _print_findings(findings)
@@ -158,8 +189,8 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
 @by_option
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Change fields of a task of SUITE. Reviews of its earlier version no longer count."""
-    draft = SuiteDraft(suite)
     given = _read(options)
+    draft = SuiteDraft(suite, given_options(given))
     if not given_options(given):
         raise UsageError("nothing to change", hint="`judge dataset edit-task --help`")
     _print_findings(draft.edit_task(task_id, draft.kind.fields_of(given), by=who(by)))
@@ -273,6 +304,8 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
         options["variables"] = read_yaml(path, UsageError)
         if not isinstance(options["variables"], dict):
             raise UsageError(f"--variables {path}: must be an object: name of a variable -> rule")
+    if options["rules"] is not None:
+        options["rules"] = read_yaml(options["rules"], UsageError)
     return options
 
 

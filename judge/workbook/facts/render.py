@@ -91,9 +91,9 @@ def _sheet_lines(sheet: SheetFacts) -> Iterator[str]:
         what = "frozen" if pane.frozen else "split"
         yield f"{what}: {pane.columns:g} columns, {pane.rows:g} rows"
     for chart in sheet.charts:
-        yield from _chart_lines(chart)
+        yield from chart_lines(chart)
     for pivot in sheet.pivots:
-        yield from _pivot_lines(pivot)
+        yield from pivot_lines(pivot)
     for table in sheet.tables:
         yield f"table {table.name} at {table.place}: {', '.join(table.columns[:_SHOWN])}"
     if sheet.filter is not None:
@@ -147,7 +147,8 @@ def _line_lines(sheet: SheetFacts) -> Iterator[str]:
             yield f"hidden {what}: {', '.join(hidden[:_SHOWN])}{_more(len(hidden))}"
 
 
-def _chart_lines(chart: Chart) -> Iterator[str]:
+def chart_lines(chart: Chart) -> Iterator[str]:
+    """A chart for people: itself, then what it draws, indented."""
     title = f" {chart.title.text!r}" if chart.title is not None else ""
     start = chart.anchor.start if chart.anchor is not None else None
     place = f" at column {start[0] + 1}, row {start[1] + 1}" if start is not None else ""
@@ -174,7 +175,8 @@ def _said(source: Source | None) -> str:
     return source.reference or ", ".join(each or "" for each in source.cached[:_SHOWN]) or "none"
 
 
-def _pivot_lines(pivot: Pivot) -> Iterator[str]:
+def pivot_lines(pivot: Pivot) -> Iterator[str]:
+    """A pivot table for people: itself, then its fields, indented."""
     source = pivot.source_name or f"{pivot.source_sheet}!{pivot.source_range}"
     yield f"pivot table {pivot.name!r} at {pivot.place}, of {source}"
     for what, fields in (

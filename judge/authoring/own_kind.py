@@ -1,0 +1,112 @@
+"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.authoring.kinds import DraftTask, Record
+from judge.authoring.proposals.propose import Proposals
+from judge.authoring.soundness import check_verdicts
+from judge.core.answer import AnswerForm
+from judge.core.task import Task
+from judge.errors import SuiteError, UsageError
+from judge.files.documents import dump_json, read_json
+from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
+from judge.suites.sheetjudge.reading import read_task
+from judge.suites.validate import SuiteFinding
+
+NOTES = ("original_question", "source_url")
+"""Fields that the format has no place for."""
+
+
+class OwnKind:
+    """A ``suite.json``, and a folder of files for each task; a suite may have several kinds."""
+
+    definition = DEFINITION
+    folder = "files"
+    wanted_for_review: tuple[str, ...] = ()
+
+    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002
+        """None: nothing is proposed."""
+        return None
+
+    def records(self, root: Path) -> list[Record]:
+        """The tasks in ``suite.json``."""
+        records = _document(root).get("tasks")
+        if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+            raise SuiteError(f"{root / self.definition}: field 'tasks' must be a list of tasks")
+        return records
+
+    def text_of(self, root: Path, records: Sequence[Record]) -> str:
+        """The document with these tasks; its tables stay."""
+        document: dict[str, Any] = {"format": FORMAT_NAME, "version": VERSION}
+        if (root / self.definition).exists():
+            document = _document(root)
+        return dump_json({**document, "tasks": list(records)}, indent=2) + "\n"
+
+    def notes(self, given: Any) -> dict[str, Any]:
+        """Where the question comes from."""
+        return {name: value for name in NOTES if (value := getattr(given, name)) is not None}
+
+    def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
+        """The task as the suite would read it."""
+        return task_of(record, root)
+
+    def check(self, task: Task) -> Sequence[SuiteFinding]:
+        """For workbooks: the golds have to be accepted, and the untouched inputs not."""
+        return check_verdicts(task) if task.answer is AnswerForm.WORKBOOK else ()
+
+    def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
+        """The judge's own format, with the files at the paths that they have in the suite."""
+        root = source.resolve()
+        for each in tasks:
+            for case in each.task.cases:
+                for path in case.paths:
+                    place = target / _within(path, root)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, place)
+        text = self.text_of(source, [each.record for each in tasks])
+        (target / self.definition).write_text(text, encoding="utf-8")
+        return sum(len(each.task.cases) for each in tasks)
+
+
+def task_of(record: Record, root: Path) -> Task:
+    """The task of a record.
+
+    Raises:
+        UsageError: the record has faults.
+    """
+    task, faults = read_task(record, root)
+    if task is None:
+        raise UsageError(f"task {record.get('id')}: {'; '.join(faults)}")
+    return task
+
+
+def named_values(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of ``NAME=VALUE``.
+
+    Raises:
+        UsageError: one is not such a pair.
+    """
+    pairs = []
+    for each in given:
+        name, mark, value = each.partition("=")
+        if not mark or not name.strip():
+            raise UsageError(f"--{option} {each}: must be NAME=VALUE")
+        pairs.append((name.strip(), value))
+    return pairs
+
+
+def _document(root: Path) -> dict[str, Any]:
+    document = read_json(root / DEFINITION, SuiteError)
+    if not isinstance(document, dict):
+        raise SuiteError(f"{root / DEFINITION}: must be an object")
+    return document
+
+
+def _within(path: Path, root: Path) -> Path:
+    """The place of a file in its suite; a link keeps the place that it has."""
+    return (path.parent.resolve() / path.name).relative_to(root)

@@ -1,0 +1,1 @@
+"""Rules proposed from what differs between the inputs and the golds of a task."""

@@ -1,0 +1,374 @@
+"""What of a sheet differs between an input and its gold, as far as a type of rule can say it.
+
+The rules themselves decide whether anything differs: a rule is proposed where the untouched input
+does not pass it. So whatever is proposed is judged by the same reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from judge.comparison.computing import NoEngines
+from judge.core.answer import Origin
+from judge.errors import WorkbookError
+from judge.rules import whole_objects as whole
+from judge.rules.book import Book
+from judge.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
+from judge.rules.raised import Side
+from judge.rules.standard import StandardJudge
+from judge.rules.values import values_agree
+from judge.rules.whole_looks import WholeLooks, differing_looks
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    WHOLE_SHEET,
+    Window,
+    parse_cell,
+    parse_window,
+)
+from judge.workbook.editing.parts import (
+    SHEET_TAG,
+    attribute,
+    copy_package,
+    main_part,
+    with_attribute,
+)
+from judge.workbook.facts.model import FormatRule, SheetFacts, Validation
+from judge.workbook.facts.reading import is_on
+from judge.workbook.reader import Workbook, open_workbook
+
+Rule = dict[str, object]
+
+_EMPTY_SHEET = (
+    b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
+    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+    b"<sheetData/></worksheet>"
+)
+_DECIMALS = 4
+_LOOKS = (
+    *("fgcolor", "font_color", "font_bold", "font_italic", "font_underline", "font_name"),
+    *("font_size", "number_format", "merge", "hyperlink"),
+)
+"""Properties of looks that are proposed; the others say the same or nothing that shows."""
+_LOOK_OF_CONDITION = {
+    "fill": "fgcolor",
+    "font_color": "font_color",
+    "bold": "font_bold",
+    "italic": "font_italic",
+    "underline": "font_underline",
+    "number_format": "number_format",
+}
+_ORDER = (
+    *("sheet_data", "chart", "pivot_table", "filter", "style", "freeze", "zoom"),
+    *("data_validation", "row_props", "col_props", "sparkline"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """That something of a sheet differs.
+
+    Attributes:
+        kind: the type of rule that says so.
+        props: the properties that differ, where the type has properties.
+        cells: keys of the cells that differ, where it is about cells.
+    """
+
+    kind: str
+    props: tuple[str, ...] = ()
+    cells: tuple[int, ...] = ()
+
+
+class Pair:
+    """An input and its gold.
+
+    Args:
+        question: the input.
+        gold: the gold.
+
+    Raises:
+        WorkbookError: one cannot be read.
+    """
+
+    def __init__(self, question: Workbook, gold: Workbook) -> None:
+        self.question = Book(question, Side.ANSWER)
+        self.gold = Book(gold, Side.GOLD)
+
+    @cached_property
+    def _blank(self) -> Book:
+        """The gold with nothing on its sheets, for sheets that the input does not have."""
+        parts: dict[str, bytes | None] = {}
+        for tab in self.gold.workbook.tabs:
+            if tab.is_worksheet:
+                folder, _, name = tab.part.rpartition("/")
+                parts[tab.part] = _EMPTY_SHEET
+                parts[f"{folder}/_rels/{name}.rels"] = None
+        data = copy_package(self.gold.workbook.data, parts)
+        return Book(open_workbook(data), Side.ANSWER)
+
+    @cached_property
+    def _renamed(self) -> Book:
+        """The input with the names of the gold for sheets that were only renamed."""
+        names = self.question.names, self.gold.names
+        new = {
+            before: after
+            for before, after in zip(*names, strict=False)
+            if len(names[0]) == len(names[1]) and before not in names[1] and after not in names[0]
+        }
+        if not new:
+            return self.question
+        workbook = self.question.workbook
+
+        def rename(tag: re.Match[bytes]) -> bytes:
+            name = attribute(tag[0], "name") or ""
+            return with_attribute(tag[0], "name", new[name]) if name in new else tag[0]
+
+        part = main_part(workbook.package)
+        content = SHEET_TAG.sub(rename, workbook.package.read(part))
+        return Book(open_workbook(copy_package(workbook.data, {part: content})), Side.ANSWER)
+
+    def base(self, sheet: str) -> Book:
+        """What a sheet of the gold is compared with: the input, or a blank sheet."""
+        return self._renamed if self._renamed.tab(sheet) is not None else self._blank
+
+    def names_differ(self) -> bool:
+        """Whether the sheets have other names, or another order."""
+        names = ([tab.name for tab in each.facts.tabs] for each in (self.question, self.gold))
+        return next(names) != next(names)
+
+    def changes(self, sheet: str) -> Iterator[Change]:
+        """What differs in a sheet of the gold, each type of rule at most once.
+
+        Raises:
+            WorkbookError: a workbook is broken or over a limit.
+        """
+        return _SheetChanges(self, sheet).all()
+
+
+class _SheetChanges:
+    """One sheet of a pair."""
+
+    def __init__(self, pair: Pair, sheet: str) -> None:
+        self._sheet = sheet
+        self._base = pair.base(sheet)
+        self._gold = pair.gold
+        self._judge = StandardJudge(self._base, self._gold, NoEngines(), Origin.FINISHED)
+
+    def all(self) -> Iterator[Change]:
+        for kind in _ORDER:
+            change = _FINDERS[kind](self, kind)
+            if change is not None:
+                yield change
+
+    @cached_property
+    def _facts(self) -> tuple[SheetFacts, SheetFacts]:
+        first, second = (self._facts_of(book) for book in (self._base, self._gold))
+        return first, second
+
+    def _facts_of(self, book: Book) -> SheetFacts:
+        tab = book.tab(self._sheet)
+        if tab is None:
+            raise WorkbookError(f"there is no sheet {self._sheet!r}")
+        return book.facts.sheet(tab)
+
+    @cached_property
+    def _pivots(self) -> tuple[Window, ...]:
+        """The cells that the pivot tables of the gold fill."""
+        places = (parse_window(each.place.replace("$", "")) for each in self._facts[1].pivots)
+        return tuple(each for each in places if each is not None)
+
+    def _outside(self, keys: Sequence[int]) -> tuple[int, ...]:
+        """Cells that no pivot table fills."""
+        return tuple(
+            sorted(
+                key
+                for key in keys
+                if not any(
+                    each.holds(key >> COLUMN_BITS, key & COLUMN_MASK) for each in self._pivots
+                )
+            )
+        )
+
+    def _fails(self, kind: str, **options: object) -> bool:
+        """Whether the untouched input does not pass a rule."""
+        return bool(self._judge.differences([pair_rule(kind, self._sheet, **options)]))
+
+    # -- kinds -----------------------------------------------------------------------------------
+
+    def values(self, kind: str) -> Change | None:
+        """Cells whose value differs; of a formula without a value, its text."""
+        first, second = (
+            book.workbook.sheet(self._sheet).values(WHOLE_SHEET)
+            for book in (self._base, self._gold)
+        )
+        formulas = [
+            _formulas(book.workbook, self._sheet, values)
+            for book, values in ((self._base, first), (self._gold, second))
+        ]
+        keys = first.keys() | second.keys() | formulas[0].keys() | formulas[1].keys()
+        found = self._outside(
+            [
+                key
+                for key in keys
+                if formulas[0].get(key) != formulas[1].get(key)
+                or not values_agree(first.get(key), second.get(key), _DECIMALS)
+            ]
+        )
+        return Change(kind, cells=found) if found else None
+
+    def charts(self, kind: str) -> Change | None:
+        if self._fails(kind, chart_props=[]):
+            return Change(kind, _chart_props(self._facts[1]))
+        return self._by_property(kind, "chart_props", CHART_PROPERTIES)
+
+    def pivots(self, kind: str) -> Change | None:
+        if self._fails(kind, pivot_props=[]):
+            props = ("row_fields", "col_fields", "data_fields")
+            filtered = any(
+                each.pages or any(item.hidden for field in each.fields for item in field.items)
+                for each in self._facts[1].pivots
+            )
+            return Change(kind, (*props, "filter") if filtered else props)
+        return self._by_property(kind, "pivot_props", PIVOT_PROPERTIES)
+
+    def _by_property(self, kind: str, option: str, known: Sequence[str]) -> Change | None:
+        props = tuple(name for name in known if self._fails(kind, **{option: [name]}))
+        return Change(kind, props) if props else None
+
+    def plain(self, kind: str) -> Change | None:
+        return Change(kind) if self._fails(kind) else None
+
+    def looks(self, kind: str) -> Change | None:
+        props: list[str] = []
+        cells: set[int] = set()
+        shown = _conditional_looks(*self._facts)
+        for name in _LOOKS:
+            differing = differing_looks(
+                WholeLooks(self._base, self._sheet),
+                WholeLooks(self._gold, self._sheet),
+                (name,),
+                compute=NoEngines(),
+                origin=Origin.FINISHED,
+            )
+            keys = self._outside([_key(cell) for cell in differing])
+            if keys or name in shown:
+                props.append(name)
+                cells.update(keys)
+        return Change(kind, tuple(props), tuple(sorted(cells))) if props else None
+
+    def zoom(self, kind: str) -> Change | None:
+        first, second = (each.view.zoom for each in self._facts)
+        return Change(kind) if first != second else None
+
+    def validations(self, kind: str) -> Change | None:
+        first, second = ({_compared(each) for each in facts.validations} for facts in self._facts)
+        return Change(kind) if first != second else None
+
+    def rows(self, kind: str) -> Change | None:
+        tab = self._gold.tab(self._sheet)
+        attributes = {} if tab is None else self._gold.facts.row_attributes(tab)
+
+        def counts(row: int) -> bool:
+            said = attributes.get(row, {})
+            return is_on(said.get("customHeight")) and not is_on(said.get("hidden"))
+
+        return self._lines(kind, whole.rows, {"height": counts})
+
+    def columns(self, kind: str) -> Change | None:
+        sizes = {
+            column
+            for line in self._facts[1].columns
+            if line.size is not None and not line.hidden
+            for column in range(line.first, min(line.last, 16_384) + 1)
+        }
+        return self._lines(kind, whole.columns, {"width": sizes.__contains__})
+
+    def _lines(
+        self,
+        kind: str,
+        read: Callable[..., Mapping[int, object]],
+        sizes: Mapping[str, Callable[[int], bool]],
+    ) -> Change | None:
+        """Properties of rows or columns; sizes only where somebody set them and they show."""
+        tabs = [(book, book.tab(self._sheet)) for book in (self._base, self._gold)]
+        props = []
+        for name in ("hidden", "outline_level", *sizes):
+            first, second = (read(book, tab, name) for book, tab in tabs)
+            lines = [n for n in first.keys() | second.keys() if first.get(n) != second.get(n)]
+            if any(sizes[name](line) if name in sizes else True for line in lines):
+                props.append(name)
+        return Change(kind, tuple(props)) if props else None
+
+
+_FINDERS: Mapping[str, Callable[[_SheetChanges, str], Change | None]] = {
+    "sheet_data": _SheetChanges.values,
+    "chart": _SheetChanges.charts,
+    "pivot_table": _SheetChanges.pivots,
+    "filter": _SheetChanges.plain,
+    "style": _SheetChanges.looks,
+    "freeze": _SheetChanges.plain,
+    "zoom": _SheetChanges.zoom,
+    "data_validation": _SheetChanges.validations,
+    "row_props": _SheetChanges.rows,
+    "col_props": _SheetChanges.columns,
+    "sparkline": _SheetChanges.plain,
+}
+
+
+def pair_rule(kind: str, sheet: str, **options: object) -> Rule:
+    """A rule about the same sheet of output and gold."""
+    return {"type": kind, "sheet_idx0": f"RN{sheet}", "sheet_idx1": f"EN{sheet}", **options}
+
+
+def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> dict[int, str]:
+    """Formulas that have no stored value."""
+    found = {}
+    content = workbook.sheet(sheet)
+    for key in content.formula_keys(WHOLE_SHEET):
+        if values.get(key) is None and (raw := content.raw_formula(key)) is not None:
+            found[key] = f"{raw.kind} {raw.shared or ''} {raw.text}"
+    return found
+
+
+def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
+    """What matters of new charts besides their data."""
+    props = ["type"]
+    if any(each.title is not None and each.title.text for each in facts.charts):
+        props.append("title")
+    plots = [plot for each in facts.charts for plot in each.plots]
+    if plots and all(plot.direction is not None for plot in plots):
+        props.append("direction")
+    titled = {axis.kind for each in facts.charts for axis in each.axes if axis.title is not None}
+    if titled & {"catAx", "dateAx"}:
+        props.append("xtitle")
+    if "valAx" in titled:
+        props.append("ytitle")
+    return tuple(props)
+
+
+def _conditional_looks(first: SheetFacts, second: SheetFacts) -> set[str]:
+    """Properties that conditional formats change which only one of the two sheets has."""
+    known = [set(map(_compared_format, facts.formats)) for facts in (first, second)]
+    return {
+        _LOOK_OF_CONDITION[name]
+        for each in (*first.formats, *second.formats)
+        if _compared_format(each) in known[0] ^ known[1]
+        for name, _ in each.look
+        if name in _LOOK_OF_CONDITION
+    }
+
+
+def _compared_format(each: FormatRule) -> FormatRule:
+    return replace(each, attributes=())
+
+
+def _compared(each: Validation) -> Validation:
+    return replace(each, attributes=())
+
+
+def _key(cell: str) -> int:
+    row, column = parse_cell(cell) or (0, 0)
+    return row << COLUMN_BITS | column

@@ -1,0 +1,110 @@
+"""Which of the proposed rules a person keeps: on a terminal, by options, or in a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from judge.authoring.proposals.propose import Proposal, Proposals, text_of
+from judge.errors import UsageError
+from judge.files.writing import naming_what_is_written, write_whole
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def proposal_options(command: _Command) -> _Command:
+    """The options that say what of the proposals is kept."""
+    for option in (
+        click.option(
+            "--propose",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write the proposed rules to FILE, and add nothing.",
+        ),
+        click.option("--keep", metavar="NUMBERS", help="Keep these proposals: 1,3."),
+        click.option("--yes", is_flag=True, help="Keep all proposals."),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the options say.
+
+    Attributes:
+        yes: whether all proposals are kept.
+        keep: the numbers of those that are kept.
+        propose: where the proposals are written to, if nothing is to be added.
+    """
+
+    yes: bool
+    keep: str | None
+    propose: Path | None
+
+    def refuse(self) -> None:
+        """Refuses the options where nothing is proposed.
+
+        Raises:
+            UsageError: one was given.
+        """
+        if self.yes or self.keep is not None or self.propose is not None:
+            raise UsageError(
+                "--yes, --keep and --propose: nothing is proposed here",
+                hint="Rules are proposed with --from GOLD --input INPUT, without --rules.",
+            )
+
+    def ask(self, proposals: Proposals) -> tuple[Proposal, ...] | None:
+        """Shows the proposals; returns the kept ones, or None if they were only written down.
+
+        Raises:
+            UsageError: there are none, none is kept, or nobody says which.
+        """
+        listed = proposals.listed
+        if not listed:
+            unsaid = f" that a rule says ({', '.join(proposals.unsaid)})" * bool(proposals.unsaid)
+            raise UsageError(
+                f"nothing differs between input and gold{unsaid}, so there is no rule to propose",
+                hint="State the rules with --rules FILE.",
+            )
+        if self.propose is not None:
+            text = text_of(proposals, len(listed[0].rules))
+            with naming_what_is_written(self.propose):
+                write_whole(self.propose, text.encode(), mode=0o644)
+            click.echo(f"{self.propose}: {len(listed)} rules; edit it and give it as --rules")
+            return None
+        for number, each in enumerate(listed, start=1):
+            click.echo(f"{number}. {each.words}")
+        for line in proposals.unsaid:
+            click.echo(f"no rule says: {line}")
+        kept = self._kept(listed)
+        if not kept:
+            raise UsageError("no rule is kept, so nothing would be judged")
+        return kept
+
+    def _kept(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        if self.yes:
+            return tuple(listed)
+        if self.keep is not None:
+            return tuple(listed[number - 1] for number in self._numbers(len(listed)))
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(
+                f"nobody says which of the {len(listed)} proposed rules to keep",
+                hint="--yes keeps all, --keep 1,3 some; --propose FILE writes them down.",
+            )
+        return tuple(
+            each
+            for number, each in enumerate(listed, start=1)
+            if click.confirm(f"Keep {number}?", default=True, err=True)
+        )
+
+    def _numbers(self, most: int) -> list[int]:
+        words = [each.strip() for each in (self.keep or "").split(",")]
+        if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
+            raise UsageError(f"--keep {self.keep}: must be numbers from 1 to {most}, such as 1,2")
+        return sorted({int(word) for word in words})
