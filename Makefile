@@ -32,6 +32,8 @@ demo: setup
 	    --cpu 4 --wall 8 --memory 512MiB
 	$(JUDGE) score dataset/sample-typed/answers.jsonl --dataset sample-typed \
 	    --out results/sample-typed
+	$(JUDGE) score dataset/sample-rules/submissions.jsonl --dataset sample-rules \
+	    --out results/sample-rules --cpu 4 --wall 8 --memory 512MiB
 
 test: setup-dev
 	scripts/with-test-machine $(PYTEST) -n auto

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from sample.model import CASES
 from sample.tasks import TASKS
+from sample_rules import chart, pivot, style
 from sample_typed.questions import QUESTIONS, TABLE
 
+RULE_TASKS = (chart.TASK, style.TASK, pivot.TASK)
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -65,11 +67,42 @@ def make_typed(folder: Path) -> int:
     return size
 
 
+def make_rules(folder: Path) -> int:
+    """Writes the suite that is judged by rules and returns how many bytes it has."""
+    for name in ("files", "finished"):
+        if (folder / name).exists():
+            shutil.rmtree(folder / name)
+    finished = folder / "finished"
+    finished.mkdir(parents=True)
+    size, expected = 0, {}
+    for task in RULE_TASKS:
+        place = folder / "files" / task.id
+        place.mkdir(parents=True)
+        for name, data in task.files().items():
+            size += (place / name).write_bytes(data)
+        made = {case: task.finish(case) for case in CASES}
+        for case, each in made.items():
+            size += (finished / f"{case}_{task.id}_output.xlsx").write_bytes(each.data)
+        expected[task.id] = [each.expected for each in made.values()]
+    document = {
+        "format": "sheetjudge",
+        "version": 1,
+        "tasks": [task.record() for task in RULE_TASKS],
+    }
+    for name, content in (("suite.json", document), ("finished.json", expected)):
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        size += (folder / name).write_bytes(f"{text}\n".encode())
+    lines = [json.dumps(line, ensure_ascii=False) for task in RULE_TASKS for line in task.lines()]
+    size += (folder / "submissions.jsonl").write_bytes("".join(f"{x}\n" for x in lines).encode())
+    return size
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=REPOSITORY / "dataset")
     out: Path = parser.parse_args().out
-    for name, write in (("sample", make), ("sample-typed", make_typed)):
+    made = (("sample", make), ("sample-typed", make_typed), ("sample-rules", make_rules))
+    for name, write in made:
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{folder}: {write(folder) / 1024:.0f} KiB")

@@ -16,8 +16,8 @@ from judge.suites.sources import load_sources
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
-SHIPPED = (SAMPLE, "sample-typed")
-"""All suites that ship with it; the second one has questions with typed answers."""
+SHIPPED = (SAMPLE, "sample-typed", "sample-rules")
+"""All suites that ship with it: of cell ranges, of typed answers, of rules."""
 
 _MOST_DEPTH = 2
 """How many folders with nothing but one folder are gone into."""
@@ -89,7 +89,7 @@ def locate_suite(source: Path | str) -> Located:
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite",
         faults=(f"{source}: does not exist",),
-        hint="`judge dataset list` names the suites; `sample` and `sample-typed` are always here",
+        hint=f"`judge dataset list` names the suites; always here are {', '.join(SHIPPED)}",
     )
 
 

@@ -12,6 +12,7 @@ from tests.conftest import REPOSITORY
 from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
 
 SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
+RULES = REPOSITORY / "dataset" / "sample-rules" / "submissions.jsonl"
 SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
 
 
@@ -58,6 +59,25 @@ def test_golds_as_finished_outputs_are_accepted_without_running_anything(
     (outputs / next(outputs.iterdir()).name).write_text("not a workbook")
     again = json.loads(cli("score", tmp_path / "run", "--recalc", "never", "--json").stdout)
     assert again["overall"]["verdicts"]["IW"] == 1
+
+
+@pytest.mark.bubblewrap
+def test_samples_of_rules_get_their_verdicts_in_the_sandbox(cli: Cli, tmp_path: Path) -> None:
+    require_backend("bubblewrap")
+    # The rest needs nothing of the sandbox: tests/unit/suites/test_sample_rules.py runs it.
+    wanted = ("import xlsxwriter", "import pandas", "import zipfile")
+    lines = RULES.read_text(encoding="utf-8").splitlines()
+    chosen = [line for line in lines if any(each in line for each in wanted)]
+    records = [json.loads(line) for line in chosen if "counted" not in line]
+    programs = tmp_path / "programs.jsonl"
+    programs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    options = ("--dataset", "sample-rules", "--out", tmp_path / "run", "--sandbox", "bubblewrap")
+    done = cli("score", programs, *options, *SHORT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdicts = verdicts_of(read_report(tmp_path / "run"))
+    expected = {(each["id"], each["sample"]): each["expected"] * 3 for each in records}
+    assert verdicts == expected
+    assert {code for codes in expected.values() for code in codes} == {"AC", "WA"}
 
 
 @pytest.mark.bubblewrap

@@ -309,7 +309,7 @@ def test_it_is_made_the_same_each_time(tmp_path: Path) -> None:
         makes.append({p.relative_to(folder): p.read_bytes() for p in sorted(folder.rglob("*.*"))})
     assert makes[0] == makes[1]
     # Compared with what is committed by content: another zlib may pack it otherwise.
-    folders = [SAMPLE, SAMPLE.with_name("sample-typed")]
+    folders = [SAMPLE, SAMPLE.with_name("sample-typed"), SAMPLE.with_name("sample-rules")]
     paths = [path for folder in folders for path in folder.rglob("*.*") if path.name != "README.md"]
     committed = {path.relative_to(SAMPLE.parent): path for path in paths}
     assert committed.keys() == makes[0].keys()
