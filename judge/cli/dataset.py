@@ -258,6 +258,7 @@ def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
         "answer_sheet": task.details.get("answer_sheet"),
         "data_position": task.details.get("data_position"),
         "answer": task.answer.value,
+        "phrasing": None if task.phrasing is None else asdict(task.phrasing),
         "groups": dict(task.groups),
         "context": {name: value for name, value in task.context.items() if name != "data_position"},
         "checker": task.checker.name,

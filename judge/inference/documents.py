@@ -122,10 +122,10 @@ class DocumentFolder:
         if not words:
             return ()
         scores = self._index.get_scores(words)
-        best = sorted(range(len(self.chunks)), key=lambda place: (-scores[place], place))
+        best = (-scores).argsort(kind="stable")[:SHOWN_CHUNKS]
         return tuple(
             Excerpt(self.chunks[place], float(scores[place]))
-            for place in best[:SHOWN_CHUNKS]
+            for place in map(int, best)
             if scores[place] > 0
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,13 @@ def test_a_page_that_is_nested_too_deeply_is_named(tmp_path: Path) -> None:
     (tmp_path / "deep.html").write_text("<div>" * 2_000)
     with pytest.raises(UsageError, match=r"deep\.html: its elements are nested too deeply"):
         DocumentFolder(tmp_path)
+
+
+@pytest.mark.parametrize("missing", ["bm25s", "markdownify", "semantic_text_splitter"])
+def test_without_the_extra_the_user_learns_what_to_install(
+    missing: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(UsageError, match=missing) as found:
+        DocumentFolder(folder)
+    assert found.value.hint == "pip install 'sheetjudge[documents]'"

@@ -181,7 +181,7 @@ def test_an_own_run_with_a_models_file(tmp_path: Path, own_server: RawServer) ->
     ("name", "value"),
     [("base_url", "THEIRS"), ("api_key_env", "MY_KEY"), ("prompt", "/etc/passwd"),
      ("models", "/etc/passwd"), ("dataset", "/etc"), ("model", "y"), ("price", "0/0"),
-     ("samples", 999), ("rounds", 99), ("param", ["stop=x"])],
+     ("samples", 999), ("rounds", 99), ("param", ["stop=x"]), ("documents", "/etc")],
 )  # fmt: skip
 def test_an_own_run_that_somebody_changed(
     name: str, value: Any, tmp_path: Path, own_server: RawServer, their_server: RawServer
