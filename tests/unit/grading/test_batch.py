@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -15,11 +16,11 @@ from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.core.verdict import Verdict
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
 from judge.grading.batch import Event, FinishedOutput, Settings, grade, grade_outputs
 from judge.grading.case import GradingRules
-from judge.grading.jobs import ATTEMPTS
+from judge.grading.jobs import ATTEMPTS, Job, JudgedCase
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.policy import Recalculator
@@ -356,3 +357,31 @@ def test_an_engine_that_cannot_be_had_costs_a_finished_output_its_verdict_alone(
         assert outcome.results["t", 0, 1].cause == "no room in its temporary folder"
         again = grade_outputs(store, outputs, chosen)
         assert (again.reused, again.results["t", 0, 1].verdict) == (2, Verdict.WA)
+
+
+class ScriptedExecutor:
+    """Says what it is told to, and remembers what it was asked."""
+
+    stopped = None
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+        self.asked: list[Job] = []
+
+    def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
+        for job in jobs:
+            self.asked.append(job)
+            for each in job.cases:
+                result = CaseResult(job.task.id, job.sample, each.case.number, self.verdict)
+                yield JudgedCase(each.keys, result)
+
+
+def test_jobs_go_where_the_settings_say(tmp_path: Path, task: Task) -> None:
+    sandbox, executor = FakeSandbox(negated_input), ScriptedExecutor(Verdict.WA)
+    chosen = replace(settings(sandbox), executor_of=lambda _: executor)
+    with RunDirectory(tmp_path / "run") as store:
+        outcome = grade(store, [(task, SUBMISSION)], chosen)
+        assert verdicts(store) == ["WA", "WA", "WA"]
+    assert not sandbox.requests
+    assert [job.submission for job in executor.asked] == [SUBMISSION]
+    assert len(outcome.results) == 3
