@@ -3,7 +3,8 @@
 What other programs use is reachable from here; each name is imported when it is first asked for, so
 that ``import judge`` does no work:
 
-- :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge
+- :class:`Judge` (with :class:`JudgingOptions`) is opened once and judges answers one by one
+- :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge what is on disk
 - :func:`infer` (with :class:`InferOptions`) asks a chat model for solutions
 - :func:`compare` compares two workbooks, :func:`recalculate` computes the formulas of one
 - :func:`rejudge` and :func:`change_verdict` judge a run again, or one case by hand
@@ -18,14 +19,17 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from judge.api.answers import JudgedSubmission
     from judge.api.auditing import make_audit, read_audit
     from judge.api.commands import run, score, verify
     from judge.api.comparing import compare_runs
     from judge.api.infer_options import InferOptions
     from judge.api.inferring import infer
-    from judge.api.options import ScoreOptions
+    from judge.api.judging import Judge
+    from judge.api.options import JudgingOptions, ScoreOptions
     from judge.api.rejudging import change_verdict, rejudge
     from judge.api.workbooks import compare
+    from judge.core.submission import Submission
     from judge.recalc import recalculate
     from judge.report.data import report_data
     from judge.report.html import render_run as report_html
@@ -35,8 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InferOptions",
+    "Judge",
+    "JudgedSubmission",
+    "JudgingOptions",
     "Report",
     "ScoreOptions",
+    "Submission",
     "__version__",
     "change_verdict",
     "compare",
@@ -56,8 +64,12 @@ __all__ = [
 
 _HOMES = {
     "InferOptions": ("judge.api.infer_options", "InferOptions"),
+    "Judge": ("judge.api.judging", "Judge"),
+    "JudgedSubmission": ("judge.api.answers", "JudgedSubmission"),
+    "JudgingOptions": ("judge.api.options", "JudgingOptions"),
     "Report": ("judge.report.report", "Report"),
     "ScoreOptions": ("judge.api.options", "ScoreOptions"),
+    "Submission": ("judge.core.submission", "Submission"),
     "__version__": ("judge.version", "__version__"),
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
     "compare": ("judge.api.workbooks", "compare"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from judge.api.judging import Judge
 from judge.api.options import JudgingOptions, ScoredRun, ScoreOptions, check_at_least, cores
 from judge.api.progress import Progress, Silent
 from judge.api.resources import JudgingResources
@@ -15,9 +15,7 @@ from judge.api.sources import find_runs, run_to_score
 from judge.core.limits import Limits
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError
-from judge.grading.batch import grade
 from judge.grading.case import known_fault
-from judge.grading.store import RunDirectory
 from judge.grading.verify import CaseCheck, verify_suite
 from judge.recalc.policy import Mode
 from judge.suites import load_suite
@@ -49,8 +47,8 @@ def score(
     """
     options = options or ScoreOptions()
     scored: list[ScoredRun] = []
-    with contextlib.ExitStack() as stack:
-        scorer = RunScorer(options, JudgingResources(options, stack))
+    with Judge(options=options) as judge:
+        scorer = RunScorer(options, judge.resources)
         for path in find_runs(Path(results), options):
             try:
                 scored.append(scorer.score(run_to_score(path, options), progress))
@@ -200,17 +198,8 @@ def run(
         lenient_names=lenient_names,
         limits=limits or Limits(),
     )
-    with (
-        tempfile.TemporaryDirectory(prefix="judge-run-") as folder,
-        contextlib.ExitStack() as stack,
-    ):
-        resources = JudgingResources(options, stack)
-        suite = resources.adapt(load_suite(dataset))
+    with Judge(options=options) as judge:
+        suite = judge.resources.adapt(load_suite(dataset))
         task = suite.task(task_id)
         submission = submission_of_program(Path(program), task, suite.conventions)
-        settings = resources.settings(needs_sandbox=True)
-        with RunDirectory(Path(folder)) as store:
-            outcome = grade(store, [(task, submission)], settings)
-    if outcome.stopped is not None:
-        raise outcome.stopped
-    return [outcome.results[task.id, 0, case.number] for case in task.cases]
+        return list(judge(task, submission).cases)

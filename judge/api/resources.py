@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +29,26 @@ from judge.suites.corrections import corrected_suite
 class JudgingResources:
     """Sandbox and engines, each opened once and only if needed, and prepared suites.
 
+    Safe to use from several threads.
+
     Args:
         options: how to judge.
         stack: closes what is opened.
+        sandbox: one that is open already, in place of those that the options name; its owner
+            closes it.
     """
 
-    def __init__(self, options: JudgingOptions, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        options: JudgingOptions,
+        stack: contextlib.ExitStack,
+        *,
+        sandbox: Sandbox | None = None,
+    ) -> None:
         self._options = options
         self._stack = stack
+        self._given = sandbox
+        self._opening = threading.Lock()
         self._applied: dict[Path, Sequence[Correction]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
         self._recipes: dict[int, WorkerRecipe] = {}
@@ -88,23 +101,28 @@ class JudgingResources:
         kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
         isolates = needs_sandbox or (needs_engines and options.recalc != "never")
         key = (kind, isolates)
-        if key not in self._settings:
-            recipe = WorkerRecipe(
-                sandbox=kind,
-                profile=options.profile,
-                style=options.style,
-                recalc=options.recalc,
-                engine=options.engine,
-                lenient_names=options.lenient_names,
-                limits=options.limits,
-                threads=max(1, options.jobs),
-            )
-            # Finished outputs run nothing, but the engines that compute their formulas read files
-            # that nobody vouches for, and so need a sandbox as well.
-            sandbox = self._open_sandbox(kind) if isolates else None
-            settings = self._settings[key] = recipe.settings(sandbox, self._stack)
-            self._recipes[id(settings)] = recipe
-        return self._settings[key]
+        with self._opening:
+            if key not in self._settings:
+                # Finished outputs run nothing, but the engines that compute their formulas read
+                # files that nobody vouches for, and so need a sandbox as well.
+                sandbox = self._given or self._open_sandbox(kind) if isolates else None
+                recipe = self._recipe(kind)
+                settings = self._settings[key] = recipe.settings(sandbox, self._stack)
+                self._recipes[id(settings)] = recipe
+            return self._settings[key]
+
+    def _recipe(self, kind: str) -> WorkerRecipe:
+        options = self._options
+        return WorkerRecipe(
+            sandbox=kind,
+            profile=options.profile,
+            style=options.style,
+            recalc=options.recalc,
+            engine=options.engine,
+            lenient_names=options.lenient_names,
+            limits=options.limits,
+            threads=max(1, options.jobs),
+        )
 
     def placed(self, settings: Settings, suite: Suite, folder: Path | None = None) -> Settings:
         """The same settings for the cluster that was asked for, if one was.

@@ -20,12 +20,12 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,
-    FinishedOutput,
     Settings,
     current_results,
     grade,
     grade_outputs,
 )
+from judge.grading.finished import FinishedOutput
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory

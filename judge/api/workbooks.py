@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from judge.comparison import api as comparison
+from judge.api.computing import ComputedWhereNeeded
+from judge.api.judging import Judge
+from judge.api.options import JudgingOptions
 from judge.comparison.comparison import Comparison
-from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.comparison.profiles import Profile
-from judge.core.answer import Origin
-from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Mode, Recalculator, calculates
-from judge.recalc.select import open_recalculator, recalc_cache_folder
-from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.recalc.policy import Mode
 from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
-from judge.workbook.reader import Workbook
 
 
 def compare(
@@ -66,10 +60,11 @@ def compare(
         UsageError: there is no such profile, style attribute, option or engine.
         SandboxError: something has to be computed, and there is no sandbox.
     """
-    with Engines(
-        recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
-    ) as engines:
-        return comparison.compare_workbooks(
+    computing = JudgingOptions(
+        jobs=1, recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
+    )
+    with Judge(options=computing) as judge:
+        return judge.compare(
             gold,
             output,
             position,
@@ -77,17 +72,14 @@ def compare(
             profile=profile,
             style=style,
             before=before,
-            options=options,
+            checker=options,
             max_differences=max_differences,
             limits=limits,
-            compute=engines,
         )
 
 
-class Engines:
+class Engines(ComputedWhereNeeded):
     """The calculation engines of one comparison, opened when the first formula needs one.
-
-    See :class:`judge.comparison.computing.Compute`.
 
     Args:
         recalc: when to compute.
@@ -97,65 +89,14 @@ class Engines:
     """
 
     def __init__(self, *, recalc: Mode, engine: str, lenient_names: bool, sandbox: str) -> None:
-        self.mode = recalc
-        self._engine = engine
-        self._lenient_names = lenient_names
-        self._sandbox = sandbox
-        self._stack = contextlib.ExitStack()
-
-    @functools.cached_property
-    def recalculator(self) -> Recalculator:
-        """What computes.
-
-        Raises:
-            SandboxError: there is no sandbox.
-        """
-        from judge.sandbox import open_sandbox  # noqa: PLC0415  most comparisons need none
-
-        opened = self._stack.enter_context(contextlib.closing(open_sandbox(self._sandbox)))
-        recalculator = open_recalculator(
-            opened,
-            mode=self.mode,
-            engine=self._engine,
-            lenient_names=self._lenient_names,
-            cache_dir=recalc_cache_folder(),
+        computing = JudgingOptions(
+            jobs=1, recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
         )
-        return self._stack.enter_context(contextlib.closing(recalculator))
-
-    def fill(
-        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
-    ) -> ComputedValues:
-        """Computes the formula cells of some ranges that have no value to trust.
-
-        Raises:
-            WorkbookError: the ranges cannot be read.
-            SandboxError: something has to be computed, and there is no sandbox.
-        """
-        if self.mode == "never" or not self._needed(workbook, ranges):
-            return NOTHING_COMPUTED
-        return self.recalculator.fill(workbook, ranges, origin=origin)
-
-    def _needed(self, workbook: Workbook, ranges: Sequence[CellRange]) -> bool:
-        cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
-        if not cells:
-            return False
-        trusted = all(cell.has_cached_value for cell in cells) and calculates(workbook.facts)
-        return self.mode == "always" or not trusted
-
-    def answer_conditions(
-        self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
-    ) -> ConditionAnswers:
-        """Finds out which conditions of conditional formats hold.
-
-        Raises:
-            SandboxError: there is no sandbox to compute them in.
-        """
-        if self.mode == "never":
-            return NO_ANSWERS
-        return answer_conditions(self.recalculator, questions, gold, output, origin=origin)
+        self._judge = Judge(options=computing)
+        super().__init__(recalc, self._judge.recalculator)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._judge.close()

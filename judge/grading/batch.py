@@ -8,38 +8,26 @@ changed; a record that holds a judge error is not a result and is tried again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
-from judge.core.results import CaseRun
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.core.verdict import CaseResult, Verdict
-from judge.errors import JudgeError, SandboxError, WorkbookError
-from judge.files.documents import read_regular
+from judge.core.verdict import CaseResult
+from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.case_records import CaseKey, KnownCases, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
+from judge.grading.finished import FinishedOutput, read_output
 from judge.grading.jobs import CaseJob, Job, Worker
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
 from judge.grading.order import ExpectedCost, longest_first
 from judge.grading.running import RunOutcome, typed_answer
-from judge.grading.store import CASES_FILE, MOST_WORKBOOK_BYTES, RunDirectory
+from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedOutput:
-    """An output that was made elsewhere, and the case it answers."""
-
-    task: Task
-    case: TestCase
-    path: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +181,8 @@ def grade_outputs(
 
     def jobs() -> Iterator[Job]:
         for each in outputs:
-            run, outcome = _read_output(each)
+            missing = f"no such {each.task.answer.noun} in the folder"
+            run, outcome = read_output(each.path, missing)
             keys = CaseKeys(run, comparison_key(run, each.task, each.case, settings.rules, digests))
             found = known.complete((each.task.id, 0, each.case.number), keys)
             job = CaseJob(each.case, keys, outcome, known=found)
@@ -255,27 +244,6 @@ class _Batch:
         results = self._found.results
         results[result.task_id, result.sample, result.case] = result
         self._on_event(Event(result, reused=reused, done=len(results), total=self._total))
-
-
-_NO_OUTPUT = hashlib.sha256(b"").hexdigest()
-
-
-def _read_output(item: FinishedOutput) -> tuple[str, RunOutcome]:
-    """The digest of a finished output, and its outcome as far as it is known before comparing."""
-    try:
-        data = None
-        if item.path is not None:
-            data = read_regular(item.path, WorkbookError, most_bytes=MOST_WORKBOOK_BYTES)
-    except WorkbookError as error:
-        assert item.path is not None
-        cause = error.message.removeprefix(f"{item.path.parent}/")
-        return _NO_OUTPUT, RunOutcome(Verdict.IW, cause)
-    if data is None:
-        return _NO_OUTPUT, RunOutcome(Verdict.NO, f"no such {item.task.answer.noun} in the folder")
-    digest = hashlib.sha256(data).hexdigest()
-    record: CaseRun = {"status": "finished", "output_sha256": digest}
-    name = "" if item.path is None else item.path.name
-    return digest, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
 
 
 def case_keys(

@@ -119,6 +119,21 @@ def submission_of_program(
     )
 
 
+def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None) -> Submission:
+    """A submission of what a chat model said, as the record ``{"solution": reply}`` is read.
+
+    Args:
+        reply: the reply, or the program alone; the typed answer, where the task asks for one.
+        task: the task that it answers.
+        conventions: the format of the task's suite; needed where a program has to be run.
+    """
+    if not task.answer.is_file or conventions is None:
+        return Submission(task.id, None, "", "", answer=reply)
+    code = recorded_program({"solution": reply})
+    paths = solution_paths(task.question, code, conventions)
+    return Submission(task.id, code, paths.input_path, paths.output_path)
+
+
 def submission_record(submission: Submission, suite: Suite) -> dict[str, object]:
     """The record of a submission, which :func:`load_submissions` reads back as it was.
 

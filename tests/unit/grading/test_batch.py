@@ -18,8 +18,9 @@ from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
-from judge.grading.batch import Event, FinishedOutput, Settings, grade, grade_outputs
+from judge.grading.batch import Event, Settings, grade, grade_outputs
 from judge.grading.case import GradingRules
+from judge.grading.finished import FinishedOutput
 from judge.grading.jobs import ATTEMPTS, Job, JudgedCase
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError

@@ -1,0 +1,58 @@
+"""Outputs that were made elsewhere: as far as they are known before they are compared."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.core.answer import Answer, Origin
+from judge.core.results import CaseRun
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
+from judge.errors import WorkbookError
+from judge.files.documents import read_regular
+from judge.grading.running import RunOutcome
+from judge.grading.store import MOST_WORKBOOK_BYTES
+
+NO_OUTPUT = hashlib.sha256(b"").hexdigest()
+"""Stands for the digest of an output that is not there, or cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedOutput:
+    """An output that was made elsewhere, and the case it answers."""
+
+    task: Task
+    case: TestCase
+    path: Path | None
+
+
+def read_output(path: Path | None, missing: str) -> tuple[str, RunOutcome]:
+    """The digest of a finished output, and its outcome as far as it is known before comparing.
+
+    Args:
+        path: the file; None where there is none.
+        missing: what to say then.
+    """
+    if path is None:
+        return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
+    try:
+        data = read_regular(path, WorkbookError, most_bytes=MOST_WORKBOOK_BYTES)
+    except WorkbookError as error:
+        return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
+    if data is None:
+        return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
+    return outcome_of_output(data, path.name)
+
+
+def outcome_of_output(data: bytes, name: str) -> tuple[str, RunOutcome]:
+    """The same for the bytes of an output.
+
+    Args:
+        data: the content.
+        name: the file's name, for messages.
+    """
+    digest = hashlib.sha256(data).hexdigest()
+    record: CaseRun = {"status": "finished", "output_sha256": digest}
+    return digest, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
