@@ -1,0 +1,156 @@
+"""What `judge.Judge` takes beside the programs: 10,000 calls from 8 threads, and in a sandbox.
+
+    python benchmarks/warm_judge.py [--calls 10000] [--threads 8] [--sandboxed 200]
+
+The first part plays the sandbox (``judge.sandbox.scripted``), so that what is left is the judge's
+own work: memory and open files are read after every tenth of the calls. The second part runs
+programs of the sample suite in bubblewrap; what a call takes beyond the program's own wall-clock
+time, as the sandbox measured it, is the overhead. `judge run` as a process of its own is beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
+from pathlib import Path
+
+import judge
+from judge.core.task import Task
+from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
+from judge.suites.submissions import load_submissions
+
+TASK = "1001"
+
+
+class ForgetfulSandbox(ScriptedSandbox):
+    """Answers every run by the gold of its input, and remembers no request."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self._golds = {
+            case.input_path.read_bytes(): case.gold_path.read_bytes() for case in task.cases
+        }
+
+    def play(self, request: RunRequest) -> RunResult:
+        """The gold."""
+        (data,) = request.files.values()
+        output = self._golds[data]
+        return RunResult(
+            RunStatus.OK, OutputStatus.COLLECTED, output=output, output_bytes=len(output)
+        )
+
+
+def memory_mb() -> float:
+    """Resident memory of this process."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def open_files() -> int:
+    """Descriptors of this process."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def scripted(calls: int, threads: int) -> None:
+    """Many calls, nothing that runs."""
+    suite = judge.load_suite("sample")
+    task = suite.task(TASK)
+    options = judge.JudgingOptions(jobs=threads, recalc="never")
+    print(f"{calls} calls from {threads} threads, {len(task.cases)} cases each, scripted sandbox")
+    with (
+        judge.Judge(suite, options, sandbox=ForgetfulSandbox(task)) as opened,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+
+        def call(number: int) -> float:
+            started = time.perf_counter()
+            assert opened(TASK, f"print({number})").hard == 1.0
+            return time.perf_counter() - started
+
+        started, cpu = time.perf_counter(), time.process_time()
+        for part in range(10):
+            took = list(pool.map(call, range(calls // 10)))
+            print(
+                f"  after {(part + 1) * (calls // 10):>6} calls: {memory_mb():6.1f} MB, "
+                f"{open_files()} descriptors, median call {statistics.median(took) * 1e3:.1f} ms"
+            )
+        wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    print(f"  {calls / wall_s:.0f} calls/s, {cpu_s / calls * 1e3:.2f} ms of processor time a call")
+
+
+def programs() -> Iterator[judge.Submission]:
+    """Programs of the sample suite that run to their end."""
+    suite = judge.load_suite("sample")
+    for each in load_submissions(suite.root / "submissions.jsonl", suite):
+        if each.expected == ("AC",) and each.code is not None:
+            yield each
+
+
+def sandboxed(calls: int) -> None:
+    """What a call takes beyond the programs' own time, one call after the other."""
+    chosen = list(programs())
+    options = judge.JudgingOptions(jobs=1, sandbox="bubblewrap")
+    started = time.perf_counter()
+    with judge.Judge("sample", options) as opened:
+        opened(chosen[0].task_id, chosen[0])
+        print(f"bubblewrap: opened, and the first call, in {time.perf_counter() - started:.2f} s")
+        for each in chosen:  # engines start with the first formula
+            opened(each.task_id, each)
+        beside, own = [], []
+        for each in islice(cycle(chosen), calls):
+            started = time.perf_counter()
+            found = opened(each.task_id, each)
+            took = time.perf_counter() - started
+            ran = sum(case.timings_s["run"] for case in found.cases)
+            cases = len(found.cases)
+            beside.append((took - ran) / cases)
+            own.append(ran / cases)
+    print(
+        f"  {calls} calls of {len(chosen)} programs: median of the program's own time "
+        f"{statistics.median(own) * 1e3:.1f} ms a case, beside it "
+        f"{statistics.median(beside) * 1e3:.1f} ms (95th percentile "
+        f"{statistics.quantiles(beside, n=20)[-1] * 1e3:.1f} ms)"
+    )
+
+
+def processes(times: int = 5) -> None:
+    """The same as a process of its own each time."""
+    each = next(programs())
+    with tempfile.TemporaryDirectory(prefix="judge-warm-") as folder:
+        program = Path(folder) / "solution.py"
+        program.write_text(each.code or "")
+        command = [str(Path(sys.executable).with_name("judge")), "run", each.task_id, str(program)]
+        command += ["--dataset", "sample", "--sandbox", "bubblewrap"]
+        took = []
+        for _ in range(times):
+            started = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            took.append(time.perf_counter() - started)
+    print(f"`judge run` as a process: median {statistics.median(took):.2f} s a call")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--sandboxed", type=int, default=200, help="0 for none")
+    arguments = parser.parse_args()
+    scripted(arguments.calls, arguments.threads)
+    if arguments.sandboxed:
+        sandboxed(arguments.sandboxed)
+        processes()
+
+
+if __name__ == "__main__":
+    main()
