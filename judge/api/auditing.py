@@ -11,7 +11,7 @@ from pathlib import Path
 from judge.core.statistics import SEED
 from judge.errors import JudgeError, StoreError
 from judge.grading.case_records import CaseKey
-from judge.grading.store import WORKBOOKS_FOLDER, RunDirectory
+from judge.grading.store import RunDirectory
 from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
 from judge.report.audit_marks import MarkedSheet
 from judge.report.audit_sheet import CasePaths, already_there, audit_rows, write_sheet
@@ -112,15 +112,17 @@ def _recorded_sample(path: Path, audit_id: str) -> AuditSample:
 
 
 def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
-    outputs = _finished_outputs(run)
+    outputs, store = _finished_outputs(run), RunDirectory(run.path)
     paths: dict[CaseKey, CasePaths] = {}
     for key in sample.verdicts:
         submission = run.submission(key[0], key[1])
         cases = submission.task.cases if submission.task is not None else ()
         case = next((each for each in cases if each.number == key[2]), None)
         digest = submission.automatic[key[2]].run.get("output_sha256")
-        stored = run.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
-        output = stored if stored.is_file() else outputs.get((key[0], key[2]))
+        stored = None if digest is None else store.workbook_path(digest)
+        output = (
+            stored if stored is not None and stored.is_file() else outputs.get((key[0], key[2]))
+        )
         paths[key] = CasePaths(
             input=None if case is None or not case.inputs else case.input_path,
             gold=None if case is None or not case.golds else case.golds[0].path,

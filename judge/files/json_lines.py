@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from judge.errors import JudgeError
 from judge.files.documents import (
     BOM,
     MIB,
-    MOST_FILE_BYTES,
     MalformedError,
     as_object,
     opened_regular,
@@ -28,6 +28,9 @@ from judge.files.writing import open_to_write, sync_folder
 
 MOST_LINE_BYTES = 64 * MIB
 """One record."""
+
+MOST_LINES_BYTES = 64 * 1024 * MIB
+"""A whole file, which is never held in memory: a million cases take a few gigabytes."""
 
 
 def read_lines(
@@ -44,14 +47,25 @@ def read_lines(
         JudgeError: of the class ``error``, as :func:`judge.files.documents.read_regular`, and where
             a line is too long.
     """
-    with opened_regular(path, error, MOST_FILE_BYTES) as file:
+    for number, _, line in read_placed_lines(path, error, whole=whole):
+        yield number, line
+
+
+def read_placed_lines(
+    path: Path, error: type[JudgeError], *, whole: bool = False
+) -> Iterator[tuple[int, int, bytes]]:
+    """The same with the place in the file at which each line begins.
+
+    What is yielded as a line ends at that place plus its length.
+    """
+    with opened_regular(path, error, MOST_LINES_BYTES) as file:
         if file is None:
             return
-        number, left = 0, MOST_FILE_BYTES
+        number, place = 0, 0
         while line := file.readline(MOST_LINE_BYTES + 2):
-            number, left = number + 1, left - len(line)
-            if left < 0:  # a file that grows while it is read, or that has no size of its own
-                raise too_long(path, error, MOST_FILE_BYTES)
+            start, place, number = place, place + len(line), number + 1
+            if place > MOST_LINES_BYTES:  # a file that grows while it is read, or has no size
+                raise too_long(path, error, MOST_LINES_BYTES)
             if len(line) > MOST_LINE_BYTES + 1:
                 raise error(
                     f"{path}, line {number}: longer than {MOST_LINE_BYTES // MIB} MiB",
@@ -59,10 +73,52 @@ def read_lines(
                 )
             if whole and not line.endswith(b"\n"):
                 return
-            if number == 1:
-                line = line.removeprefix(BOM)
+            if number == 1 and line.startswith(BOM):
+                start, line = start + len(BOM), line.removeprefix(BOM)
             if line.strip():
-                yield number, line.removesuffix(b"\n")
+                yield number, start, line.removesuffix(b"\n")
+
+
+class LinesAt:
+    """Single lines of a file that were found before, read again by their places.
+
+    Safe to use from several threads. The file is opened when the first line is read.
+
+    Args:
+        path: the file.
+        error: what to raise.
+    """
+
+    def __init__(self, path: Path, error: type[JudgeError]) -> None:
+        self.path = path
+        self._error = error
+        self._stack = contextlib.ExitStack()
+        self._opening = threading.Lock()
+        self._file: IO[bytes] | None = None
+
+    def read(self, place: int, length: int) -> bytes:
+        """A line by the place at which it begins, and its length.
+
+        Raises:
+            JudgeError: of the class ``error``: the file cannot be read, or has become shorter.
+        """
+        with self._opening:
+            if self._file is None:
+                opened = opened_regular(self.path, self._error, MOST_LINES_BYTES)
+                self._file = self._stack.enter_context(opened)
+            file = self._file
+        data = b"" if file is None else os.pread(file.fileno(), length, place)
+        if len(data) < length:
+            raise self._error(
+                f"{self.path}: has changed while it was in use", hint="Run the command again."
+            )
+        return data
+
+    def close(self) -> None:
+        """Closes the file; safe to call twice."""
+        with self._opening:
+            self._file = None
+            self._stack.close()
 
 
 def read_json_lines(
@@ -72,7 +128,15 @@ def read_json_lines(
 
     Args, and what is raised, as :func:`read_lines`; a line that is not a JSON object is named.
     """
-    for number, line in read_lines(path, error, whole=whole):
+    for number, _, _, record in read_placed_json_lines(path, error, whole=whole):
+        yield number, record
+
+
+def read_placed_json_lines(
+    path: Path, error: type[JudgeError], *, whole: bool = False
+) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
+    """The same with the place at which each line begins, and its length."""
+    for number, place, line in read_placed_lines(path, error, whole=whole):
         try:
             record = as_object(parse_json(line))
         except MalformedError as problem:
@@ -81,7 +145,7 @@ def read_json_lines(
                 hint="It was not written by the judge. Remove the line and run the "
                 "command again: what is missing is made again.",
             ) from problem
-        yield number, record
+        yield number, place, len(line), record
 
 
 class GrowingLines:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import stat
@@ -37,11 +38,23 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = F
     Raises:
         OSError: it cannot be written; the old file is still there, and nothing of the new one.
     """
+    with writing_whole(path, mode=mode, durable=durable) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing_whole(
+    path: Path, *, mode: int = 0o600, durable: bool = False
+) -> Iterator[io.BufferedRandom]:
+    """A file to write piece by piece, which is put in its place at the end.
+
+    Args, and what is raised, as :func:`write_whole`; nothing is put in place if the block raises.
+    """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=PART)
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
             os.fchmod(descriptor, mode)
             if durable:
                 file.flush()

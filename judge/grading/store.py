@@ -4,7 +4,7 @@
 run.json           what the run is: schema version, suite, settings, versions; replaced atomically
 submissions.jsonl  one record per task and sample
 cases.jsonl        one record per (task, sample, case), written last: a record means "done"
-workbooks/         outputs, each under the hash of its content
+workbooks/         outputs, each under the hash of its content, in folders by its first two digits
 report.json        derived; can be made again without running anything
 ```
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -31,9 +32,14 @@ from judge.files.documents import (
     read_regular,
 )
 from judge.files.forms import Document, checked
-from judge.files.json_lines import LineAppender, read_json_lines
+from judge.files.json_lines import (
+    LineAppender,
+    LinesAt,
+    read_json_lines,
+    read_placed_json_lines,
+)
 from judge.files.locks import FileLock, HeldError, take_lock
-from judge.files.writing import naming_what_is_written, write_whole
+from judge.files.writing import naming_what_is_written, write_whole, writing_whole
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -67,6 +73,7 @@ class RunDirectory:
             raise StoreError(f"{path} is a file, not a results directory")
         self.path = path
         self._appenders: dict[str, LineAppender] = {}
+        self._lines: dict[str, LinesAt] = {}
         self._lock: FileLock | None = None
         self.read_run()
 
@@ -152,6 +159,29 @@ class RunDirectory:
         for _, record in read_json_lines(self.path / name, StoreError, whole=True):
             yield record
 
+    def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:
+        """The same, each with its place in the file and its length, for :meth:`read_record`."""
+        path = self.path / name
+        for _, place, length, record in read_placed_json_lines(path, StoreError, whole=True):
+            yield place, length, record
+
+    def read_record(self, name: str, place: int, length: int) -> dict[str, object]:
+        """One record by its place in a .jsonl file.
+
+        Raises:
+            StoreError: the file was changed by somebody else since the place was found.
+        """
+        lines = self._lines.get(name)
+        if lines is None:
+            lines = self._lines.setdefault(name, LinesAt(self.path / name, StoreError))
+        try:
+            return as_object(parse_json(lines.read(place, length)))
+        except MalformedError as error:
+            raise StoreError(
+                f"{self.path / name}: has changed while it was in use: {error}",
+                hint="Run the command again.",
+            ) from error
+
     def append(self, name: str, record: Mapping[str, object]) -> None:
         """Appends one record; it is in the file, in whole, when this returns."""
         line = dump_json(record).encode("utf-8")
@@ -164,11 +194,22 @@ class RunDirectory:
             appender.append(line)
 
     def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
-        """Replaces a whole .jsonl file atomically."""
-        text = "".join(dump_json(record) + "\n" for record in records)
+        """Replaces a whole .jsonl file atomically; only one record is held at a time."""
         if (appender := self._appenders.pop(name, None)) is not None:
             appender.close()
-        self.write_text(name, text)
+        if (lines := self._lines.pop(name, None)) is not None:
+            lines.close()
+        with self.writing(name) as file:
+            for record in records:
+                file.write(dump_json(record).encode("utf-8") + b"\n")
+
+    @contextlib.contextmanager
+    def writing(self, name: str) -> Iterator[io.BufferedRandom]:
+        """A file of the directory to write piece by piece; it replaces the old one at the end."""
+        with self._writing(name):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with writing_whole(self.path / name, mode=_FILE_MODE) as file:
+                yield file
 
     # -- workbooks ---------------------------------------------------------------------------
 
@@ -179,30 +220,37 @@ class RunDirectory:
             The SHA-256 of the content as hexadecimal digits.
         """
         digest = hashlib.sha256(data).hexdigest()
-        path = self.workbook_path(digest)
-        if not path.exists():
-            with self._writing(f"{WORKBOOKS_FOLDER}/{path.name}"):
+        if not self.has_workbook(digest):
+            path = self.workbook_path(digest)
+            with self._writing(f"{WORKBOOKS_FOLDER}/{path.parent.name}/{path.name}"):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, data, mode=_FILE_MODE)
         return digest
 
     def get_workbook(self, digest: str) -> bytes | None:
         """An output workbook by the hash of its content; None where it is not there or damaged."""
-        try:
-            data = read_regular(
-                self.workbook_path(digest), StoreError, most_bytes=MOST_WORKBOOK_BYTES
-            )
-        except StoreError:
-            return None
-        return data if data and hashlib.sha256(data).hexdigest() == digest else None
+        for path in self._workbook_places(digest):
+            try:
+                data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES)
+            except StoreError:
+                continue
+            if data and hashlib.sha256(data).hexdigest() == digest:
+                return data
+        return None
 
     def has_workbook(self, digest: str) -> bool:
         """Whether something is stored under a hash, though it may be damaged."""
-        return self.workbook_path(digest).exists()
+        return any(path.exists() for path in self._workbook_places(digest))
 
     def workbook_path(self, digest: str) -> Path:
-        """Where an output workbook is kept under the hash of its content."""
-        return self.path / WORKBOOKS_FOLDER / f"{digest}.xlsx"
+        """Where an output workbook is, or will be, kept under the hash of its content."""
+        new, old = self._workbook_places(digest)
+        return old if old.exists() and not new.exists() else new
+
+    def _workbook_places(self, digest: str) -> tuple[Path, Path]:
+        """Where it is, and where earlier versions of the judge kept it: all in one folder."""
+        folder = self.path / WORKBOOKS_FOLDER
+        return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
 
     # -- one writer at a time ---------------------------------------------------------------------
 
@@ -229,6 +277,9 @@ class RunDirectory:
         while self._appenders:
             _, appender = self._appenders.popitem()
             appender.close()
+        while self._lines:
+            _, lines = self._lines.popitem()
+            lines.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -94,7 +94,7 @@ def test_rejudge_names_a_record_that_is_wrong(run: Path) -> None:
 
 
 def test_rejudge_names_a_verdict_that_cannot_be_checked(run: Path) -> None:
-    for path in (run / "workbooks").iterdir():
+    for path in (run / "workbooks").glob("*/*"):
         path.unlink()
     error = refused("rejudge", run)
     assert error.exit_code == 11

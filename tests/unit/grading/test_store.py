@@ -69,13 +69,25 @@ def test_workbooks_are_kept_once_under_their_hash(tmp_path: Path) -> None:
     digest = store.put_workbook(b"content")
     assert store.put_workbook(b"content") == digest
     assert store.get_workbook(digest) == b"content"
-    assert len(list((tmp_path / "workbooks").iterdir())) == 1
+    kept = [path for path in (tmp_path / "workbooks").rglob("*") if path.is_file()]
+    assert kept == [tmp_path / "workbooks" / digest[:2] / f"{digest}.xlsx"]
+
+
+def test_workbooks_of_the_old_layout_are_read_and_not_kept_twice(tmp_path: Path) -> None:
+    store = RunDirectory(tmp_path)
+    digest = store.put_workbook(b"content")
+    old = tmp_path / "workbooks" / f"{digest}.xlsx"
+    store.workbook_path(digest).rename(old)
+    assert store.get_workbook(digest) == b"content"
+    assert store.workbook_path(digest) == old
+    assert store.put_workbook(b"content") == digest
+    assert [path for path in (tmp_path / "workbooks").rglob("*") if path.is_file()] == [old]
 
 
 def test_a_damaged_workbook_counts_as_missing(tmp_path: Path) -> None:
     store = RunDirectory(tmp_path)
     digest = store.put_workbook(b"content")
-    (tmp_path / "workbooks" / f"{digest}.xlsx").write_bytes(b"cont")
+    store.workbook_path(digest).write_bytes(b"cont")
     assert store.get_workbook(digest) is None
 
 

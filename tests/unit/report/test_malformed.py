@@ -199,7 +199,7 @@ def test_only_regular_files_are_read(run: Path, kind: str) -> None:
 
 
 def test_an_output_that_is_no_regular_file_is_not_waited_for(run: Path) -> None:
-    for path in (run / "workbooks").iterdir():
+    for path in (run / "workbooks").glob("*/*"):
         path.unlink()
         os.mkfifo(path)
     done = in_child(JUDGE, "rejudge", run)

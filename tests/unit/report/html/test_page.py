@@ -170,7 +170,7 @@ def test_an_output_that_is_gone_is_named(tmp_path: Path) -> None:
     task = MadeTask("1", [MadeCase(workbook({}), workbook({"B2": 1}), workbook({"B2": 2}))])
     make_suite(tmp_path / "suite", [task])
     run = make_run(tmp_path / "run", tmp_path / "suite", [task])
-    for path in (run / "workbooks").iterdir():
+    for path in (run / "workbooks").glob("*/*"):
         path.unlink()
     entry = {"task_id": "1", "sample": 0, "cases": [{"case": 1}]}
     grid = TaskPages(load_run(run), {"tasks": [entry]}).page(0)["cases"][0]["grid"]
