@@ -11,6 +11,7 @@ from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, SuiteError
 from judge.grading.case import LEFT_OUT
+from judge.suites.submission_index import SubmissionIndex
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:
@@ -30,6 +31,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
     faults = [
         f"task {result.task_id}, case {result.case}: {result.cause}"
         for run in runs
+        if _may_hold_faults(run)
         for result in run.results
         if result.verdict is Verdict.BT and not result.cause.startswith(LEFT_OUT)
     ]
@@ -39,6 +41,13 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
             faults=tuple(dict.fromkeys(faults)),
             hint="Everything else is scored. `judge verify SUITE` checks a whole suite.",
         )
+
+
+def _may_hold_faults(run: ScoredRun) -> bool:
+    """Whether the results have to be looked through; those of a large run are read for it."""
+    overall = run.report["overall"]
+    # What a better sample outdid is in no score, and not counted there.
+    return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,8 @@ def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
     Returns:
         How many cases had an expected verdict, and those that got another one.
     """
+    if isinstance(run.submissions, SubmissionIndex) and not run.submissions.facts.expects:
+        return 0, []
     verdicts = {(each.task_id, each.sample, each.case): each.verdict for each in run.results}
     expected_cases = 0
     mismatches: list[Mismatch] = []

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
+from judge.api.reporting import RunReporter
 from judge.api.resources import JudgingResources
 from judge.api.sources import RunToScore, check_same_source, check_same_suite
-from judge.core.asking import asking_of
 from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
-from judge.core.submission import Submission
-from judge.core.task import Task
-from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,
     Settings,
-    current_results,
     grade,
     grade_outputs,
+    tasks_of,
 )
 from judge.grading.finished import FinishedOutput
 from judge.grading.overrides import read_overrides
@@ -35,7 +33,12 @@ from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
 from judge.suites.correction_records import describe_corrections
 from judge.suites.outputs import find_outputs
-from judge.suites.submissions import load_submissions, submission_record
+from judge.suites.submission_index import (
+    SubmissionFacts,
+    SubmissionIndex,
+    index_submissions,
+)
+from judge.suites.submissions import iterate_submissions, load_submissions, submission_record
 from judge.suspects.standing import (
     fit_to_suite,
     keep_suspicions,
@@ -81,53 +84,57 @@ class RunScorer:
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
+        pairs = self._submissions(store, source, suite)
+        with contextlib.closing(pairs):
+            chosen = {
+                task.id for task in suite.select(self._options.ids, self._options.limit).tasks
+            }
+            tasks = tasks_of(pairs)
+            selected = pairs.only(place for place, task in enumerate(tasks) if task.id in chosen)
+            if not len(selected):
+                raise SubmissionError(
+                    f"{source.solutions}: none of the chosen tasks has a solution",
+                    hint="Check --ids and --limit.",
+                )
+            answered = {task.id: task for task in tasks}.values()
+            settings = self._resources.settings_for(answered, runs=True, remembered=backend_of(run))
+            settings = self._resources.placed(settings, suite, store.path)
+            settings = self._follow_reference(store, suite, settings)
+            described = self._describe_solutions(run, source, suite, settings, pairs.facts)
+            store.write_run(described)
+            with progress(source.run.name) as show:
+                outcome = grade(store, selected, settings, on_event=show, keep=False)
+            reporter = RunReporter(store, described, suite, settings)
+            return reporter.report(pairs, chosen, reused=outcome.reused, problem=_problem(outcome))
+
+    def _submissions(
+        self, store: RunDirectory, source: RunToScore, suite: Suite
+    ) -> SubmissionIndex:
+        """The submissions of a run; those of another file are first taken into the run."""
         assert source.solutions is not None
-        submissions = load_submissions(source.solutions, suite)
-        if source.fresh:
-            store.replace_records(
-                SUBMISSIONS_FILE, [submission_record(each, suite) for each in submissions]
-            )
-        chosen = {task.id for task in suite.select(self._options.ids, self._options.limit).tasks}
-        pairs = [(suite.task(each.task_id), each) for each in submissions]
-        order = {task.id: position for position, task in enumerate(suite.tasks)}
-        pairs.sort(key=lambda pair: (order[pair[1].task_id], pair[1].sample))
-        selected = [pair for pair in pairs if pair[0].id in chosen]
-        if not selected:
-            raise SubmissionError(
-                f"{source.solutions}: none of the chosen tasks has a solution",
-                hint="Check --ids and --limit.",
-            )
-        settings = self._resources.settings_for(
-            (task for task, _ in pairs), runs=True, remembered=backend_of(run)
+        if not source.fresh:
+            return index_submissions(source.solutions, suite)
+        submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
+        store.replace_records(
+            SUBMISSIONS_FILE, (submission_record(each, suite) for each in submissions)
         )
-        settings = self._resources.placed(settings, suite, store.path)
-        settings = self._follow_reference(store, suite, settings)
-        models = sorted({each.model for each in submissions if each.model})
-        described: RunDocument = {
+        return index_submissions(store.path / SUBMISSIONS_FILE, suite)
+
+    def _describe_solutions(
+        self,
+        run: RunDocument,
+        source: RunToScore,
+        suite: Suite,
+        settings: Settings,
+        facts: SubmissionFacts,
+    ) -> RunDocument:
+        solutions = str(source.solutions.resolve()) if source.solutions is not None else None
+        return {
             **self._describe(run, suite, settings),
-            "model": ", ".join(models) or run.get("model"),
-            "setting": next((each.setting for each in submissions if each.setting), None)
-            or run.get("setting"),
-            "solutions": str(source.solutions.resolve()) if source.fresh else run.get("solutions"),
+            "model": ", ".join(sorted(facts.models)) or run.get("model"),
+            "setting": facts.setting or run.get("setting"),
+            "solutions": solutions if source.fresh else run.get("solutions"),
         }
-        store.write_run(described)
-        with progress(source.run.name) as show:
-            outcome = grade(store, selected, settings, on_event=show)
-        # Of what was not asked for this time, only what these very rules said of this very code.
-        results = current_results(store, pairs, settings)
-        covered = {pair[1].key for pair in selected}
-        covered |= {(each.task_id, each.sample) for each in results}
-        reported = [pair for pair in pairs if pair[1].key in covered]
-        return self._finish(
-            store,
-            described,
-            [(task, each.sample) for task, each in reported],
-            outcome,
-            results,
-            reported,
-            suite=suite,
-            without_submission=len(suite.tasks) - len({each.task_id for each in submissions}),
-        )
 
     def _follow_reference(self, store: RunDirectory, suite: Suite, settings: Settings) -> Settings:
         """Settings with the time limits of the tasks that have a reference solution."""
@@ -185,48 +192,22 @@ class RunScorer:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
         results = list(outcome.results.values())
         judged = {each.task_id for each in results}
-        reported = [(task, 0) for task in suite.tasks if task.id in judged]
-        return self._finish(
-            store,
-            described,
-            reported,
-            outcome,
-            results,
-            [],
-            suite=suite,
-            without_submission=len(suite.tasks) - len(answered),
-        )
-
-    def _finish(
-        self,
-        store: RunDirectory,
-        described: RunDocument,
-        graded: Sequence[tuple[Task, int]],
-        outcome: BatchResult,
-        results: Sequence[CaseResult],
-        submissions: Sequence[tuple[Task, Submission]],
-        *,
-        suite: Suite,
-        without_submission: int,
-    ) -> ScoredRun:
         overrides = read_overrides(store)
-        suspicions = kept_suspicions(store)
         report = build_report(
             described,
-            graded,
+            [(task, 0) for task in suite.tasks if task.id in judged],
             results,
-            without_submission=without_submission,
+            without_submission=len(suite.tasks) - len(answered),
             suite_tasks=suite.tasks,
             overrides=overrides,
-            asked=[asking_of(each.provenance) for _, each in submissions],
-            suspicions=suspicions,
+            suspicions=kept_suspicions(store),
         )
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
             path=store.path,
             report=report,
             results=overrides.apply(results),
-            submissions=submissions,
+            submissions=[],
             reused=outcome.reused,
             problem=_problem(outcome),
         )
@@ -312,5 +293,5 @@ def backend_of(run: RunDocument) -> str | None:
 def _problem(outcome: BatchResult) -> str | None:
     if outcome.stopped is not None:
         return f"stopped: {outcome.stopped.message}"
-    failed = sum(result.verdict is Verdict.JE for result in outcome.results.values())
+    failed = outcome.failed
     return f"{failed} cases hold judge errors (JE)" if failed else None

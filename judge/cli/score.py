@@ -91,7 +91,11 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
         raise failures[0]
     if as_json:
         reports = [run.report for run in runs]
-        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                reports[0] if len(reports) == 1 else reports, ensure_ascii=False, default=list
+            )
+        )
     else:
         for run in runs:
             print_run(run)

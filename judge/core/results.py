@@ -6,6 +6,7 @@ they do not apply, are not required. Whatever else a file holds is kept as it is
 """
 # Without `from __future__ import annotations`: see judge.files.forms.
 
+from collections.abc import Sequence
 from typing import NotRequired, Required, TypedDict
 
 from judge.files.forms import Amount, Count, Sha256, TaskId
@@ -538,11 +539,19 @@ class FurtherReports(TypedDict, total=False):
     suspects: SuspectsReport
 
 
-class ReportDocument(FurtherReports):
-    """The document of report.json, as :func:`judge.report.summary.build_report` makes it."""
+class ReportHead(FurtherReports):
+    """The document of report.json without its entries."""
 
     schema_version: int
     run: RunDocument
     overall: OverallReport
     by_instruction_type: dict[str, GroupReport]
-    tasks: list[TaskReport]
+
+
+class ReportDocument(ReportHead):
+    """The document of report.json, as :func:`judge.report.summary.build_report` makes it.
+
+    The entries of a large run are read from the file when they are asked for.
+    """
+
+    tasks: Sequence[TaskReport]

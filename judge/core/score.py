@@ -11,6 +11,7 @@ Source: SpreadsheetBench, section 2.4 (soft and hard restriction); keys as in it
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -83,28 +84,80 @@ class GroupScore:
     hard_of_all: float | None
 
 
+class TaskScores:
+    """The scores of all samples of one task, in a few dozen bytes for each.
+
+    Attributes:
+        samples: the sample numbers, in the order in which they were added.
+        cases: scored cases of all samples.
+        all_cases: cases of all samples.
+    """
+
+    __slots__ = ("_accepted", "_hard", "_soft", "all_cases", "cases", "samples")
+
+    def __init__(self) -> None:
+        self.samples = array("Q")
+        self._soft, self._hard, self._accepted = array("d"), array("d"), array("d")
+        self.cases = 0
+        self.all_cases = 0
+
+    def add(self, score: SubmissionScore) -> None:
+        """Takes the scores of a sample."""
+        self.samples.append(score.sample)
+        self._soft.append(math.nan if score.soft is None else score.soft)
+        self._hard.append(math.nan if score.hard is None else score.hard)
+        self._accepted.append(_accepted_share(score))
+        self.cases += _scored_cases(score)
+        self.all_cases += len(score.verdicts)
+
+    @property
+    def soft(self) -> list[float | None]:
+        """The soft score of each sample; None where no case is scored."""
+        return [None if math.isnan(each) else each for each in self._soft]
+
+    @property
+    def hard(self) -> list[float | None]:
+        """The hard score of each sample; None where no case is scored."""
+        return [None if math.isnan(each) else each for each in self._hard]
+
+    @property
+    def accepted(self) -> list[float]:
+        """The share of all cases of each sample that are accepted."""
+        return list(self._accepted)
+
+
+def scores_by_task(submissions: Iterable[SubmissionScore]) -> dict[str, TaskScores]:
+    """The scores of submissions by task id, in the order in which the tasks occur."""
+    by_task: dict[str, TaskScores] = defaultdict(TaskScores)
+    for submission in submissions:
+        by_task[submission.task_id].add(submission)
+    return dict(by_task)
+
+
 def score_group(submissions: Iterable[SubmissionScore]) -> GroupScore:
     """Averages submissions over tasks; several samples of a task count as one task."""
-    by_task: dict[str, list[SubmissionScore]] = defaultdict(list)
-    for submission in submissions:
-        by_task[submission.task_id].append(submission)
+    return score_tasks(scores_by_task(submissions).values())
+
+
+def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
+    """Averages tasks; several samples of a task count as one task."""
     soft, hard, soft_of_all, hard_of_all = [], [], [], []
     cases = all_cases = 0
-    for samples in by_task.values():
-        scored = [each for each in samples if each.soft is not None]
+    for task in tasks:
+        scored = [each for each in task.soft if each is not None]
         if scored:
-            soft.append(_mean([each.soft for each in scored if each.soft is not None]))
-            hard.append(_mean([each.hard for each in scored if each.hard is not None]))
-        cases += sum(_scored_cases(each) for each in samples)
-        all_cases += sum(len(each.verdicts) for each in samples)
-        soft_of_all.append(_mean([_accepted_share(each) for each in samples]))
-        hard_of_all.append(_mean([float(_accepted_share(each) == 1.0) for each in samples]))
+            soft.append(_mean(scored))
+            hard.append(_mean([each for each in task.hard if each is not None]))
+        cases += task.cases
+        all_cases += task.all_cases
+        soft_of_all.append(_mean(task.accepted))
+        hard_of_all.append(_mean([float(each == 1.0) for each in task.accepted]))
     return GroupScore(
         tasks=len(soft),
         cases=cases,
         soft=_mean(soft) if soft else None,
         hard=_mean(hard) if hard else None,
-        all_tasks=len(by_task),
+        all_tasks=len(soft_of_all),
         all_cases=all_cases,
         soft_of_all=_mean(soft_of_all) if soft_of_all else None,
         hard_of_all=_mean(hard_of_all) if hard_of_all else None,

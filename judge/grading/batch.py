@@ -10,24 +10,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.core.verdict import CaseResult
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
-from judge.grading.case_records import CaseKey, KnownCases, record_of_result
+from judge.grading.case_records import CaseKey, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.finished import FinishedOutput, read_output
 from judge.grading.jobs import CaseJob, Job, Worker
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
+from judge.grading.known_cases import KnownCases
 from judge.grading.order import ExpectedCost, longest_first
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
+from judge.suites.submission_index import SubmissionIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +55,16 @@ class BatchResult:
     """How a batch ended.
 
     Attributes:
-        results: every case that has a result, by (task id, sample, case number).
-        reused: how many of them were taken from the results directory as they were.
+        results: every case that has a result, by (task id, sample, case number); empty where they
+            are only to be recorded.
+        reused: how many cases were taken from the results directory as they were.
+        failed: how many hold judge errors (JE).
         stopped: why the batch stopped early, or None.
     """
 
     results: dict[CaseKey, CaseResult] = field(default_factory=dict)
     reused: int = 0
+    failed: int = 0
     stopped: JudgeError | None = None
 
 
@@ -118,14 +124,17 @@ def grade(
     settings: Settings,
     *,
     on_event: OnEvent = lambda _: None,
+    keep: bool = True,
 ) -> BatchResult:
     """Grades submissions, continuing what the results directory already holds.
 
     Args:
         store: the results directory, locked by this process.
-        pairs: each submission with its task.
+        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
+            one by one.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.
+        keep: whether the results are also held in memory.
 
     Returns:
         The results; ``stopped`` is set if the sandbox was lost for good.
@@ -136,32 +145,50 @@ def grade(
         KeyboardInterrupt: the user interrupted; what was judged is recorded.
     """
     digests, known = FileDigests(), KnownCases(store)
-    batch = _Batch(store, sum(len(task.cases) for task, _ in pairs), on_event)
-    todo: list[tuple[Task, Submission, list[tuple[TestCase, CaseKeys]]]] = []
-    for task, submission in pairs:
-        cases: list[tuple[TestCase, CaseKeys]] = []
-        for case in task.cases:
+    tasks = tasks_of(pairs)
+    first_cases = list(accumulate((len(task.cases) for task in tasks), initial=0))
+    batch = _Batch(store, first_cases[-1], on_event, keep=keep)
+    done = bytearray(first_cases[-1])
+    for place in range(len(tasks)) if len(known.index) else ():
+        task, submission = pairs[place]
+        for number, case in enumerate(task.cases, first_cases[place]):
             keys = case_keys(task, submission, case, settings, digests)
             found = known.complete(_case_key(submission, case), keys)
             if found is not None:
+                done[number] = True
                 batch.take_known(found)
-            else:
-                cases.append((case, keys))
-        if cases:
-            todo.append((task, submission, cases))
+
+    def missing_of(place: int) -> list[TestCase]:
+        cases = enumerate(tasks[place].cases, first_cases[place])
+        return [case for number, case in cases if not done[number]]
+
     cost = ExpectedCost()
-    order = longest_first(todo, lambda each: sum(cost.of(each[0], c.number) for c, _ in each[2]))
+    order = longest_first(
+        range(len(tasks)),
+        lambda place: sum(cost.of(tasks[place], case.number) for case in missing_of(place)),
+    )
 
     def jobs() -> Iterator[Job]:
-        # One at a time: outputs on record are read when their turn has come.
-        for task, submission, cases in order:
-            case_jobs = tuple(
-                CaseJob(case, keys, _stored_outcome(known, _case_key(submission, case), keys))
-                for case, keys in cases
-            )
-            yield Job(task, submission, case_jobs, settings.limits_of(task))
+        # One at a time: submissions, and outputs on record, are read when their turn has come.
+        for place in order:
+            task, missing = tasks[place], missing_of(place)
+            if missing:
+                submission = pairs[place][1]
+                keyed = ((c, case_keys(task, submission, c, settings, digests)) for c in missing)
+                cases = tuple(
+                    CaseJob(case, keys, _stored_outcome(known, _case_key(submission, case), keys))
+                    for case, keys in keyed
+                )
+                yield Job(task, submission, cases, settings.limits_of(task))
 
     return batch.judge(jobs(), settings.executor())
+
+
+def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
+    """The task of each submission; submissions that are not in memory are not read for it."""
+    if isinstance(pairs, SubmissionIndex):
+        return [pairs.task(place) for place in range(len(pairs))]
+    return [task for task, _ in pairs]
 
 
 def grade_outputs(
@@ -191,33 +218,40 @@ def grade_outputs(
     return batch.judge(jobs(), settings.executor())
 
 
-def current_results(
-    store: RunDirectory, pairs: Sequence[tuple[Task, Submission]], settings: Settings
-) -> list[CaseResult]:
-    """Results on record that belong to just these submissions, judged by just these rules.
+def current_records(
+    known: KnownCases, pairs: Sequence[tuple[Task, Submission]], settings: Settings
+) -> Iterator[tuple[Submission, list[int | None]]]:
+    """Records that belong to just these submissions, judged by just these rules.
 
     Judge errors count as well; what other code, limits, sandbox, gold or profile gave does not.
+
+    Returns:
+        Each submission, with the numbers of the records of its cases in the index, in case order;
+        None for a case without one.
 
     Raises:
         SandboxError: there is no sandbox.
     """
-    known, digests = KnownCases(store), FileDigests()
-    results = []
-    for task, submission in pairs:
+    digests = FileDigests()
+    for place in range(len(pairs)):
+        task, submission = pairs[place]
+        slots: list[int | None] = []
         for case in task.cases:
             keys = case_keys(task, submission, case, settings, digests)
-            found = known.current(_case_key(submission, case), keys)
-            if found is not None:
-                results.append(found)
-    return results
+            slots.append(known.current_slot(_case_key(submission, case), keys))
+        yield submission, slots
 
 
 class _Batch:
     """A batch while it is under way; used only in the calling thread."""
 
-    def __init__(self, store: RunDirectory, total: int, on_event: OnEvent) -> None:
+    def __init__(
+        self, store: RunDirectory, total: int, on_event: OnEvent, *, keep: bool = True
+    ) -> None:
         self._store = store
         self._total = total
+        self._keep = keep
+        self._done = 0
         self._on_event = on_event
         self._found = BatchResult()
 
@@ -241,9 +275,11 @@ class _Batch:
         return self._found
 
     def _take(self, result: CaseResult, *, reused: bool) -> None:
-        results = self._found.results
-        results[result.task_id, result.sample, result.case] = result
-        self._on_event(Event(result, reused=reused, done=len(results), total=self._total))
+        self._done += 1
+        self._found.failed += result.verdict is Verdict.JE
+        if self._keep:
+            self._found.results[result.task_id, result.sample, result.case] = result
+        self._on_event(Event(result, reused=reused, done=self._done, total=self._total))
 
 
 def case_keys(

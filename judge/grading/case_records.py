@@ -8,7 +8,7 @@ code runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from judge.core.results import CaseComparison, CaseRecord, CaseRun
 from judge.core.verdict import CaseResult, Verdict
@@ -22,54 +22,20 @@ CaseKey = tuple[str, int, int]
 """(task id, sample, case number)"""
 
 
-class KnownCases:
-    """The records of a results directory; the last one of each case counts.
-
-    A record is checked when its keys are requested: one made by other code or other rules may be
-    out of date, and is replaced.
-    """
-
-    def __init__(self, store: RunDirectory) -> None:
-        self._store = store
-        self._records = latest_records(store)
-
-    def current(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The result on record, where nothing that could change it has changed; JE as well."""
-        record = self._records.get(key)
-        if record is None or record.get("comparison_key") != keys.comparison:
-            return None
-        return result_of_record(case_record(record))
-
-    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The result on record that need not be tried again: a current one other than JE."""
-        result = self.current(key, keys)
-        return None if result is None or result.verdict is Verdict.JE else result
-
-    def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
-        """A run on record that need not be repeated, with its output where it left one.
-
-        Returns:
-            The recorded result (whose verdict may belong to another comparison) and the output
-            workbook's bytes; None where the program has to run again.
-        """
-        record = self._records.get(key)
-        if record is None or record.get("run_key") != keys.run:
-            return None
-        result = result_of_record(case_record(record))
-        digest = result.run.get("output_sha256")
-        if digest is not None:
-            output = self._store.get_workbook(digest)
-            return None if output is None else (result, output)
-        return None if result.verdict is Verdict.JE else (result, None)
-
-
-def latest_records(store: RunDirectory) -> dict[CaseKey, Mapping[str, object]]:
+def latest_records(
+    store: RunDirectory, only: Container[CaseKey] | None = None
+) -> dict[CaseKey, Mapping[str, object]]:
     """The last record of each case in cases.jsonl, unchecked but for the case that it is about.
+
+    Args:
+        store: the results directory.
+        only: the cases that are asked for; None for all, which takes memory for each.
 
     Raises:
         StoreError: a record does not say which case it is about.
     """
-    return {record_key(record): record for record in store.read_records(CASES_FILE)}
+    keyed = ((record_key(record), record) for record in store.read_records(CASES_FILE))
+    return {key: record for key, record in keyed if only is None or key in only}
 
 
 def case_records(store: RunDirectory) -> dict[CaseKey, CaseRecord]:

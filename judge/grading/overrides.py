@@ -88,7 +88,7 @@ def read_overrides(store: RunDirectory) -> Overrides:
     }
     if not changes:
         return NO_OVERRIDES
-    cases = latest_records(store)
+    cases = latest_records(store, changes.keys())
     applied: dict[CaseKey, ManualVerdict] = {}
     stale: list[CaseKey] = []
     for key, record in changes.items():
@@ -123,7 +123,7 @@ def override_verdict(
             "changing a verdict requires a name and a reason",
             hint='Give both: --by NAME --why "the gold rounds, the instruction does not".',
         )
-    found = latest_records(store).get(key)
+    found = latest_records(store, {key}).get(key)
     if found is None:
         task_id, sample, number = key
         raise UsageError(

@@ -9,7 +9,13 @@ from typing import cast
 
 from judge.checkers.registry import aspects_of
 from judge.core.results import RunDocument, SuiteIdentity
-from judge.core.score import SubmissionScore, best_samples, score_group, score_submission
+from judge.core.score import (
+    SubmissionScore,
+    best_samples,
+    score_group,
+    score_submission,
+    scores_by_task,
+)
 from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
@@ -111,7 +117,7 @@ def build_report_data(
         official_disagreements=sum(c.official_disagrees for task in tasks for c in task.cases),
         measures=distributions(tasks),
         usage=usage_of(each.asking for each in run.submissions),
-        repeated=repeated_runs([score for _, score in scored]),
+        repeated=repeated_runs(scores_by_task(score for _, score in scored).values()),
         tasks=tasks,
         tasks_without_submission=run.tasks_without_submission,
         method=method,

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 
-from judge.core.score import SubmissionScore, score_group
+from judge.core.score import TaskScores
 from judge.core.statistics import mean_and_sd, mean_over_tasks
 from judge.report.model import RepeatedRuns
 
 _STEPS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 
 
-def repeated_runs(scores: Sequence[SubmissionScore]) -> RepeatedRuns | None:
+def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns | None:
     """Mean, standard deviation, pass@k and pass^k; None where each task has one sample."""
-    by_task: dict[str, list[SubmissionScore]] = defaultdict(list)
-    for score in scores:
-        by_task[score.task_id].append(score)
-    if all(len(each) == 1 for each in by_task.values()):
+    if all(len(each.samples) == 1 for each in tasks):
         return None
-    samples = min(len(each) for each in by_task.values())
-    runs = [
-        score_group(
-            sorted(each, key=lambda score: score.sample)[number] for each in by_task.values()
-        )
-        for number in range(samples)
-    ]
-    soft, soft_sd = mean_and_sd([run.soft for run in runs if run.soft is not None])
-    hard, hard_sd = mean_and_sd([run.hard for run in runs if run.hard is not None])
+    samples = min(len(each.samples) for each in tasks)
+    softs, hards = _by_sample(tasks, samples)
+    soft, soft_sd = mean_and_sd([mean for each in softs if (mean := _mean(each)) is not None])
+    hard, hard_sd = mean_and_sd([mean for each in hards if (mean := _mean(each)) is not None])
     # Samples that could not be judged are no samples; a task without any says nothing.
     solved = {
-        task_id: (len(known), known.count(1.0))
-        for task_id, each in by_task.items()
-        if (known := [score.hard for score in each if score.hard is not None])
+        str(number): (len(known), known.count(1.0))
+        for number, each in enumerate(tasks)
+        if (known := [hard for hard in each.hard if hard is not None])
     }
     best = [any_solved > 0 for _, any_solved in solved.values()]
     ks = [k for k in _STEPS if k <= samples]
@@ -48,3 +40,24 @@ def repeated_runs(scores: Sequence[SubmissionScore]) -> RepeatedRuns | None:
         pass_hat={k: value for k, value in hat.items() if value is not None},
         best_of=sum(best) / len(best) if best else None,
     )
+
+
+def _by_sample(
+    tasks: Collection[TaskScores], samples: int
+) -> tuple[list[list[float]], list[list[float]]]:
+    """The soft and the hard scores of the first, second … sample of every task."""
+    softs: list[list[float]] = [[] for _ in range(samples)]
+    hards: list[list[float]] = [[] for _ in range(samples)]
+    for each in tasks:
+        order = sorted(range(len(each.samples)), key=each.samples.__getitem__)[:samples]
+        soft, hard = each.soft, each.hard
+        for number, place in enumerate(order):
+            if (found := soft[place]) is not None:
+                softs[number].append(found)
+            if (found := hard[place]) is not None:
+                hards[number].append(found)
+    return softs, hards
+
+
+def _mean(scores: Sequence[float]) -> float | None:
+    return math.fsum(scores) / len(scores) if scores else None

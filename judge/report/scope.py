@@ -3,60 +3,77 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from judge.core.results import FormulaAskedReport, KeptReport, ScopeReport
+from judge.core.results import KeptReport, ScopeReport
 from judge.core.verdict import CaseResult, Verdict
 
 
-def scope_of(results: Sequence[CaseResult]) -> ScopeReport | None:
+def scope_of(results: Iterable[CaseResult]) -> ScopeReport | None:
     """The counts of a run; None if neither option was set for any of its cases.
 
     Args:
         results: the cases that are reported on, verdicts changed by hand in place.
     """
-    scope: ScopeReport = {}
-    if (kept := _kept(results)) is not None:
-        scope["kept"] = kept
-    if (formula := _formula_asked(results)) is not None:
-        scope["formula_asked"] = formula
-    return scope or None
+    tally = ScopeTally()
+    for each in results:
+        tally.add(each)
+    return tally.report()
 
 
-def _kept(results: Sequence[CaseResult]) -> KeptReport | None:
-    examined = [(each, each.comparison["kept"]) for each in results if "kept" in each.comparison]
-    if not examined:
-        return None
-    losing = [(each, record) for each, record in examined if record.get("lost")]
-    kinds = Counter(kind for _, record in losing for kind in record.get("counts", {}))
-    return {
-        "cases": len(examined),
-        "not_examined": sum("problem" in record for _, record in examined),
-        "cases_with_losses": len(losing),
-        "tasks_with_losses": len({each.task_id for each, _ in losing}),
-        "accepted_cases_with_losses": sum(each.verdict is Verdict.AC for each, _ in losing),
-        "by_kind": dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
-    }
+class ScopeTally:
+    """The same counted case by case."""
 
+    def __init__(self) -> None:
+        self._kept: Counter[str] = Counter()
+        self._formula: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._tasks: set[str] = set()
 
-def _formula_asked(results: Sequence[CaseResult]) -> FormulaAskedReport | None:
-    examined = [
-        (each, each.comparison["formula_asked"])
-        for each in results
-        if "formula_asked" in each.comparison
-    ]
-    if not examined:
-        return None
-    constants = [each for each, record in examined if record.get("constants")]
-    return {
-        "cases": len(examined),
-        "not_examined": sum("problem" in record for _, record in examined),
-        "asked": sum(
-            bool(record.get("asked") and record.get("gold_formulas")) for _, record in examined
-        ),
-        "constants": len(constants),
-        "accepted_constants": sum(each.verdict is Verdict.AC for each in constants),
-    }
+    def add(self, result: CaseResult) -> None:
+        """Counts a case."""
+        accepted = result.verdict is Verdict.AC
+        if (record := result.comparison.get("kept")) is not None:
+            self._kept["cases"] += 1
+            self._kept["not_examined"] += "problem" in record
+            if record.get("lost"):
+                self._kept["losing"] += 1
+                self._kept["accepted"] += accepted
+                self._tasks.add(result.task_id)
+                self._kinds.update(record.get("counts", {}).keys())
+        if (asked := result.comparison.get("formula_asked")) is not None:
+            self._formula["cases"] += 1
+            self._formula["not_examined"] += "problem" in asked
+            self._formula["asked"] += bool(asked.get("asked") and asked.get("gold_formulas"))
+            if asked.get("constants"):
+                self._formula["constants"] += 1
+                self._formula["accepted"] += accepted
+
+    def report(self) -> ScopeReport | None:
+        """The counts; None if neither option was set for any case."""
+        scope: ScopeReport = {}
+        if self._kept:
+            scope["kept"] = self._kept_report()
+        if self._formula:
+            scope["formula_asked"] = {
+                "cases": self._formula["cases"],
+                "not_examined": self._formula["not_examined"],
+                "asked": self._formula["asked"],
+                "constants": self._formula["constants"],
+                "accepted_constants": self._formula["accepted"],
+            }
+        return scope or None
+
+    def _kept_report(self) -> KeptReport:
+        kinds = sorted(self._kinds.items(), key=lambda item: (-item[1], item[0]))
+        return {
+            "cases": self._kept["cases"],
+            "not_examined": self._kept["not_examined"],
+            "cases_with_losses": self._kept["losing"],
+            "tasks_with_losses": len(self._tasks),
+            "accepted_cases_with_losses": self._kept["accepted"],
+            "by_kind": dict(kinds),
+        }
 
 
 def scope_lines(scope: ScopeReport | None) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 from judge.core.results import GroupSharesReport
@@ -14,7 +15,7 @@ def has_shares(results: Sequence[CaseResult]) -> bool:
     return any("shares" in each.comparison for each in results)
 
 
-def shares_of(results: Sequence[CaseResult]) -> GroupSharesReport:
+def shares_of(results: Iterable[CaseResult]) -> GroupSharesReport:
     """The means over the cases that have an output.
 
     An output that is not a workbook has nothing right. A group without cells is in no mean, unless
@@ -23,20 +24,52 @@ def shares_of(results: Sequence[CaseResult]) -> GroupSharesReport:
     Args:
         results: the cases of a group of tasks, in a run in which groups of cells decide.
     """
-    counted = [each for each in results if "shares" in each.comparison]
-    unreadable = sum(each.verdict is Verdict.IW for each in results)
+    tally = ShareTally()
+    for each in results:
+        tally.add(each)
+    return shares_of_tallies([tally])
 
-    change = [each.comparison["shares"]["modification"] for each in counted]
-    keep = [each.comparison["shares"]["regression"] for each in counted]
+
+class ShareTally:
+    """The same collected case by case; eight bytes for each share.
+
+    Attributes:
+        cases: cases that were judged by their groups of cells.
+        unreadable: outputs that are not workbooks.
+        change: the known shares of the cells to change.
+        keep: the known shares of the cells to keep.
+    """
+
+    __slots__ = ("cases", "change", "keep", "unreadable")
+
+    def __init__(self) -> None:
+        self.cases = self.unreadable = 0
+        self.change, self.keep = array("d"), array("d")
+
+    def add(self, result: CaseResult) -> None:
+        """Takes a case."""
+        self.unreadable += result.verdict is Verdict.IW
+        shares = result.comparison.get("shares")
+        if shares is not None:
+            self.cases += 1
+            if (change := shares["modification"]) is not None:
+                self.change.append(change)
+            if (keep := shares["regression"]) is not None:
+                self.keep.append(keep)
+
+
+def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
+    """The means over the cases of several tallies."""
+    unreadable = sum(each.unreadable for each in tallies)
     return {
-        "cases": len(counted) + unreadable,
-        "modification": _mean(change, unreadable),
-        "regression": _mean(keep, unreadable),
+        "cases": sum(each.cases for each in tallies) + unreadable,
+        "modification": _mean([share for each in tallies for share in each.change], unreadable),
+        "regression": _mean([share for each in tallies for share in each.keep], unreadable),
     }
 
 
-def _mean(shares: Sequence[float | None], unreadable: int) -> float | None:
-    known = [share for share in shares if share is not None] + [0.0] * unreadable
+def _mean(shares: Sequence[float], unreadable: int) -> float | None:
+    known = [*shares, *[0.0] * unreadable]
     return fmean(known) if known else None
 
 

@@ -14,45 +14,25 @@ from typing import cast
 from judge.core.asking import Asking
 from judge.core.results import (
     ChangeReport,
-    ExcludedCase,
     FurtherReports,
-    GroupReport,
     OfSuite,
     RepeatedReport,
     ReportDocument,
+    ReportHead,
     RunDocument,
-    ScoresOfAll,
-    ScoresWithout,
-    SuiteScores,
-    SuspectsReport,
     TaskReport,
 )
-from judge.core.score import (
-    GroupScore,
-    SubmissionScore,
-    best_samples,
-    score_group,
-    score_submission,
-)
+from judge.core.score import SubmissionScore, TaskScores, best_samples, score_submission
 from judge.core.task import Task
-from judge.core.verdict import CaseResult, Verdict, count_verdicts
+from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
-from judge.report.scope import scope_of
-from judge.report.set_aside import (
-    LEVELS,
-    cases_left,
-    count_set_aside,
-    count_standings,
-    suspicions_of_run,
-)
-from judge.report.shares import has_shares, shares_of
-from judge.report.usage import usage_of
-from judge.suspects.model import Certainty
+from judge.report.scope import ScopeTally
+from judge.report.set_aside import suspicions_of_run
+from judge.report.tally import SuspectsTally, TaskTally
+from judge.report.usage import UsageTally
 from judge.suspects.standing import Suspicions
 
 REPORT_SCHEMA_VERSION = 1
-
-_Scored = tuple[Task, SubmissionScore, list[CaseResult]]
 
 _IDENTITY_FIELDS = (
     "suite",
@@ -103,119 +83,156 @@ def build_report(
     """
     changed = overrides.apply(results)
     by_case = {(each.task_id, each.sample, each.case): each for each in changed}
-    scores: list[_Scored] = []
+    scored: list[tuple[Task, SubmissionScore, list[CaseResult]]] = []
     for task, sample in graded:
         found = [by_case.get((task.id, sample, case.number)) for case in task.cases]
         verdicts = [None if each is None else each.verdict for each in found]
         present = [each for each in found if each is not None]
-        scores.append((task, score_submission(task.id, sample, verdicts), present))
-    counted = scores
-    if run.get("best_of"):
-        best = best_samples(score for _, score, _ in scores)
-        counted = [each for each in scores if (each[0].id, each[1].sample) in best]
-    by_type: dict[str, list[_Scored]]
-    by_type = defaultdict(list)
-    for entry in counted:
-        by_type[entry[0].kind].append(entry)
-    shared = has_shares(changed)
-    further = _by_group(counted, shared)
-    if without_submission and suite_tasks:
-        further["of_suite"] = _of_suite(counted, suite_tasks)
-    if (repeated := _repeated([score for _, score, _ in scores])) is not None:
-        further["repeated_runs"] = repeated
-    if (scope := scope_of([each for _, _, present in scores for each in present])) is not None:
-        further["scope"] = scope
-    if (usage := usage_of(asked)) is not None:
-        further["usage"] = usage
-    if (settled := suspicions_of_run(suspicions, run)) is not None:
-        further["suspects"] = _suspects(counted, settled)
-    return {
-        "schema_version": REPORT_SCHEMA_VERSION,
-        "run": _identity(run),
-        "overall": {**_group(counted, shared), "tasks_without_submission": without_submission},
-        "by_instruction_type": {kind: _group(by_type[kind], shared) for kind in sorted(by_type)},
-        **further,
-        "tasks": [_task_entry(task, score, present, overrides) for task, score, present in scores],
-    }
+        scored.append((task, score_submission(task.id, sample, verdicts), present))
+    best = best_samples(score for _, score, _ in scored) if run.get("best_of") else None
+    builder = ReportBuilder(run, overrides=overrides, suspicions=suspicions)
+    entries = [
+        builder.add(task, score, present, counts=best is None or (task.id, score.sample) in best)
+        for task, score, present in scored
+    ]
+    for each in asked:
+        builder.add_asking(each)
+    head = builder.head(without_submission=without_submission, suite_tasks=suite_tasks)
+    return {**head, "tasks": entries}
 
 
-def _suspects(scores: Sequence[_Scored], suspicions: Suspicions) -> SuspectsReport:
-    ids = {task.id: task.id if task.raw_id is None else task.raw_id for task, _, _ in scores}
-    return {
-        "without": {each.value: _without(scores, suspicions, each) for each in LEVELS},
-        "standing": count_standings(suspicions, list(ids)),
-        "suspects": [
-            {
-                "id": ids[each.suspect.task],
-                "case": each.suspect.case,
-                "sign": each.suspect.sign,
-                "certainty": each.suspect.certainty.value,
-                "standing": each.standing.value,
-                "summary": each.suspect.summary,
-            }
-            for each in suspicions.points
-            if each.suspect.task in ids
-        ],
-    }
+class ReportBuilder:
+    """The same submission by submission: what it holds does not grow with the results.
+
+    Args:
+        run: the run's description, as in ``run.json``.
+        overrides: verdicts that a person changed, in place in the results that are added.
+        suspicions: golds that may be at fault; the scores are also given without their cases.
+    """
+
+    def __init__(
+        self,
+        run: RunDocument,
+        *,
+        overrides: Overrides = NO_OVERRIDES,
+        suspicions: Suspicions | None = None,
+    ) -> None:
+        self._run = run
+        self._overrides = overrides
+        self._tallies: dict[str, TaskTally] = {}
+        self._samples: dict[str, TaskScores] = {}
+        self._has_samples = self._shared = False
+        self._scope = ScopeTally()
+        self._usage = UsageTally()
+        settled = suspicions_of_run(suspicions, run)
+        self._suspects = None if settled is None else SuspectsTally(settled)
+
+    def add(
+        self,
+        task: Task,
+        score: SubmissionScore,
+        present: Sequence[CaseResult],
+        *,
+        counts: bool = True,
+    ) -> TaskReport:
+        """Takes a submission.
+
+        Args:
+            task: the task.
+            score: the scores of the submission.
+            present: the results on record of its cases, in case order.
+            counts: whether it is in the scores; of several samples, only the best one may be.
+
+        Returns:
+            Its entry in the report.
+        """
+        self._samples.setdefault(task.id, TaskScores()).add(score)
+        self._has_samples = self._has_samples or bool(score.sample)
+        for each in present:
+            self._scope.add(each)
+            self._shared = self._shared or "shares" in each.comparison
+        if counts:
+            tally = self._tallies.get(task.id)
+            if tally is None:
+                tally = self._tallies[task.id] = TaskTally(task)
+            tally.add(score, present)
+            if self._suspects is not None:
+                self._suspects.add(task, score)
+        return _task_entry(task, score, present, self._overrides)
+
+    def add_asking(self, asking: Asking) -> None:
+        """Takes what was recorded of a submission while the chat model was asked."""
+        self._usage.add(asking)
+
+    def head(self, *, without_submission: int = 0, suite_tasks: Sequence[Task] = ()) -> ReportHead:
+        """Everything but the entries.
+
+        Args:
+            without_submission: tasks of the suite that the run holds no submission of.
+            suite_tasks: all tasks of the suite, for scores in which those count as not accepted.
+        """
+        tallies = list(self._tallies.values())
+        shared = self._shared
+        by_type: dict[str, list[TaskTally]] = defaultdict(list)
+        for each in tallies:
+            by_type[each.task.kind].append(each)
+        further = _by_group(tallies, shared)
+        if without_submission and suite_tasks:
+            further["of_suite"] = _of_suite(tallies, suite_tasks)
+        if self._has_samples and (repeated := _repeated(self._samples.values())) is not None:
+            further["repeated_runs"] = repeated
+        if (scope := self._scope.report()) is not None:
+            further["scope"] = scope
+        if (usage := self._usage.report()) is not None:
+            further["usage"] = usage
+        if self._suspects is not None:
+            further["suspects"] = self._suspects.report()
+        return {
+            "schema_version": REPORT_SCHEMA_VERSION,
+            "run": _identity(self._run),
+            "overall": {
+                **TaskTally.group(tallies, shared=shared),
+                "tasks_without_submission": without_submission,
+            },
+            "by_instruction_type": {
+                kind: TaskTally.group(by_type[kind], shared=shared) for kind in sorted(by_type)
+            },
+            **further,
+        }
 
 
-def _without(scores: Sequence[_Scored], suspicions: Suspicions, least: Certainty) -> ScoresWithout:
-    left, set_aside = [], 0
-    for task, score, _ in scores:
-        numbers = [case.number for case in task.cases]
-        places = cases_left(suspicions, task.id, numbers, least)
-        verdicts = [score.verdicts[place] for place in places]
-        set_aside += count_set_aside(score.verdicts, verdicts)
-        if verdicts:
-            left.append(score_submission(task.id, score.sample, verdicts))
-    group = score_group(left)
-    return {
-        "set_aside": set_aside,
-        "tasks": group.tasks,
-        "cases": group.cases,
-        "soft_restriction": group.soft,
-        "hard_restriction": group.hard,
-    }
-
-
-def _by_group(scores: Sequence[_Scored], shared: bool) -> FurtherReports:
+def _by_group(tallies: Sequence[TaskTally], shared: bool) -> FurtherReports:
     """Scores by each division of the tasks; nothing where the suite divides them no further."""
-    members: dict[str, dict[str, list[_Scored]]] = defaultdict(lambda: defaultdict(list))
-    for entry in scores:
-        for division, group in entry[0].groups.items():
-            members[division][group].append(entry)
+    members: dict[str, dict[str, list[TaskTally]]] = defaultdict(lambda: defaultdict(list))
+    for each in tallies:
+        for division, group in each.task.groups.items():
+            members[division][group].append(each)
     if not members:
         return {}
     return {
         "by_group": {
-            division: {name: _group(groups[name], shared) for name in sorted(groups)}
+            division: {
+                name: TaskTally.group(groups[name], shared=shared) for name in sorted(groups)
+            }
             for division, groups in sorted(members.items())
         }
     }
 
 
-def _of_suite(scores: Sequence[_Scored], tasks: Sequence[Task]) -> OfSuite:
+def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
     """Scores with the denominators of the whole suite, as published scripts often have them."""
     divisions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for task in tasks:
         for division, name in task.groups.items():
             divisions[division][name].add(task.id)
     return {
-        "overall": _over(scores, {task.id for task in tasks}),
+        "overall": TaskTally.over(tallies, {task.id for task in tasks}),
         "by_group": {
-            division: {name: _over(scores, members) for name, members in sorted(groups.items())}
+            division: {
+                name: TaskTally.over(tallies, members) for name, members in sorted(groups.items())
+            }
             for division, groups in sorted(divisions.items())
         },
-    }
-
-
-def _over(scores: Sequence[_Scored], members: Collection[str]) -> SuiteScores:
-    group = score_group(score for task, score, _ in scores if task.id in members)
-    share = group.all_tasks / len(members)
-    return {
-        "tasks": len(members),
-        "soft_restriction": (group.soft_of_all or 0.0) * share,
-        "hard_restriction": (group.hard_of_all or 0.0) * share,
     }
 
 
@@ -226,13 +243,11 @@ def _identity(run: RunDocument) -> RunDocument:
     return cast("RunDocument", known)
 
 
-def _repeated(scores: Sequence[SubmissionScore]) -> RepeatedReport | None:
+def _repeated(tasks: Collection[TaskScores]) -> RepeatedReport | None:
     """Mean, standard deviation and pass@k over samples; nothing where each task has one."""
-    if not any(score.sample for score in scores):
-        return None
     from judge.report.repeats import repeated_runs  # noqa: PLC0415  NumPy, for several samples only
 
-    found = repeated_runs(scores)
+    found = repeated_runs(tasks)
     if found is None:
         return None
     return {
@@ -244,64 +259,6 @@ def _repeated(scores: Sequence[SubmissionScore]) -> RepeatedReport | None:
         "pass_at": {str(k): share for k, share in found.pass_at.items()},
         "pass_hat": {str(k): share for k, share in found.pass_hat.items()},
         "best_of": found.best_of,
-    }
-
-
-def _group(entries: Sequence[_Scored], shared: bool) -> GroupReport:
-    """The scores of a group of tasks.
-
-    Args:
-        entries: the tasks.
-        shared: whether cells to change and cells to keep decide in this run.
-    """
-    group = score_group(score for _, score, _ in entries)
-    results = [result for _, _, present in entries for result in present]
-    report: GroupReport = {
-        "tasks": group.tasks,
-        "cases": group.cases,
-        "soft_restriction": group.soft,
-        "hard_restriction": group.hard,
-        "verdicts": count_verdicts(results),
-        "excluded": _excluded(entries),
-        "including_excluded": _all_of_it(group),
-    }
-    if shared:
-        report["shares"] = shares_of(results)
-    return report
-
-
-def _all_of_it(group: GroupScore) -> ScoresOfAll:
-    return {
-        "tasks": group.all_tasks,
-        "cases": group.all_cases,
-        "soft_restriction": group.soft_of_all,
-        "hard_restriction": group.hard_of_all,
-    }
-
-
-def _excluded(
-    entries: Sequence[_Scored],
-) -> dict[str, list[ExcludedCase]]:
-    excluded: dict[str, list[ExcludedCase]] = {}
-    for task, score, present in entries:
-        for result in present:
-            if not result.verdict.is_scored:
-                excluded.setdefault(result.verdict.value, []).append(_reason(result))
-        known = {result.case for result in present}
-        excluded.setdefault("not_run", []).extend(
-            {"id": task.id, "sample": score.sample, "case": case.number}
-            for case in task.cases
-            if case.number not in known
-        )
-    return {code: cases for code, cases in excluded.items() if cases}
-
-
-def _reason(result: CaseResult) -> ExcludedCase:
-    return {
-        "id": result.task_id,
-        "sample": result.sample,
-        "case": result.case,
-        "reason": result.cause,
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
@@ -28,25 +30,55 @@ def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
         - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null where
           none was timed.
     """
-    known = [each for each in submissions if each.is_counted]
-    if not known:
-        return None
-    calls = [call for each in known for call in each.calls]
-    costs = [each.cost_usd for each in known if each.cost_usd is not None]
-    return {
-        "submissions": len(known),
-        "calls": len(calls),
-        "retries": round(sum(max(call.attempts - 1, 0) for call in calls)),
-        "truncated": sum(each.is_truncated for each in known),
-        "not_alone": sum(each.stands_alone is False for each in known),
-        "prompt_tokens": round(sum(each.prompt_tokens or 0 for each in known)),
-        "completion_tokens": round(sum(each.completion_tokens or 0 for each in known)),
-        "cost_usd": round(math.fsum(costs), 8) if len(costs) == len(known) else None,
-        "inference_s": round(math.fsum(each.seconds or 0 for each in known), 3),
-        "latency_s": _latencies(
-            [float(call.latency_s) for call in calls if call.latency_s is not None]
-        ),
-    }
+    tally = UsageTally()
+    for each in submissions:
+        tally.add(each)
+    return tally.report()
+
+
+class UsageTally:
+    """The same summed up submission by submission."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._retries = self._prompt = self._completion = 0.0
+        self._costs, self._seconds, self._latencies = array("d"), array("d"), array("d")
+
+    def add(self, asking: Asking) -> None:
+        """Takes what is on record of asking for a submission."""
+        if not asking.is_counted:
+            return
+        self._counts["submissions"] += 1
+        self._counts["calls"] += len(asking.calls)
+        self._counts["truncated"] += asking.is_truncated
+        self._counts["not_alone"] += asking.stands_alone is False
+        self._retries += sum(max(call.attempts - 1, 0) for call in asking.calls)
+        self._prompt += asking.prompt_tokens or 0
+        self._completion += asking.completion_tokens or 0
+        self._seconds.append(asking.seconds or 0)
+        if asking.cost_usd is not None:
+            self._costs.append(asking.cost_usd)
+        self._latencies.extend(
+            float(call.latency_s) for call in asking.calls if call.latency_s is not None
+        )
+
+    def report(self) -> UsageReport | None:
+        """The sums; None where the tokens of no submission are on record."""
+        known = self._counts["submissions"]
+        if not known:
+            return None
+        return {
+            "submissions": known,
+            "calls": self._counts["calls"],
+            "retries": round(self._retries),
+            "truncated": self._counts["truncated"],
+            "not_alone": self._counts["not_alone"],
+            "prompt_tokens": round(self._prompt),
+            "completion_tokens": round(self._completion),
+            "cost_usd": round(math.fsum(self._costs), 8) if len(self._costs) == known else None,
+            "inference_s": round(math.fsum(self._seconds), 3),
+            "latency_s": _latencies(list(self._latencies)),
+        }
 
 
 def _latencies(seconds: list[float]) -> Latencies | None:

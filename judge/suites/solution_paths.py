@@ -43,6 +43,8 @@ def solution_paths(
         input_path: the recorded input path, which counts before anything else.
         output_path: the recorded output path, likewise.
     """
+    if input_path is not None and output_path is not None:
+        return SolutionPaths(input_path, output_path)
     texts = [
         *_prompt_paths(conversation, conventions.file_suffixes),
         *(_literals(code) if code else ()),

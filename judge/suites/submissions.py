@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from judge.core.sample_numbers import SampleNumbers
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError
 from judge.files.documents import MalformedError, parse_json, read_text
-from judge.files.json_lines import read_lines
+from judge.files.json_lines import read_placed_lines
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
 from judge.suites.formats import SuiteFormat
@@ -53,13 +56,22 @@ def load_submissions(
     Raises:
         SubmissionError: the file cannot be read or accepted; names every faulty line.
     """
+    return [each for _, _, each in iterate_submissions(path, suite, ids=ids)]
+
+
+def iterate_submissions(
+    path: Path, suite: Suite, *, ids: Collection[str] | None = None
+) -> Iterator[tuple[int, int, Submission]]:
+    """The same one after the other, each with the place of its line in the file and its length.
+
+    Faults are raised after the last submission: until then, none of them can be relied on.
+    """
     wanted = None if ids is None else {str(task_id) for task_id in ids}
     faults: list[str] = []
     unknown: dict[str, int] = {}
-    lines: dict[tuple[str, int], int] = {}
-    submissions: list[Submission] = []
+    lines = TakenKeys()
     empty = True
-    for number, line in _lines(path):
+    for number, place, length, line in _lines(path):
         empty = False
         try:
             submission = _read_line(line, suite, wanted, unknown, number, lines)
@@ -68,22 +80,59 @@ def load_submissions(
             continue
         if submission is None:
             continue
-        if submission.key in lines:
-            first = lines[submission.key]
+        if (first := lines.line_of(submission.key)) is not None:
             faults.append(
                 f"line {number}: task {submission.task_id}, sample {submission.sample} "
                 f"is on line {first} already"
             )
             continue
-        lines[submission.key] = number
-        submissions.append(submission)
+        lines.put(submission.key, number)
+        yield place, length, submission
     if empty and not path.exists():
         raise SubmissionError(f"{path}: cannot be read: no such file")
     if empty:
         raise SubmissionError(f"{path} is empty: it holds no solution")
     _raise_faults(path, faults)
     _raise_unknown(path, suite, unknown)
-    return submissions
+
+
+def read_submission(line: bytes, suite: Suite, key: tuple[str, int]) -> Submission:
+    """A submission from a line that was accepted before.
+
+    Args:
+        line: the line.
+        suite: the suite that it answers.
+        key: the task id and the sample that it has.
+
+    Raises:
+        SubmissionError: it is another line now.
+    """
+    found: Submission | None = None
+    with contextlib.suppress(_LineError, UnicodeDecodeError):
+        found = _read_line(line.decode("utf-8"), suite, None, {}, 0, TakenKeys())
+    if found is None or found.task_id != key[0]:
+        raise SubmissionError(
+            f"the solution of task {key[0]}, sample {key[1]}, has changed while it was in use",
+            hint="Run the command again.",
+        )
+    # A typed answer without a number has been given one.
+    return found if found.sample == key[1] else replace(found, sample=key[1])
+
+
+class TakenKeys:
+    """Which (task id, sample) is on which line of a file."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, SampleNumbers] = {}
+
+    def line_of(self, key: tuple[str, int]) -> int | None:
+        """The number of the line; None where there is none."""
+        samples = self._lines.get(key[0])
+        return None if samples is None else samples.get(key[1])
+
+    def put(self, key: tuple[str, int], line: int) -> None:
+        """Notes a line."""
+        self._lines.setdefault(key[0], SampleNumbers()).put(key[1], line)
 
 
 def submission_of_program(
@@ -167,11 +216,11 @@ class _LineError(Exception):
     """What is wrong with one line."""
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, numbered from 1."""
-    for number, raw in read_lines(path, SubmissionError):
+def _lines(path: Path) -> Iterator[tuple[int, int, int, str]]:
+    """Lines that are not blank, numbered from 1, with their places and lengths."""
+    for number, place, raw in read_placed_lines(path, SubmissionError):
         try:
-            yield number, raw.decode("utf-8")
+            yield number, place, len(raw), raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise SubmissionError(
                 f"{path}, line {number}: not UTF-8 at byte {error.start}",
@@ -185,7 +234,7 @@ def _read_line(
     wanted: set[str] | None,
     unknown: dict[str, int],
     number: int,
-    taken: Collection[tuple[str, int]],
+    taken: TakenKeys,
 ) -> Submission | None:
     """One submission; None if the task is not requested, or not known (which is remembered)."""
     try:
@@ -249,14 +298,14 @@ def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Sub
 
 
 def _typed(
-    task_id: str, record: Mapping[str, object], suite: Suite, taken: Collection[tuple[str, int]]
+    task_id: str, record: Mapping[str, object], suite: Suite, taken: TakenKeys
 ) -> Submission:
     """The submission of a typed answer; one without a number gets the next free one."""
     if "response" not in record:
         raise _LineError(_no("response"))
     sample = _sample(record)
     if record.get("sample") is None:
-        while (task_id, sample) in taken:
+        while taken.line_of((task_id, sample)) is not None:
             sample += 1
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
@@ -314,7 +363,7 @@ def _sample(record: Mapping[str, object]) -> int:
     value = record.get("sample")
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise _LineError(f"field 'sample' must be 0 or a positive integer, not {value!r}")
     return value
 

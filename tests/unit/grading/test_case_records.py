@@ -9,13 +9,13 @@ from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, find
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.grading.case_records import (
-    KnownCases,
     case_record,
     case_records,
     record_of_result,
     result_of_record,
 )
 from judge.grading.keys import CaseKeys
+from judge.grading.known_cases import KnownCases
 from judge.grading.store import CASES_FILE, RunDirectory
 
 KEY = ("7", 0, 1)
@@ -42,9 +42,9 @@ def test_a_record_of_other_rules_is_replaced_whatever_it_holds(tmp_path: Path) -
     record["comparison"] = "as it once was"
     with RunDirectory(tmp_path) as store:
         store.append(CASES_FILE, record)
-        assert KnownCases(store).current(KEY, CaseKeys("run", "other rules")) is None
+        assert KnownCases(store).complete(KEY, CaseKeys("run", "other rules")) is None
         with pytest.raises(StoreError, match="field 'comparison' must be an object, not text"):
-            KnownCases(store).current(KEY, KEYS)
+            KnownCases(store).complete(KEY, KEYS)
 
 
 def test_a_verdict_of_another_judge_is_named() -> None:

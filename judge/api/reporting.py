@@ -1,0 +1,125 @@
+"""The report of a run that was just scored, from its records, one submission at a time."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from judge.api.options import ScoredRun
+from judge.core.asking import asking_of
+from judge.core.results import RunDocument
+from judge.core.score import SubmissionScore, best_samples, score_submission
+from judge.core.submission import Submission
+from judge.core.task import Task
+from judge.core.verdict import CaseResult
+from judge.grading.batch import Settings, current_records, tasks_of
+from judge.grading.known_cases import KnownCases
+from judge.grading.overrides import read_overrides
+from judge.grading.recorded import RecordedResults
+from judge.grading.store import RunDirectory
+from judge.report.entries_file import MOST_HELD, EntriesFile
+from judge.report.summary import ReportBuilder
+from judge.suites import Suite
+from judge.suites.submission_index import SubmissionIndex
+from judge.suspects.standing import kept_suspicions
+
+
+@dataclass(frozen=True, slots=True)
+class _Reported:
+    """A submission that is reported on."""
+
+    task: Task
+    submission: Submission
+    score: SubmissionScore
+    present: list[CaseResult]
+
+
+class RunReporter:
+    """Makes the report of a run that was just scored.
+
+    Args:
+        store: the results directory.
+        run: the run's description.
+        suite: which it answers.
+        settings: the rules that the verdicts have to be of.
+    """
+
+    def __init__(
+        self, store: RunDirectory, run: RunDocument, suite: Suite, settings: Settings
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._suite = suite
+        self._settings = settings
+        self._overrides = read_overrides(store)
+        self._known = KnownCases(store)
+        self._slots = array("Q")
+        self._places = array("I")
+        self._held: list[CaseResult] = []
+
+    def report(
+        self, pairs: SubmissionIndex, chosen: set[str], *, reused: int, problem: str | None
+    ) -> ScoredRun:
+        """Writes report.json.
+
+        Args:
+            pairs: all submissions of the run, with their tasks.
+            chosen: the tasks that were asked for this time; of the others, only what these very
+                rules said of this very code is reported.
+            reused: cases whose result was on record already.
+            problem: why the run is incomplete, or None.
+        """
+        suspicions = kept_suspicions(self._store)
+        builder = ReportBuilder(self._run, overrides=self._overrides, suspicions=suspicions)
+        entries = EntriesFile(self._store)
+        best_of = bool(self._run.get("best_of"))
+        found = self._submissions(pairs, chosen)
+        for _, samples in groupby(found, key=lambda each: each.task.id):
+            # Of several samples the best one is known only after the last.
+            together = list(samples) if best_of else samples  # noqa: B031  used once
+            best = best_samples(each.score for each in together) if best_of else set()
+            for each in together:
+                counts = not best_of or (each.task.id, each.score.sample) in best
+                entries.add(builder.add(each.task, each.score, each.present, counts=counts))
+                builder.add_asking(asking_of(each.submission.provenance))
+        head = builder.head(
+            without_submission=len(self._suite.tasks) - pairs.facts.tasks,
+            suite_tasks=self._suite.tasks,
+        )
+        report = entries.finish(head)
+        few = len(self._slots) <= MOST_HELD
+        reported = pairs.only(self._places)
+        return ScoredRun(
+            path=self._store.path,
+            report=report,
+            results=self._held if few else self._recorded(),
+            submissions=list(reported) if few else reported,
+            reused=reused,
+            problem=problem,
+        )
+
+    def _recorded(self) -> Sequence[CaseResult]:
+        return RecordedResults(self._store.path, self._known, self._slots, self._overrides)
+
+    def _submissions(self, pairs: SubmissionIndex, chosen: set[str]) -> Iterator[_Reported]:
+        """What is reported on, in suite order."""
+        tasks = tasks_of(pairs)
+        records = current_records(self._known, pairs, self._settings)
+        for place, (task, (submission, slots)) in enumerate(zip(tasks, records, strict=True)):
+            known = [slot for slot in slots if slot is not None]
+            if not known and task.id not in chosen:
+                continue
+            present = self._overrides.apply(self._known.result(slot) for slot in known)
+            by_case = {each.case: each.verdict for each in present}
+            verdicts = [by_case.get(case.number) for case in task.cases]
+            self._places.append(place)
+            self._slots.extend(known)
+            # Few results are held, many are read again when they are asked for.
+            if len(self._slots) <= MOST_HELD:
+                self._held += present
+            else:
+                self._held = []
+            score = score_submission(task.id, submission.sample, verdicts)
+            yield _Reported(task, submission, score, present)

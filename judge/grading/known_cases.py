@@ -1,0 +1,74 @@
+"""What a results directory already knows of a case, looked up by its reuse keys."""
+
+from __future__ import annotations
+
+import copy
+
+from judge.core.verdict import CaseResult, Verdict
+from judge.grading.case_index import CaseIndex
+from judge.grading.case_records import CaseKey, case_record, result_of_record
+from judge.grading.keys import CaseKeys
+from judge.grading.store import CASES_FILE, RunDirectory
+
+
+class KnownCases:
+    """The records of a results directory; the last one of each case counts.
+
+    A record is read and checked when its keys are requested: one made by other code or other rules
+    may be out of date, and is replaced.
+
+    Args:
+        store: the results directory.
+
+    Attributes:
+        index: where the records are.
+    """
+
+    def __init__(self, store: RunDirectory) -> None:
+        self._store = store
+        self.index = CaseIndex(store)
+
+    def reopened(self, store: RunDirectory) -> KnownCases:
+        """The same index for a results directory that was opened again."""
+        again = copy.copy(self)
+        again._store = store  # noqa: SLF001  of the same class
+        return again
+
+    def result(self, slot: int) -> CaseResult:
+        """The result of a record by its number in the index.
+
+        Raises:
+            StoreError: the record is not of this judge's form.
+        """
+        return result_of_record(
+            case_record(self._store.read_record(CASES_FILE, *self.index.place(slot)))
+        )
+
+    def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
+        """The record whose verdict nothing has changed since; JE as well."""
+        slot = self.index.slot(key)
+        if slot is None or not self.index.has_comparison_key(slot, keys.comparison):
+            return None
+        return slot
+
+    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record that need not be tried again: a current one other than JE."""
+        slot = self.current_slot(key, keys)
+        return None if slot is None or self.index.is_judge_error(slot) else self.result(slot)
+
+    def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
+        """A run on record that need not be repeated, with its output where it left one.
+
+        Returns:
+            The recorded result (whose verdict may belong to another comparison) and the output
+            workbook's bytes; None where the program has to run again.
+        """
+        slot = self.index.slot(key)
+        if slot is None or not self.index.has_run_key(slot, keys.run):
+            return None
+        result = self.result(slot)
+        digest = result.run.get("output_sha256")
+        if digest is not None:
+            output = self._store.get_workbook(digest)
+            return None if output is None else (result, output)
+        return None if result.verdict is Verdict.JE else (result, None)

@@ -1,0 +1,197 @@
+"""The numbers of ``report.json``, counted submission by submission; no result is kept for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from judge.core.results import (
+    ExcludedCase,
+    GroupReport,
+    ScoresOfAll,
+    ScoresWithout,
+    SuiteScores,
+    SuspectsReport,
+)
+from judge.core.score import (
+    GroupScore,
+    SubmissionScore,
+    TaskScores,
+    score_submission,
+    score_tasks,
+)
+from judge.core.task import Task
+from judge.core.verdict import CaseResult, Verdict
+from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
+from judge.report.shares import ShareTally, shares_of_tallies
+from judge.suspects.model import Certainty
+from judge.suspects.standing import Suspicions
+
+
+class TaskTally:
+    """What all counted submissions of one task add to the scores.
+
+    Args:
+        task: the task.
+
+    Attributes:
+        task: the task.
+        scores: the scores of its samples.
+        shares: the shares of cells that are right.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.scores = TaskScores()
+        self.shares = ShareTally()
+        self._verdicts: Counter[Verdict] = Counter()
+        self._excluded: dict[str, list[ExcludedCase]] = {}
+
+    def add(self, score: SubmissionScore, present: Sequence[CaseResult]) -> None:
+        """Takes a submission.
+
+        Args:
+            score: its scores.
+            present: the results on record of its cases.
+        """
+        self.scores.add(score)
+        for result in present:
+            self._verdicts[result.verdict] += 1
+            self.shares.add(result)
+            if not result.verdict.is_scored:
+                self._excluded.setdefault(result.verdict.value, []).append(_reason(result))
+        known = {result.case for result in present}
+        self._excluded.setdefault("not_run", []).extend(
+            {"id": self.task.id, "sample": score.sample, "case": case.number}
+            for case in self.task.cases
+            if case.number not in known
+        )
+
+    @staticmethod
+    def group(tallies: Collection[TaskTally], *, shared: bool) -> GroupReport:
+        """The scores of a group of tasks.
+
+        Args:
+            tallies: the tasks.
+            shared: whether cells to change and cells to keep decide in this run.
+        """
+        group = score_tasks(each.scores for each in tallies)
+        verdicts: Counter[Verdict] = Counter()
+        excluded: dict[str, list[ExcludedCase]] = {}
+        for each in tallies:
+            verdicts.update(each._verdicts)  # noqa: SLF001  of the same class
+            for code, cases in each._excluded.items():  # noqa: SLF001
+                excluded.setdefault(code, []).extend(cases)
+        report: GroupReport = {
+            "tasks": group.tasks,
+            "cases": group.cases,
+            "soft_restriction": group.soft,
+            "hard_restriction": group.hard,
+            "verdicts": {each.value: verdicts[each] for each in Verdict if verdicts[each]},
+            "excluded": {code: cases for code, cases in excluded.items() if cases},
+            "including_excluded": _all_of_it(group),
+        }
+        if shared:
+            report["shares"] = shares_of_tallies([each.shares for each in tallies])
+        return report
+
+    @staticmethod
+    def over(tallies: Iterable[TaskTally], members: Collection[str]) -> SuiteScores:
+        """Scores with the denominator of a whole suite, or of a group of its tasks."""
+        group = score_tasks(each.scores for each in tallies if each.task.id in members)
+        share = group.all_tasks / len(members)
+        return {
+            "tasks": len(members),
+            "soft_restriction": (group.soft_of_all or 0.0) * share,
+            "hard_restriction": (group.hard_of_all or 0.0) * share,
+        }
+
+
+class SuspectsTally:
+    """The scores with suspected cases set aside.
+
+    Args:
+        suspicions: the suspects.
+    """
+
+    def __init__(self, suspicions: Suspicions) -> None:
+        self._suspicions = suspicions
+        self._levels = {level: _Level() for level in LEVELS}
+        self._ids: dict[str, int | str] = {}
+
+    def add(self, task: Task, score: SubmissionScore) -> None:
+        """Takes a submission."""
+        self._ids[task.id] = task.id if task.raw_id is None else task.raw_id
+        numbers = [case.number for case in task.cases]
+        for least, level in self._levels.items():
+            level.add(self._suspicions, task.id, numbers, score, least)
+
+    def report(self) -> SuspectsReport:
+        """The scores by level, and the suspects about the tasks that were taken."""
+        return {
+            "without": {least.value: level.report() for least, level in self._levels.items()},
+            "standing": count_standings(self._suspicions, list(self._ids)),
+            "suspects": [
+                {
+                    "id": self._ids[each.suspect.task],
+                    "case": each.suspect.case,
+                    "sign": each.suspect.sign,
+                    "certainty": each.suspect.certainty.value,
+                    "standing": each.standing.value,
+                    "summary": each.suspect.summary,
+                }
+                for each in self._suspicions.points
+                if each.suspect.task in self._ids
+            ],
+        }
+
+
+class _Level:
+    """What is left with suspects of one certainty, and surer ones, set aside."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, TaskScores] = {}
+        self._set_aside = 0
+
+    def add(
+        self,
+        suspicions: Suspicions,
+        task_id: str,
+        numbers: Sequence[int],
+        score: SubmissionScore,
+        least: Certainty,
+    ) -> None:
+        places = cases_left(suspicions, task_id, numbers, least)
+        verdicts = [score.verdicts[place] for place in places]
+        self._set_aside += count_set_aside(score.verdicts, verdicts)
+        if verdicts:
+            left = self._left.setdefault(task_id, TaskScores())
+            left.add(score_submission(task_id, score.sample, verdicts))
+
+    def report(self) -> ScoresWithout:
+        group = score_tasks(self._left.values())
+        return {
+            "set_aside": self._set_aside,
+            "tasks": group.tasks,
+            "cases": group.cases,
+            "soft_restriction": group.soft,
+            "hard_restriction": group.hard,
+        }
+
+
+def _all_of_it(group: GroupScore) -> ScoresOfAll:
+    return {
+        "tasks": group.all_tasks,
+        "cases": group.all_cases,
+        "soft_restriction": group.soft_of_all,
+        "hard_restriction": group.hard_of_all,
+    }
+
+
+def _reason(result: CaseResult) -> ExcludedCase:
+    return {
+        "id": result.task_id,
+        "sample": result.sample,
+        "case": result.case,
+        "reason": result.cause,
+    }
