@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from dataclasses import asdict, dataclass, replace
 
@@ -98,11 +99,17 @@ class Profile:
         The version is raised for the profiles whose verdicts a change of the judge may change, and
         a rule that is younger than results on record is only named where it is set.
         """
-        rules = asdict(self)
-        if not rules["formulas"]:
-            del rules["formulas"]
-        version = RELATIVE_RULES_VERSION if self.relative_tolerance else 2
-        return json.dumps({"rules_version": version, **rules}, sort_keys=True)
+        return _identity(self)
+
+
+@functools.lru_cache(maxsize=64)
+def _identity(profile: Profile) -> str:
+    """Written once for each profile: every case of a run has it in its key."""
+    rules = asdict(profile)
+    if not rules["formulas"]:
+        del rules["formulas"]
+    version = RELATIVE_RULES_VERSION if profile.relative_tolerance else 2
+    return json.dumps({"rules_version": version, **rules}, sort_keys=True)
 
 
 RELATIVE_RULES_VERSION = 3

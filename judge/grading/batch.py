@@ -8,6 +8,7 @@ changed; a record that holds a judge error is not a result and is tried again.
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -134,7 +135,8 @@ def grade(
             one by one.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.
-        keep: whether the results are also held in memory.
+        keep: whether the results are also held in memory. If not, the records of reused ones are
+            not read, and events about them have only the verdict.
 
     Returns:
         The results; ``stopped`` is set if the sandbox was lost for good.
@@ -146,14 +148,15 @@ def grade(
     """
     digests, known = FileDigests(), KnownCases(store)
     tasks = tasks_of(pairs)
-    first_cases = list(accumulate((len(task.cases) for task in tasks), initial=0))
+    first_cases = array("Q", accumulate((len(task.cases) for task in tasks), initial=0))
     batch = _Batch(store, first_cases[-1], on_event, keep=keep)
     done = bytearray(first_cases[-1])
     for place in range(len(tasks)) if len(known.index) else ():
         task, submission = pairs[place]
         for number, case in enumerate(task.cases, first_cases[place]):
             keys = case_keys(task, submission, case, settings, digests)
-            found = known.complete(_case_key(submission, case), keys)
+            key = _case_key(submission, case)
+            found = known.complete(key, keys) if keep else known.verdict(key, keys)
             if found is not None:
                 done[number] = True
                 batch.take_known(found)

@@ -88,6 +88,7 @@ class CaseJudge:
     def __init__(self, recalculator: Recalculator, rules: Rules) -> None:
         self.compute = EngineCompute(recalculator)
         self.rules = rules
+        self._input_problems: dict[CaseInput, str | None] = {}
 
     def judge(self, task: Task, case: TestCase, answer: Answer) -> Judgement:
         """Compares an answer with the golds of its case.
@@ -147,13 +148,19 @@ class CaseJudge:
         fault = known_fault(task, case.number)
         if fault is None and ran:
             # Nobody can work on an input that cannot be read: that is the suite's fault.
-            fault = problem_of_input(case.question)
+            fault = self._problem_of_input(case.question)
         if fault is not None:
             outcome = RunOutcome(Verdict.BT, fault, outcome.record)
         judgement = None
         if outcome.verdict is None and outcome.answer is not None:
             judgement = self.judge(task, case, outcome.answer)
         return case_result(task.id, sample, case.number, outcome, judgement)
+
+    def _problem_of_input(self, case: CaseInput) -> str | None:
+        """The inputs of a suite are looked at once, however many submissions there are."""
+        if case not in self._input_problems:
+            self._input_problems[case] = problem_of_input(case)
+        return self._input_problems[case]
 
 
 def verdict_of_finding(found: Finding) -> Verdict:

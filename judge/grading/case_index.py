@@ -14,7 +14,8 @@ from judge.grading.case_records import CaseKey, record_key
 from judge.grading.store import CASES_FILE, RunDirectory
 
 _KEY_BYTES = 16
-_VERDICTS = {verdict.value: number for number, verdict in enumerate(Verdict)}
+_IN_ORDER = tuple(Verdict)
+_VERDICTS = {verdict.value: number for number, verdict in enumerate(_IN_ORDER)}
 _NO_VERDICT = 255
 
 
@@ -72,9 +73,10 @@ class CaseIndex:
         """Whether the record is of this run and this comparison."""
         return self._has(self._comparison_keys, slot, key)
 
-    def is_judge_error(self, slot: int) -> bool:
-        """Whether the verdict on record is JE."""
-        return self._verdicts[slot] == _VERDICTS[Verdict.JE.value]
+    def verdict(self, slot: int) -> Verdict | None:
+        """The verdict on record; None if it is none of this judge's."""
+        number = self._verdicts[slot]
+        return None if number == _NO_VERDICT else _IN_ORDER[number]
 
     def place(self, slot: int) -> tuple[int, int]:
         """Where the record is in cases.jsonl, and its length."""

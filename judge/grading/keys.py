@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -40,12 +41,17 @@ def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: s
         "code": submission.code,
         "input": inputs_sha256,
         "paths": [submission.input_path, submission.output_path],
-        "limits": asdict(limits),
+        "limits": _plain(limits),
         "image": image,
     }
     if submission.answer is not None:
         parts["answer"] = submission.answer
     return _hash(parts)
+
+
+@functools.lru_cache(maxsize=1024)
+def _plain(limits: Limits) -> Mapping[str, object]:
+    return asdict(limits)
 
 
 def comparison_key(

@@ -54,7 +54,17 @@ class KnownCases:
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
         """The result on record that need not be tried again: a current one other than JE."""
         slot = self.current_slot(key, keys)
-        return None if slot is None or self.index.is_judge_error(slot) else self.result(slot)
+        if slot is None or self.index.verdict(slot) is Verdict.JE:
+            return None
+        return self.result(slot)
+
+    def verdict(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The same without its record, which is not read: only the verdict."""
+        slot = self.current_slot(key, keys)
+        verdict = None if slot is None else self.index.verdict(slot)
+        if verdict is None or verdict is Verdict.JE:
+            return None
+        return CaseResult(*key, verdict)
 
     def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
         """A run on record that need not be repeated, with its output where it left one.

@@ -118,7 +118,7 @@ def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
     facts = SubmissionFacts()
     found, samples = array("I"), array("Q")
     places, lengths = array("Q"), array("I")
-    for place, length, each in iterate_submissions(path, suite):
+    for place, length, each in iterate_submissions(path, suite, programs=False):
         found.append(numbers[each.task_id])
         samples.append(each.sample)
         places.append(place)

@@ -16,7 +16,7 @@ from judge.files.documents import MalformedError, parse_json, read_text
 from judge.files.json_lines import read_placed_lines
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
-from judge.suites.formats import SuiteFormat
+from judge.suites.formats import SolutionPaths, SuiteFormat
 from judge.suites.solution_paths import solution_paths
 from judge.suites.suite import Suite
 
@@ -60,11 +60,13 @@ def load_submissions(
 
 
 def iterate_submissions(
-    path: Path, suite: Suite, *, ids: Collection[str] | None = None
+    path: Path, suite: Suite, *, ids: Collection[str] | None = None, programs: bool = True
 ) -> Iterator[tuple[int, int, Submission]]:
     """The same one after the other, each with the place of its line in the file and its length.
 
     Faults are raised after the last submission: until then, none of them can be relied on.
+    ``programs`` says whether programs and their paths are looked for, which is most of the work;
+    without them, submissions have neither.
     """
     wanted = None if ids is None else {str(task_id) for task_id in ids}
     faults: list[str] = []
@@ -74,7 +76,7 @@ def iterate_submissions(
     for number, place, length, line in _lines(path):
         empty = False
         try:
-            submission = _read_line(line, suite, wanted, unknown, number, lines)
+            submission = _read_line(line, suite, wanted, unknown, number, lines, programs=programs)
         except _LineError as error:
             faults.append(f"line {number}: {error}")
             continue
@@ -235,6 +237,8 @@ def _read_line(
     unknown: dict[str, int],
     number: int,
     taken: TakenKeys,
+    *,
+    programs: bool = True,
 ) -> Submission | None:
     """One submission; None if the task is not requested, or not known (which is remembered)."""
     try:
@@ -257,29 +261,33 @@ def _read_line(
     elif task_id in suite and not suite.task(task_id).answer.is_file:
         submission = _typed(task_id, record, suite, taken)
     else:
-        submission = _submission(task_id, record, suite)
+        submission = _submission(task_id, record, suite, programs=programs)
     if submission is None:
         unknown.setdefault(task_id, number)
     return submission
 
 
-def _submission(task_id: str, record: Mapping[str, object], suite: Suite) -> Submission | None:
+def _submission(
+    task_id: str, record: Mapping[str, object], suite: Suite, *, programs: bool
+) -> Submission | None:
     """The submission of a record without faults; None if the suite lacks the task."""
     reply = _reply(record)
-    code = recorded_program(record)
+    code = recorded_program(record) if programs else None
     input_path, output_path = _path(record, "input_path"), _path(record, "output_path")
     sample, model, setting = _sample(record), _text(record, "model"), _text(record, "setting")
     expected, label = _expected(record, task_id, suite), _text(record, "label")
     if task_id not in suite:
         return None
-    paths = solution_paths(
-        suite.task(task_id).question,
-        code,
-        suite.conventions,
-        conversation=record.get("conversation"),
-        input_path=input_path,
-        output_path=output_path,
-    )
+    paths = SolutionPaths("", "")
+    if programs:
+        paths = solution_paths(
+            suite.task(task_id).question,
+            code,
+            suite.conventions,
+            conversation=record.get("conversation"),
+            input_path=input_path,
+            output_path=output_path,
+        )
     provenance = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
     if reply is not None and reply != code and reply.strip():
         provenance.setdefault("reply", reply)
