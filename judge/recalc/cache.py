@@ -8,14 +8,14 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from judge.files.writing import PART, write_whole
+from judge.files.writing import write_whole
+from judge.recalc.cache_space import keep_within, note_written
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
@@ -29,14 +29,8 @@ FORMAT = 1
 DISK_LIMIT_BYTES = 256 * 1024 * 1024
 """Limit for all entries on disk; the result of a typical workbook takes about a kilobyte."""
 
-KEPT_SHARE = 0.75
-"""The share that is kept when the limit is exceeded; the least recently used entries go."""
-
 LOOKED_AFTER_EVERY = 256
-"""Entries written between two checks of the size."""
-
-ABANDONED_S = 3600.0
-"""Age from which a partly written file counts as left over from a process that ended."""
+"""Entries written between two checks of what all of them take."""
 
 
 class ResultCache:
@@ -99,12 +93,14 @@ class ResultCache:
         with contextlib.suppress(OSError):
             path = self._path(key)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(path, json.dumps(_to_json(values)).encode())
+            data = json.dumps(_to_json(values)).encode()
+            write_whole(path, data)
+            note_written(self._folder, len(data))
         with self._lock:
             self._written += 1
             is_due = self._written % LOOKED_AFTER_EVERY == 1
         if is_due:
-            prune(self._folder, self._limit_bytes)
+            keep_within(self._folder, self._limit_bytes)
 
     def _path(self, key: str) -> Path:
         assert self._folder is not None
@@ -131,30 +127,6 @@ def weight_bytes(values: ComputedValues) -> int:
     shared = {id(text): sys.getsizeof(text) for text in texts}
     cells = len(values.values) + len(values.not_calculated)
     return CELL_BYTES * (cells + 1) + sum(shared.values())
-
-
-def prune(folder: Path, limit_bytes: int) -> None:
-    """Removes the least recently used entries if all together take too much space.
-
-    Other processes may do the same at the same time: entries that are already gone are ignored.
-    """
-    entries: list[tuple[float, int, Path]] = []
-    for path in folder.glob("*/*"):
-        with contextlib.suppress(OSError):
-            facts = path.stat()
-            if path.suffix != PART:
-                entries.append((facts.st_mtime, facts.st_size, path))
-            elif facts.st_mtime < time.time() - ABANDONED_S:
-                path.unlink()
-    left = sum(size for _, size, _ in entries)
-    if left <= limit_bytes:
-        return
-    for _, size, path in sorted(entries):
-        if left <= limit_bytes * KEPT_SHARE:
-            return
-        with contextlib.suppress(OSError):
-            path.unlink()
-        left -= size
 
 
 def _to_json(values: ComputedValues) -> dict[str, Any]:

@@ -7,15 +7,17 @@ import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from judge.files.writing import PART
 from judge.recalc.cache import (
     CELL_BYTES,
     KEPT_BYTES,
     LOOKED_AFTER_EVERY,
     ResultCache,
-    prune,
     weight_bytes,
 )
+from judge.recalc.cache_space import LEDGER, keep_within, prune, written_bytes
 from judge.workbook.cell import CellRef, ComputedValues, ErrorValue
 
 VALUES = ComputedValues(
@@ -138,6 +140,34 @@ def test_disk_is_looked_after_while_entries_are_written(tmp_path: Path) -> None:
     for key in keys(LOOKED_AFTER_EVERY + 1):
         cache.put(key, VALUES, lasting=True)
     assert not list(tmp_path.glob("*/*.json"))
+
+
+def test_entries_are_looked_at_only_when_they_take_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Path] = []
+
+    def watched(folder: Path, limit_bytes: int) -> int:
+        looks.append(folder)
+        return prune(folder, limit_bytes)
+
+    monkeypatch.setattr("judge.recalc.cache_space.prune", watched)
+    monkeypatch.setattr("judge.recalc.cache.LOOKED_AFTER_EVERY", 2)
+    ResultCache(tmp_path).put(keys(1)[0], VALUES, lasting=True)
+    size = next(tmp_path.glob("*/*.json")).stat().st_size
+    assert (len(looks), written_bytes(tmp_path)) == (1, size)
+    caches = [ResultCache(tmp_path, limit_bytes=20 * size) for _ in range(2)]
+    for number, key in enumerate(keys(20)[1:]):
+        caches[number % 2].put(key, VALUES, lasting=True)
+    assert (len(looks), written_bytes(tmp_path)) == (1, 20 * size), "two processes count together"
+    for key in keys(23)[20:]:
+        caches[0].put(key, VALUES, lasting=True)
+    assert len(looks) == 2
+    kept = len(list(tmp_path.glob("*/*.json")))
+    assert 15 <= kept <= 17
+    (tmp_path / LEDGER).write_text("lost")
+    keep_within(tmp_path, 20 * size)
+    assert (len(looks), written_bytes(tmp_path)) == (3, kept * size), "counted anew"
 
 
 def test_what_a_process_left_half_written_goes_and_what_is_being_written_stays(

@@ -1,0 +1,83 @@
+"""How much disk computed values take: counted as they are written, walked only when it is too much.
+
+A file in the cache's folder holds a number on each line: first what all entries took when they were
+last looked at, then the size of each entry that was written since, by whichever process. Entries
+that replace others are counted twice, which only means that the next look comes earlier.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from judge.files.writing import PART, write_whole
+
+LEDGER = "written"
+
+KEPT_SHARE = 0.75
+"""The share that is kept when the limit is exceeded; the least recently used entries go."""
+
+ABANDONED_S = 3600.0
+"""Age from which a partly written file counts as left over from a process that ended."""
+
+
+def note_written(folder: Path, size_bytes: int) -> None:
+    """Counts an entry; nothing is counted before the folder was first looked at.
+
+    Raises:
+        OSError: the count cannot be written.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        descriptor = os.open(folder / LEDGER, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, b"%d\n" % size_bytes)
+        finally:
+            os.close(descriptor)
+
+
+def written_bytes(folder: Path) -> int | None:
+    """About what all entries take; None if that is not known."""
+    try:
+        numbers = (folder / LEDGER).read_bytes().split()
+        return sum(map(int, numbers)) if numbers else None
+    except (OSError, ValueError):
+        return None
+
+
+def keep_within(folder: Path, limit_bytes: int) -> None:
+    """Removes entries if all together take too much space, and looks at them only then."""
+    written = written_bytes(folder)
+    if written is None or written > limit_bytes:
+        left = prune(folder, limit_bytes)
+        with contextlib.suppress(OSError):
+            write_whole(folder / LEDGER, b"%d\n" % left)
+
+
+def prune(folder: Path, limit_bytes: int) -> int:
+    """Removes the least recently used entries if all together take too much space.
+
+    Other processes may do the same at the same time: entries that are already gone are ignored.
+
+    Returns:
+        What the entries take that are left.
+    """
+    entries: list[tuple[float, int, Path]] = []
+    for path in folder.glob("*/*"):
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            if path.suffix != PART:
+                entries.append((facts.st_mtime, facts.st_size, path))
+            elif facts.st_mtime < time.time() - ABANDONED_S:
+                path.unlink()
+    left = sum(size for _, size, _ in entries)
+    if left <= limit_bytes:
+        return left
+    for _, size, path in sorted(entries):
+        if left <= limit_bytes * KEPT_SHARE:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+        left -= size
+    return left
