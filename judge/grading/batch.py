@@ -103,6 +103,11 @@ class Settings:
             raise SandboxError("programs can only be run in a sandbox, and none is available")
         return self.sandbox.info.image
 
+    def former_image_of(self, task: Task) -> str:
+        """What earlier versions of the judge have as the image in reuse keys; empty if the same."""
+        runs = task.answer.is_file and self.sandbox is not None
+        return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
+
     def limits_of(self, task: Task) -> Limits:
         """The bounds of a task's runs."""
         return self.task_limits.get(task.id, self.limits)
@@ -295,8 +300,12 @@ def case_keys(
     """The reuse keys of a case."""
     # A typed answer depends on no file: nothing reads one to give it.
     inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
-    run = run_key(submission, inputs, settings.limits_of(task), settings.image_of(task))
-    return CaseKeys(run, comparison_key(run, task, case, settings.rules, digests))
+    limits, former = settings.limits_of(task), None
+    run = run_key(submission, inputs, limits, settings.image_of(task))
+    if image := settings.former_image_of(task):
+        before = run_key(submission, inputs, limits, image)
+        former = CaseKeys(before, comparison_key(before, task, case, settings.rules, digests))
+    return CaseKeys(run, comparison_key(run, task, case, settings.rules, digests), former)
 
 
 def _stored_outcome(known: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutcome | None:

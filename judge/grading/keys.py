@@ -21,10 +21,17 @@ GRADER_VERSION = "1"
 
 @dataclass(frozen=True, slots=True)
 class CaseKeys:
-    """The two reuse keys of a case, as hexadecimal SHA-256."""
+    """The two reuse keys of a case, as hexadecimal SHA-256.
+
+    Attributes:
+        run: key of the run.
+        comparison: key of the run and of the comparison.
+        former: those that earlier versions of the judge wrote for the same, if they differ.
+    """
 
     run: str
     comparison: str
+    former: CaseKeys | None = None
 
 
 def run_key(submission: Submission, inputs_sha256: str, limits: Limits, image: str) -> str:

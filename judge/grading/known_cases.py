@@ -47,9 +47,12 @@ class KnownCases:
     def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
         """The record whose verdict nothing has changed since; JE as well."""
         slot = self.index.slot(key)
-        if slot is None or not self.index.has_comparison_key(slot, keys.comparison):
+        if slot is None:
             return None
-        return slot
+        fits = self.index.has_comparison_key(slot, keys.comparison) or (
+            keys.former is not None and self.index.has_comparison_key(slot, keys.former.comparison)
+        )
+        return slot if fits else None
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
         """The result on record that need not be tried again: a current one other than JE."""
@@ -74,7 +77,12 @@ class KnownCases:
             workbook's bytes; None where the program has to run again.
         """
         slot = self.index.slot(key)
-        if slot is None or not self.index.has_run_key(slot, keys.run):
+        if slot is None:
+            return None
+        fits = self.index.has_run_key(slot, keys.run) or (
+            keys.former is not None and self.index.has_run_key(slot, keys.former.run)
+        )
+        if not fits:
             return None
         result = self.result(slot)
         digest = result.run.get("output_sha256")

@@ -117,11 +117,14 @@ class SandboxInfo:
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
-        image: digest that changes whenever what a solution can see changes.
+        image: changes whenever what a solution can see changes, and is the same on every machine
+            that has the same interpreter and the same packages.
         python: version of the interpreter inside.
         packages: name -> version of what a solution can import beyond the standard library.
         runtime: version of the daemon or of ``bwrap``.
         isolation: what is enforced here, for people: ``cgroup memory limit`` -> ``yes`` …
+        former_image: what earlier versions of the judge, which named the build and not its content,
+            have as the image in reuse keys; empty if there is nothing of that kind.
     """
 
     backend: str
@@ -130,6 +133,7 @@ class SandboxInfo:
     packages: Mapping[str, str] = field(default_factory=_empty)
     runtime: str = ""
     isolation: Mapping[str, str] = field(default_factory=_empty)
+    former_image: str = ""
 
 
 class SandboxSession(Protocol):

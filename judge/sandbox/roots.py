@@ -65,9 +65,22 @@ def lock_without(name: str, present: set[str]) -> str:
 
 
 def python_digest() -> str:
-    """Changes whenever what a solution can see changes."""
+    """Names the root of this very interpreter, whose build is a part of its version."""
+    return _digest(sys.version)
+
+
+def content_identity() -> str:
+    """Names what a solution can see: the version of the interpreter and the packages.
+
+    Two builds of one version have the same name, since machines differ in nothing else.
+    """
+    version = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"python-{_digest(version)}"
+
+
+def _digest(interpreter: str) -> str:
     digest = hashlib.sha256()
-    parts = (_FORMAT, sys.version, platform.machine(), lock_text("solutions"), lock_text("engines"))
+    parts = (_FORMAT, interpreter, platform.machine(), lock_text("solutions"), lock_text("engines"))
     for part in parts:
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]

@@ -219,7 +219,8 @@ class BubblewrapSandbox:
         held = "by control group" if self._groups else "by sampling every 20 ms"
         return SandboxInfo(
             backend="bubblewrap",
-            image=self._root.name,
+            image=roots.content_identity(),
+            former_image=self._root.name,
             python=facts["python"],
             packages=MappingProxyType(facts["packages"]),
             runtime=version,

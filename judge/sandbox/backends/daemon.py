@@ -285,7 +285,13 @@ class Daemon:
         if self.image_id(tag) is None:
             raise SandboxError(f"{tag} does not exist after its import")
 
-    def build(self, context: IO[bytes], tag: str, arguments: Mapping[str, str]) -> None:
+    def build(
+        self,
+        context: IO[bytes],
+        tag: str,
+        arguments: Mapping[str, str],
+        labels: Mapping[str, str],
+    ) -> None:
         """Builds an image without a network from a context in a tar file."""
         said = []
         with _translated(f"{tag} could not be built"):
@@ -298,6 +304,7 @@ class Daemon:
                 pull=False,
                 network_mode="none",
                 buildargs=dict(arguments),
+                labels=dict(labels),
                 decode=True,
             )
             for step in steps:

@@ -14,6 +14,7 @@ import secrets
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -40,6 +41,7 @@ from judge.sandbox.pool import Pool
 PYTHON_IMAGE = "judge-sandbox"
 OFFICE_IMAGE = "judge-office"
 PYTHON_LABEL = "judge.sandbox.python"
+BASE_LABEL = "judge.sandbox.base"
 BUILD_HINT = "run: judge sandbox build --backend docker"
 _BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
 _CAPABILITIES = (
@@ -150,6 +152,19 @@ class DockerSession:
         self.close()
 
 
+def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> str:
+    """Names what an image contains; the daemon's id changes with every build of the same.
+
+    Args:
+        tag: the tag, which is a digest of the recipe and of the pinned packages.
+        labels: the image's: the version of its interpreter, and the base that a user chose.
+        architecture: of the daemon's machine.
+    """
+    base = labels.get(BASE_LABEL)
+    python = f"Python {labels.get(PYTHON_LABEL, '')}, {architecture}"
+    return f"{tag}, {python}" + (f", on {base}" if base else "")
+
+
 def _killed_for_memory(wall_s: float) -> RunResult:
     return RunResult(
         status=RunStatus.MEMORY_LIMIT,
@@ -215,11 +230,13 @@ class DockerSandbox:
     @cached_property
     def _info(self) -> SandboxInfo:
         facts = self._daemon.facts()
+        labels = self._daemon.image_labels(self._image_id)
         runtime = self._runtime or facts.get("DefaultRuntime", "")
         return SandboxInfo(
             backend="docker",
-            image=f"{self._images['python']}@{self._image_id.removeprefix('sha256:')[:16]}",
-            python=self._daemon.image_labels(self._image_id).get(PYTHON_LABEL, ""),
+            image=content_identity(self._images["python"], labels, facts.get("Architecture", "")),
+            former_image=f"{self._images['python']}@{self._image_id.removeprefix('sha256:')[:16]}",
+            python=labels.get(PYTHON_LABEL, ""),
             packages=MappingProxyType(roots.pins()),
             runtime=f"Docker {facts.get('ServerVersion', '')}, {runtime}",
             isolation=MappingProxyType(

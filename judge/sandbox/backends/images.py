@@ -84,7 +84,8 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
             roots.install(lock, target, _foreign(version, architecture))
         report(f"docker: building {tag} on {start}")
         with _context(Path(folder)) as context:
-            daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version})
+            labels = {} if base is None else {docker.BASE_LABEL: base}
+            daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version}, labels)
     report(f"docker: built {tag}")
     return tag
 

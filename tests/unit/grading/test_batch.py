@@ -183,6 +183,22 @@ def test_other_code_runs_again(tmp_path: Path, task: Task) -> None:
     assert len(sandbox.requests) == 6
 
 
+@pytest.mark.parametrize("profile", ["standard", "strict"])
+def test_records_that_name_the_build_of_the_image_still_count(
+    tmp_path: Path, task: Task, profile: str
+) -> None:
+    sandbox = FakeSandbox(negated_input)
+    with RunDirectory(tmp_path / "run") as store:
+        grade(store, [(task, SUBMISSION)], settings(sandbox))
+        sandbox.info = replace(sandbox.info, image="content", former_image="image-1")
+        outcome = grade(store, [(task, SUBMISSION)], settings(sandbox, profile=profile))
+        assert outcome.reused == (3 if profile == "standard" else 0)
+        assert len(sandbox.requests) == 3, "nothing runs again"
+        sandbox.info = replace(sandbox.info, image="content", former_image="image-2")
+        grade(store, [(task, SUBMISSION)], settings(sandbox))
+    assert len(sandbox.requests) == (6 if profile == "standard" else 3)
+
+
 def test_another_profile_judges_the_stored_outputs(tmp_path: Path, task: Task) -> None:
     sandbox = FakeSandbox(always(wrote("1")))
     with RunDirectory(tmp_path / "run") as store:

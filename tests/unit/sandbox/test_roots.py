@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from judge.errors import SandboxError
 from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import elf, roots
+from judge.sandbox.backends import docker
 from judge.suites.locate import fetched_folder
 
 
@@ -124,3 +126,29 @@ def test_the_digest_is_stable_between_processes() -> None:
     ]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert said == roots.python_digest()
+
+
+def test_another_build_of_the_same_interpreter_has_the_same_content(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root, content = roots.python_digest(), roots.content_identity()
+    built = f"{platform.python_version()} (main, Jan  1 2020, 00:00:00) [GCC 9.9]"
+    monkeypatch.setattr(sys, "version", built)
+    assert roots.python_digest() != root
+    assert roots.content_identity() == content
+    with monkeypatch.context() as other:
+        other.setattr(platform, "python_version", lambda: "3.11.99")
+        assert roots.content_identity() != content
+    with monkeypatch.context() as other:
+        other.setattr(roots, "lock_text", lambda name: f"other packages for {name}")
+        assert roots.content_identity() != content
+
+
+def test_an_image_is_named_by_what_it_contains() -> None:
+    labels = {docker.PYTHON_LABEL: "3.11.2"}
+    named = docker.content_identity("judge-sandbox:ab12", labels, "x86_64")
+    assert named == "judge-sandbox:ab12, Python 3.11.2, x86_64"
+    based = docker.content_identity(
+        "judge-sandbox:ab12", {**labels, docker.BASE_LABEL: "mine:1"}, "x86_64"
+    )
+    assert based == f"{named}, on mine:1"
