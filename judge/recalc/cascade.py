@@ -24,11 +24,18 @@ from judge.recalc.agreement import (
     with_logical,
 )
 from judge.recalc.blocks import covering
-from judge.recalc.contract import Dialect, Engine, EngineResult, EngineUnavailableError
+from judge.recalc.contract import (
+    Dialect,
+    Engine,
+    EngineResult,
+    EngineUnavailableError,
+    Patience,
+    TeamedEngine,
+)
 from judge.recalc.dependency import Dependencies
 from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
-from judge.recalc.sampling import agrees, draw
+from judge.recalc.sampling import FEWEST, agrees, draw
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
@@ -45,8 +52,7 @@ take LibreOffice longer than that, and where each of them searches thousands of 
 SECOND_OPINION_S = 5.0
 """How long each gets then if LibreOffice has an answer: a hundred times what most need."""
 
-PATIENCE = 4.0
-LEAST_QUICK_S = 0.025
+PATIENCE = Patience(times=4.0, least_s=0.025)
 """The second quick engine gets at most so many times what the first took, or so many seconds if
 that is more: beyond it, LibreOffice is faster than waiting."""
 
@@ -194,11 +200,13 @@ class _Inquiry:
         first, second = PAIR_ENGINES
         question = self._question
         limit_s = QUICK_S + QUICK_S_OF_FORMULA * question.dependencies.cells
+        if len(question.formulas) < FEWEST and self._ask_at_once(first, second, limit_s):
+            return
         started = time.perf_counter()
         self._ask(first, limit_s)
         if first not in self._answers:
             return
-        limit_s = max(PATIENCE * (time.perf_counter() - started), LEAST_QUICK_S)
+        limit_s = PATIENCE.limit_s(time.perf_counter() - started)
         values = self._answers[first].values
         sample = draw(question.workbook, question.formulas, values)
         if sample is None:
@@ -209,6 +217,37 @@ class _Inquiry:
         said = self._answers.pop(second, None)
         if said is not None and agrees(sample, values, said.values, same_value):
             self._vouched = question.formulas.keys() & values.keys()
+
+    def _ask_at_once(self, first: str, second: str, timeout_s: float) -> bool:
+        """Asks two engines in one go; False if they cannot be asked so."""
+        engine, other = self._engines[first], self._engines[second]
+        if not isinstance(engine, TeamedEngine) or not engine.is_teamed_with(other):
+            return False
+        question = self._question
+        timeout_s = min(timeout_s, question.timeout_s)
+        try:
+            self._answers[first], then = engine.compute_both(
+                other,
+                question.workbook,
+                self._ranges,
+                timeout_s=timeout_s,
+                patience=PATIENCE,
+                dialect=question.dialect,
+            )
+        except EngineUnavailableError:
+            raise
+        except RecalcError as error:
+            self._fell_over[first] = timeout_s
+            self._silent[first] = error.message
+            return True
+        if isinstance(then, EngineUnavailableError):
+            raise then
+        if isinstance(then, RecalcError):
+            self._fell_over[second] = PATIENCE.limit_s(timeout_s)
+            self._silent[second] = then.message
+        else:
+            self._answers[second] = then
+        return True
 
     def _ask_pair(self, limit_s: float) -> None:
         """Asks the quick engines that have not answered yet.

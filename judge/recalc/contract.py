@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from judge.errors import RecalcError
 from judge.workbook.cell import CellRange, CellRef, CellValue
@@ -99,4 +99,47 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Ends what the engine started; safe to call twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a second engine is waited for.
+
+    Attributes:
+        times: so many times what the first took,
+        least_s: or so many seconds, if that is more.
+    """
+
+    times: float
+    least_s: float
+
+    def limit_s(self, taken_s: float) -> float:
+        """The limit, given how long the first took."""
+        return max(self.times * taken_s, self.least_s)
+
+
+@runtime_checkable
+class TeamedEngine(Protocol):
+    """An engine that can compute a workbook together with another one, for less than twice."""
+
+    def is_teamed_with(self, other: Engine) -> bool:
+        """Whether the two can be asked together."""
+        ...
+
+    def compute_both(
+        self,
+        second: Engine,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        patience: Patience,
+        dialect: Dialect = PLAIN,
+    ) -> tuple[EngineResult, EngineResult | RecalcError]:
+        """As :meth:`Engine.compute`, with this engine and then with a second one.
+
+        Returns:
+            Both results; for the second one, why there is none where it fails.
+        """
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.errors import RecalcError
-from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult, Patience
 from judge.recalc.service import ServicePool, compute_request, read_answer
 from judge.recalc.versions import VersionBook
 from judge.workbook.cell import CellRange
@@ -48,7 +48,7 @@ class ServiceEngine:
         book: VersionBook | None = None,
     ) -> None:
         self._name = name
-        self._pool = pool
+        self.pool = pool
         self._memory_bytes = memory_bytes
         self._root = root
         self._book = book
@@ -81,7 +81,7 @@ class ServiceEngine:
         return self._book.get(self._root) if self._book and self._root else {}
 
     def _asked(self) -> Mapping[str, str]:
-        answer = self._pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
+        answer = self.pool.ask({"op": "describe"}, b"", DESCRIBE_TIMEOUT_S)
         if "error" in answer:
             raise RecalcError(f"{self._name}: {answer['error']}")
         versions = {str(name): str(version) for name, version in answer["versions"].items()}
@@ -99,12 +99,41 @@ class ServiceEngine:
     ) -> EngineResult:
         """Calculates a workbook; see :class:`judge.recalc.contract.Engine`."""
         request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
-        answer = self._pool.ask(request, workbook, timeout_s)
+        answer = self.pool.ask(request, workbook, timeout_s)
         return read_answer(answer, ranges, self._name)
+
+    def is_teamed_with(self, other: Engine) -> bool:
+        """Whether another engine is in the same service."""
+        return isinstance(other, ServiceEngine) and other.pool is self.pool
+
+    def compute_both(
+        self,
+        second: Engine,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        patience: Patience,
+        dialect: Dialect = PLAIN,
+    ) -> tuple[EngineResult, EngineResult | RecalcError]:
+        """Calculates with two engines; see :class:`judge.recalc.contract.TeamedEngine`."""
+        request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
+        request["then"] = {
+            "engine": second.name,
+            "times": patience.times,
+            "least_s": patience.least_s,
+        }
+        answer = self.pool.ask(request, workbook, patience.limit_s(timeout_s))
+        first = read_answer(answer, ranges, self._name)
+        then = answer.get("then")
+        try:
+            return first, read_answer(then if isinstance(then, dict) else {}, ranges, second.name)
+        except RecalcError as error:
+            return first, error
 
     def close(self) -> None:
         """Ends the service."""
-        self._pool.close()
+        self.pool.close()
 
 
 DESCRIBE_TIMEOUT_S = 90.0

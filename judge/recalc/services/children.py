@@ -1,4 +1,4 @@
-"""Warmed-up processes that each wait for the one workbook that they will compute.
+"""Processes forked in advance that each wait for the one workbook that they will compute.
 
 Standard library only: this text goes into the sandbox.
 """
@@ -14,7 +14,7 @@ import select
 import signal
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from judge.recalc.services.common import (
     Answer,
@@ -30,18 +30,18 @@ from judge.recalc.services.folders import Folder, TemporaryFolder
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 
 
-Compute = Callable[[Request, bytes], Answer]
+Compute = Callable[[Request, bytes], Iterable[Answer]]
+"""Computes a workbook with one engine after the other; each gives an answer."""
 
 
 class ReadyChild:
-    """A process that is forked and warmed up before its workbook is known.
+    """A process that is forked before its workbook is known.
 
     It computes one workbook and ends, so that the next one sees nothing of it. It has its own
     folder, which the parent process removes however the child ended.
 
     Args:
-        compute: makes the answer to a request.
-        warm_up: called before the request comes.
+        compute: makes the answers to a request.
         memory_bytes: its address space.
         temporary: where its folder is made.
 
@@ -52,12 +52,12 @@ class ReadyChild:
     def __init__(
         self,
         compute: Compute,
-        warm_up: Callable[[], None],
         memory_bytes: int,
         temporary: TemporaryFolder,
     ) -> None:
         self.memory_bytes = memory_bytes
         self._temporary = temporary
+        self._status: int | None = None
         temporary.check()
         self._folder = Folder("calculation-")
         task_read, self._task = os.pipe()
@@ -76,7 +76,6 @@ class ReadyChild:
                 self._folder.enter()
                 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
                 resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-                warm_up()
                 work(compute, task_read, answer_write)
                 status = 0
             finally:
@@ -84,26 +83,42 @@ class ReadyChild:
         os.close(task_read)
         os.close(answer_write)
 
-    def ask(self, payload: bytes, timeout_s: float) -> Answer:
+    def ask(
+        self, payload: bytes, timeout_s: float, then_s: Callable[[float], float] | None = None
+    ) -> Answer:
         """Passes a request and waits for the answer; the process is ended either way.
 
         An answer that may be due to lack of space says so (``unavailable``).
+
+        Args:
+            payload: the request.
+            timeout_s: how long the first engine may take.
+            then_s: how long a second one may take, given how long the first took; its answer is
+                ``then`` in the first one's. None where there is only one.
         """
-        deadline = time.monotonic() + timeout_s
-        text: bytes | None = b""
+        started = time.monotonic()
         try:
             with contextlib.suppress(BrokenPipeError), os.fdopen(self._task, "wb") as task:
                 write_frame(task, payload)
-            text = drain(self._answer, deadline)
+            said = self._answer_by(started + timeout_s, timeout_s)
+            if then_s is not None and "error" not in said:
+                now = time.monotonic()
+                limit_s = then_s(now - started)
+                then = self._answer_by(now + limit_s, limit_s)
+                said = then if "unavailable" in then else {**said, "then": then}
         finally:
-            # Its folder is removed with it, so this is the last chance to check.
-            full = self._temporary.is_full()
-            status = self.end()
+            self.end()
+        return said
+
+    def _answer_by(self, deadline: float, timeout_s: float) -> Answer:
         said: Answer
+        text = next_frame(self._answer, deadline)
+        # Its folder is removed with it, so this is the last chance to check.
+        full = self._temporary.is_full()
         if text is None:
             said = {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
         elif not text:
-            said = {"error": f"the engine crashed (wait status {status})"}
+            said = {"error": f"the engine crashed (wait status {self.end()})"}
         else:
             said = json.loads(text)
         if full and "error" in said:
@@ -111,15 +126,17 @@ class ReadyChild:
         return said
 
     def end(self) -> int:
-        """Ends the process and removes its folder; returns its wait status."""
+        """Ends the process and removes its folder; returns its wait status. Safe to call twice."""
+        if self._status is not None:
+            return self._status
         for descriptor in (self._answer, self._task):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGKILL)
-        status = os.waitpid(self._process, 0)[1]
+        self._status = os.waitpid(self._process, 0)[1]
         self._folder.remove()
-        return status
+        return self._status
 
 
 def work(compute: Compute, task: int, answer: int) -> None:
@@ -131,17 +148,21 @@ def work(compute: Compute, task: int, answer: int) -> None:
     request, workbook = split_request(payload)
     cpu_s = int(float(str(request["timeout_s"]))) + 5 + int(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    said: Answer
-    try:
-        said = compute(request, workbook)
-    except CannotStartError as error:
-        said = {"error": str(error), "unavailable": True}
-    except MemoryError:
-        said = {"error": "out of memory"}
-    except BaseException as error:  # noqa: BLE001 - a panic in Rust code arrives as one
-        said = {"error": one_line(error)}
     with os.fdopen(answer, "wb") as stream_out:
-        stream_out.write(json.dumps(said).encode())
+        for said in answers(compute, request, workbook):
+            write_frame(stream_out, json.dumps(said).encode())
+
+
+def answers(compute: Compute, request: Request, workbook: bytes) -> Iterator[Answer]:
+    """What the engines answer; whatever one of them raises is an answer too, and the last."""
+    try:
+        yield from compute(request, workbook)
+    except CannotStartError as error:
+        yield {"error": str(error), "unavailable": True}
+    except MemoryError:
+        yield {"error": "out of memory"}
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust code arrives as one
+        yield {"error": one_line(error)}
 
 
 def one_line(error: BaseException) -> str:
@@ -154,30 +175,36 @@ def keep_only(*descriptors: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    for descriptor in range(3, MOST_DESCRIPTORS):
-        if descriptor not in descriptors:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+    below = 3
+    for descriptor in (*sorted(descriptors), MOST_DESCRIPTORS):
+        os.closerange(below, descriptor)
+        below = descriptor + 1
 
 
 MOST_DESCRIPTORS = 256
 
 
-def drain(descriptor: int, deadline: float) -> bytes | None:
-    """Everything that the child writes, or None if it takes too long."""
+def next_frame(descriptor: int, deadline: float) -> bytes | None:
+    """The next frame that the child writes; None if it takes too long, nothing if it ended."""
+    head = _exactly(descriptor, 4, deadline)
+    if not head:
+        return head
+    size = int.from_bytes(head, "big")
+    return _exactly(descriptor, size, deadline) if size <= ANSWER_LIMIT_BYTES else b""
+
+
+def _exactly(descriptor: int, count: int, deadline: float) -> bytes | None:
     chunks: list[bytes] = []
-    size = 0
-    while True:
+    while count:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([descriptor], [], [], left)[0]:
             return None
-        chunk = os.read(descriptor, 1 << 20)
+        chunk = os.read(descriptor, min(count, 1 << 20))
         if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > ANSWER_LIMIT_BYTES:
             return b""
+        chunks.append(chunk)
+        count -= len(chunk)
+    return b"".join(chunks)
 
 
 def small_workbook() -> bytes:

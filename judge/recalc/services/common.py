@@ -9,6 +9,9 @@ payload of a request is a JSON header with its own 4-byte length before it, then
     {"op": "compute", "engine": …, "ranges": [[sheet, row, column, last row, last column], …],
      "names": {"XLOOKUP": "_xlfn.XLOOKUP", …}, "timeout_s": 20}
         -> {"values": [[…], …], "seconds": …}    one list for each range, row by row
+    the same with "then": {"engine": …, "times": 4, "least_s": 0.025}
+        -> {"values": …, "seconds": …, "then": {"values": …}}    what a second engine computes, in
+        so many times what the first took
 
 In those lists numbers, strings and booleans are themselves, ``{"e": "#N/A"}`` is an error, and
 ``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists means that

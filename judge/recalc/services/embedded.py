@@ -3,7 +3,8 @@
 This file is a program of its own: its text is passed to the sandbox, which runs it with the
 solutions' interpreter. Each calculation is a process forked from this one, with its own time and
 memory limit and its own temporary folder, so an engine that aborts, hangs or is taken over by the
-workbook it reads ends with that workbook, and nothing of it is left.
+workbook it reads ends with that workbook, and nothing of it is left. This process itself computes
+only a workbook of its own, once for each engine, so that those it forks are warm.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from judge.recalc.services.children import ReadyChild, small_workbook
@@ -97,7 +98,11 @@ def with_formualizer(workbook: bytes, ranges: list[Range]) -> list[list[object]]
     """Computes with formualizer."""
     import formualizer  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
 
-    book = formualizer.Workbook.from_bytes(workbook)
+    options = formualizer.EvaluationConfig()
+    # Processes are forked from this one, and threads would not be there in them.
+    options.enable_parallel = False
+    config = formualizer.WorkbookConfig(eval_config=options)
+    book = formualizer.Workbook.from_bytes(workbook, config=config)
     book.evaluate_all()
     names = set(book.sheet_names)
     answer: list[list[object]] = []
@@ -181,19 +186,32 @@ COMPUTE = {
 }
 
 
-def compute(engine: str, request: Request, workbook: bytes) -> Answer:
-    """Computes one workbook; runs in a child."""
+def compute(engines: Sequence[str], request: Request, workbook: bytes) -> Iterator[Answer]:
+    """Computes one workbook with some engines; runs in a child."""
     options: dict[str, Any] = dict(request)
     started = time.perf_counter()
     ready = prepare(workbook, options.get("names") or {})
-    values = COMPUTE[engine](ready, [tuple(asked) for asked in options["ranges"]])
-    return {"values": values, "seconds": time.perf_counter() - started}
+    for engine in engines:
+        values = COMPUTE[engine](ready, [tuple(asked) for asked in options["ranges"]])
+        yield {"values": values, "seconds": time.perf_counter() - started}
+        started = time.perf_counter()
 
 
 def warm_up(engine: str) -> None:
-    """Computes a small workbook, so that the next one takes a tenth of the time."""
+    """Imports an engine and computes a small workbook, so that forked processes need not.
+
+    Not with the one that is slow anyway, and starts threads.
+
+    Raises:
+        CannotComputeError: the engine is not installed.
+    """
+    try:
+        importlib.import_module(engine)
+    except ImportError as error:
+        raise CannotComputeError(f"{engine} is not installed in the sandbox ({error})") from error
     if engine != "formulas":
-        COMPUTE[engine](small_workbook(), [("S", 1, 1, 1, 1)])
+        with contextlib.suppress(Exception):  # an engine that fails will say so itself
+            COMPUTE[engine](small_workbook(), [("S", 1, 1, 1, 1)])
 
 
 def describe() -> Answer:
@@ -207,57 +225,54 @@ def describe() -> Answer:
     return {"versions": versions, "python": sys.version.split()[0]}
 
 
-def preload(engine: str) -> None:
-    """Imports an engine here, so that the forked processes need not."""
-    try:
-        importlib.import_module(engine)
-    except ImportError as error:
-        raise CannotComputeError(f"{engine} is not installed in the sandbox ({error})") from error
-
-
 class Service:
-    """Answers requests, one ready child ahead of each engine that was asked before."""
+    """Answers requests, one ready child ahead of each kind of request that came before."""
 
     def __init__(self) -> None:
         self.temporary = TemporaryFolder()
-        self.children: dict[str, ReadyChild] = {}
-        self.wanted: dict[str, int] = {}
+        self.warm: set[str] = set()
+        self.children: dict[tuple[str, ...], ReadyChild] = {}
+        self.wanted: dict[tuple[str, ...], int] = {}
 
     def handle(self, request: Request, workbook: bytes) -> Answer:
         """Answers one request."""
         if request["op"] == "describe":
             return describe()
         options: dict[str, Any] = dict(request)
-        engine, memory_bytes = str(options["engine"]), int(options["memory_bytes"])
+        memory_bytes = int(options["memory_bytes"])
+        then: dict[str, Any] = options.get("then") or {}
+        engines = (str(options["engine"]), *([str(then["engine"])] if then else []))
         self.temporary.check()
-        preload(engine)
-        child = self.children.pop(engine, None)
+        for engine in engines:
+            if engine not in self.warm:
+                warm_up(engine)
+                self.warm.add(engine)
+        child = self.children.pop(engines, None)
         if child is not None and child.memory_bytes != memory_bytes:
             child.end()
             child = None
         if child is None:
-            child = self.child(engine, memory_bytes)
-        self.wanted[engine] = memory_bytes
+            child = self.child(engines, memory_bytes)
+        self.wanted[engines] = memory_bytes
         header = json.dumps(request).encode()
         payload = struct.pack(">I", len(header)) + header + workbook
-        return child.ask(payload, float(options["timeout_s"]))
 
-    def child(self, engine: str, memory_bytes: int) -> ReadyChild:
-        """A new child for an engine."""
-        return ReadyChild(
-            functools.partial(compute, engine),
-            functools.partial(warm_up, engine),
-            memory_bytes,
-            self.temporary,
-        )
+        def then_s(taken_s: float) -> float:
+            return max(float(then["times"]) * taken_s, float(then["least_s"]))
+
+        return child.ask(payload, float(options["timeout_s"]), then_s if then else None)
+
+    def child(self, engines: tuple[str, ...], memory_bytes: int) -> ReadyChild:
+        """A new child for some engines."""
+        return ReadyChild(functools.partial(compute, engines), memory_bytes, self.temporary)
 
     def get_ready(self) -> None:
         """Forks what the next request will need."""
         # What cannot be started now is reported when it is needed.
         with contextlib.suppress(CannotStartError):
-            for engine, memory_bytes in self.wanted.items():
-                if engine not in self.children:
-                    self.children[engine] = self.child(engine, memory_bytes)
+            for engines, memory_bytes in self.wanted.items():
+                if engines not in self.children:
+                    self.children[engines] = self.child(engines, memory_bytes)
 
     def close(self) -> None:
         """Ends the children that wait."""

@@ -68,7 +68,7 @@ ENDS: dict[str, tuple[Callable[[Request, bytes], Answer], str | None]] = {
 
 
 def child(compute: Callable[[Request, bytes], Answer]) -> ReadyChild:
-    return ReadyChild(compute, lambda: None, MEMORY_BYTES, TemporaryFolder())
+    return ReadyChild(lambda *asked: [compute(*asked)], MEMORY_BYTES, TemporaryFolder())
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -95,7 +95,9 @@ def test_nothing_is_left_of_one_that_was_never_asked(temporary: Path) -> None:
 def test_a_failure_for_want_of_room_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = TemporaryFolder()
     for compute, full in ((raises, True), (answers, False)):
-        ready = ReadyChild(compute, lambda: None, MEMORY_BYTES, temporary)
+        ready = ReadyChild(
+            lambda *asked, compute=compute: [compute(*asked)], MEMORY_BYTES, temporary
+        )
         with monkeypatch.context() as patched:
             patched.setattr(folders, "LEAST_BYTES", 1 << 62)
             said = ready.ask(REQUEST + b"a workbook", timeout_s=30)
