@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
@@ -28,6 +29,19 @@ characters. Each column that is searched is a step, and so is each cell that is 
 
 
 @dataclass(frozen=True, slots=True)
+class Footing:
+    """The cells that some formula cells rest on, in so far as these are formulas.
+
+    Attributes:
+        cells: every formula cell that was reached, those asked for included.
+        sheets: every sheet that a formula names or is on.
+    """
+
+    cells: AbstractSet[CellRef]
+    sheets: AbstractSet[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Dependencies:
     """What some formula cells depend on, themselves included.
 
@@ -44,6 +58,7 @@ class Dependencies:
             cells that its text does not show, and where there is more to follow than is followed.
             Then every formula of the workbook is counted.
         cells: how many formula cells were reached.
+        footing: which these are; None where a formula may read cells that its text does not name.
     """
 
     functions: frozenset[str]
@@ -56,6 +71,7 @@ class Dependencies:
     opaque: bool
     complete: bool
     cells: int
+    footing: Footing | None = None
 
 
 class _Sum:
@@ -68,6 +84,7 @@ class _Sum:
         self._volatile: set[str] = set()
         self._unprefixed: set[str] = set()
         self._unknown = self._names = self._arrays = self._broken = self._opaque = False
+        self._further = False
 
     def add(self, cell: Cell, said: FormulaTraits) -> None:
         """Counts a formula cell, given what its formula says."""
@@ -86,8 +103,11 @@ class _Sum:
         self._arrays = self._arrays or said.array_sensitive
         self._broken = self._broken or said.broken
         self._opaque = self._opaque or said.opaque
+        self._further = self._further or said.reaches_further
 
-    def dependencies(self, *, complete: bool, arrays: bool = False) -> Dependencies:
+    def dependencies(
+        self, *, complete: bool, arrays: bool = False, footing: Footing | None = None
+    ) -> Dependencies:
         """What was added so far."""
         return Dependencies(
             functions=frozenset(self._functions),
@@ -100,6 +120,7 @@ class _Sum:
             opaque=self._opaque,
             complete=complete,
             cells=self.cells,
+            footing=None if self._further or self._arrays or arrays else footing,
         )
 
 
@@ -168,6 +189,11 @@ class FormulaIndex:
             self._sheets[name] = SheetFormulas(sorted(columns), dict(columns))
         return self._sheets[name]
 
+    @property
+    def known(self) -> int:
+        """How many formula cells there are on the sheets that were reached."""
+        return sum(len(rows) for sheet in self._sheets.values() for rows, _ in sheet.cells.values())
+
     def every(self) -> Iterator[Cell]:
         """Every formula cell of the workbook."""
         for name in self.sheets:
@@ -197,12 +223,15 @@ class Search:
         """Of each column, place of a cell that was seen -> a later place; it leads past all that
         were seen, as in a union-find structure."""
         self._rectangles: set[tuple[str, Reference]] = set()
+        self.sheets: set[str] = set()
+        """Every sheet that was searched."""
 
     def unseen(self, reference: Reference, home: str) -> Iterator[tuple[str, Cell]]:
         """The formula cells of a rectangle that were not given before, with their sheet."""
         name = home if reference.sheet is None else self._index.named(reference.sheet)
         if name is None:
             return
+        self.sheets.add(name)
         if reference.min_row != reference.max_row or reference.min_column != reference.max_column:
             if (name, reference) in self._rectangles:
                 return
@@ -262,7 +291,8 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
                 return index.everything()
         if len(done) > FOLLOWED_LIMIT:
             return index.everything()
-    return found.dependencies(complete=True)
+    sheets = search.sheets | {ref.sheet for ref in done}
+    return found.dependencies(complete=True, footing=Footing(done, sheets))
 
 
 def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:

@@ -65,6 +65,9 @@ class FormulaTraits:
         logical: whether its value can only be TRUE, FALSE or an error.
         names: other names that it uses (defined names, tables), upper case.
         broken: whether it contains a reference to something that no longer exists (``#REF!``).
+        reaches_further: whether it may read cells beyond the rectangles that it names: a range
+            with a computed corner, a range of sheets, a spilled range, or a function that extends
+            a range (``SUMIF`` with a sum range of one cell).
     """
 
     functions: frozenset[str]
@@ -76,6 +79,7 @@ class FormulaTraits:
     logical: bool
     names: frozenset[str]
     broken: bool
+    reaches_further: bool
 
 
 def traits(formula: str) -> FormulaTraits:
@@ -105,6 +109,7 @@ NEVER_READ = FormulaTraits(
     logical=False,
     names=frozenset(),
     broken=False,
+    reaches_further=True,
 )
 """What is said of such a formula."""
 
@@ -132,6 +137,7 @@ def _traits(formula: str) -> FormulaTraits:
         logical=reading.logical,
         names=frozenset(reading.names) - local,
         broken=reading.broken,
+        reaches_further=reading.reaches_further or bool(bare & _EXTENDING),
     )
 
 
@@ -140,6 +146,9 @@ NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
 
 _OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
 _INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
+_EXTENDING = frozenset(
+    ("SUMIF", "AVERAGEIF", "LOOKUP", "TABLE", "CELL", "INFO", "ANCHORARRAY", "SHEETS", "CALL")
+)
 
 
 @dataclass(slots=True)
@@ -176,6 +185,7 @@ class _Reading:
         self.array_sensitive = False
         self.logical = False
         self.broken = False
+        self.reaches_further = False
         self.uses: set[str] = set()
         self._stack = [_Frame(None, native=False, around=None)]
         self._top_comparison = False
@@ -222,6 +232,7 @@ class _Reading:
 
     def _sheet(self, token: str) -> None:
         self.opaque = self.opaque or "[" in token
+        self.reaches_further = self.reaches_further or ":" in token
 
     def _range(self, token: str) -> None:
         self._plain(token)
@@ -310,6 +321,7 @@ class _Reading:
         if len(self._stack) == 1 and token in _COMPARISONS:
             self._top_comparison = True
         self._at_top(token)
+        self.reaches_further = self.reaches_further or token in (":", "#")
         if frame.bare_range and token not in (":", "@", "#"):
             self._range_in_expression(frame)
         frame.tokens += 1

@@ -21,6 +21,7 @@ from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, CascadeResult, Questio
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.footing import reduced
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
@@ -245,7 +246,7 @@ class Recalculator:
                 f"{address(min(intersecting))}"
             )
         question = Question(
-            workbook=workbook.data,
+            workbook=reduced(workbook, rests_on, index),
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),

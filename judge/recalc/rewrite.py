@@ -13,6 +13,7 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -126,6 +127,24 @@ def _settled(xml: bytes, cells: Mapping[tuple[int, int], CellValue]) -> bytes:
     if not left:
         return usual
     return _edit(xml, _unless_shared(cells), date_1904=False, formulas=False)
+
+
+def without_formulas(xml: bytes, kept: AbstractSet[bytes]) -> bytes:
+    """A sheet in which formula cells are blank, except for some.
+
+    Formulas that fill or are shared by other cells stay, and so does what is written unusually.
+
+    Args:
+        xml: the sheet.
+        kept: addresses of the cells that keep their formula.
+    """
+
+    def clear(found: re.Match[bytes]) -> bytes:
+        if found["name"] in kept:
+            return found[0]
+        return found["start"] + _TYPE.sub(b"", found["rest"]) + b"/>"
+
+    return _USUAL_CELL.sub(clear, xml)
 
 
 _USUAL_CELL = re.compile(

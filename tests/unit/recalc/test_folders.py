@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -165,3 +165,35 @@ def test_an_office_that_leaves_much_between_workbooks_ends_and_its_folder_with_i
 def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Path) -> None:
     with pytest.raises(CannotStartError, match="ENOENT"):
         write_book(str(temporary / "nowhere"), b"")
+
+
+@pytest.mark.parametrize("then", [answers, crashes, hangs, raises])
+def test_a_second_engine_is_waited_for_by_what_the_first_took(
+    temporary: Path, then: Callable[[Request, bytes], Answer]
+) -> None:
+    def both(request: Request, workbook: bytes) -> Iterator[Answer]:
+        yield {"values": []}
+        yield then(request, workbook)
+
+    asked: list[float] = []
+
+    def then_s(taken_s: float) -> float:
+        asked.append(taken_s)
+        return 1 if then is hangs else 30
+
+    ready = ReadyChild(both, MEMORY_BYTES, TemporaryFolder())
+    said = ready.ask(REQUEST + b"a workbook", 30, then_s)
+    assert said["values"] == []
+    assert len(asked) == 1
+    second = said["then"]
+    assert isinstance(second, dict)
+    error = next(error for compute, error in ENDS.values() if compute is then)
+    assert (error or "") in str(second.get("error", ""))
+    assert ("error" in second) is (error is not None)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_second_engine_is_not_waited_for_where_the_first_has_no_answer() -> None:
+    ready = ReadyChild(lambda *asked: [raises(*asked)], MEMORY_BYTES, TemporaryFolder())
+    said = ready.ask(REQUEST + b"a workbook", 30, lambda _: pytest.fail("waited for"))
+    assert "then" not in said

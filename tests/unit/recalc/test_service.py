@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from judge.errors import RecalcError, SandboxError
-from judge.recalc.contract import Dialect, EngineUnavailableError
+from judge.recalc.contract import Dialect, EngineUnavailableError, Patience
 from judge.recalc.engines import ServiceEngine
 from judge.recalc.service import ServicePool, read_answer
 from judge.recalc.services.common import split_request
@@ -157,3 +157,31 @@ def test_frames_carry_the_header_before_the_workbook() -> None:
         {"op": "describe"},
         b"rest",
     )
+
+
+def test_two_engines_of_a_service_are_asked_at_once() -> None:
+    both = json.loads(said(1, 2, 3, 4)) | {"then": json.loads(said(5, 6, 7, 8))}
+    channel = ScriptedChannel([json.dumps(both).encode()])
+    pool = ServicePool(opener(channel))
+    first, second = ServiceEngine("formualizer", pool), ServiceEngine("ironcalc", pool)
+    assert first.is_teamed_with(second)
+    assert not first.is_teamed_with(ServiceEngine("libreoffice", ServicePool(opener())))
+    one, other = first.compute_both(
+        second, b"book", [AREA], timeout_s=1, patience=Patience(times=4, least_s=0.5)
+    )
+    assert not isinstance(other, RecalcError)
+    assert (list(one.values.values()), list(other.values.values())) == ([1, 2, 3, 4], [5, 6, 7, 8])
+    header, _ = split_request(channel.payloads[0])
+    assert header["then"] == {"engine": "ironcalc", "times": 4, "least_s": 0.5}
+
+
+@pytest.mark.parametrize("then", [{"error": "took longer"}, {"values": [[1]]}, None])
+def test_a_second_engine_without_an_answer_leaves_that_of_the_first(then: object) -> None:
+    both = json.loads(said(1, 2, 3, 4)) | {"then": then}
+    pool = ServicePool(opener(ScriptedChannel([json.dumps(both).encode()])))
+    engine = ServiceEngine("formualizer", pool)
+    one, other = engine.compute_both(
+        ServiceEngine("ironcalc", pool), b"", [AREA], timeout_s=1, patience=Patience(4, 0.5)
+    )
+    assert len(one.values) == 4
+    assert isinstance(other, RecalcError)

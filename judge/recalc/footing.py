@@ -1,0 +1,84 @@
+"""A workbook reduced to what the cells that are asked for rest on.
+
+Engines open and compute whole workbooks. Formulas that no asked cell depends on, and the cells of
+sheets that none of them names, are left out where that saves more than it costs.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+from judge.errors import WorkbookError
+from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
+from judge.recalc.rewrite import sheet_parts, without_formulas
+from judge.workbook.address import cell_name
+from judge.workbook.reader import Workbook
+
+WORTH_FORMULAS = 100
+"""Superfluous formulas on the sheets concerned from which leaving them out saves time."""
+
+WORTH_BYTES = 200_000
+"""The same for the size of a sheet that no formula concerned names."""
+
+_SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
+
+
+def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> bytes:
+    """The package of a workbook, without what some cells do not rest on.
+
+    Args:
+        workbook: the workbook.
+        rests_on: what the cells asked for depend on; a package is complete unless this says
+            precisely what they reach.
+        index: the formulas that were found on the way.
+    """
+    footing = rests_on.footing
+    if footing is None or not rests_on.complete:
+        return workbook.data
+    try:
+        with zipfile.ZipFile(io.BytesIO(workbook.data)) as archive:
+            return _reduced(archive, footing, index) or workbook.data
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        # What cannot be read here is reported by whoever needs it.
+        return workbook.data
+
+
+def _reduced(archive: zipfile.ZipFile, footing: Footing, index: FormulaIndex) -> bytes | None:
+    superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
+    parts = sheet_parts(archive)
+    size = {entry.filename: entry.file_size for entry in archive.infolist()}
+    unnamed = {
+        part
+        for sheet, part in parts.items()
+        if sheet not in footing.sheets and size.get(part, 0) >= WORTH_BYTES
+    }
+    if not superfluous and not unnamed:
+        return None
+    kept = {
+        part: {
+            cell_name(row, column).encode() for name, row, column in footing.cells if name == sheet
+        }
+        for sheet, part in parts.items()
+        if superfluous and sheet in footing.sheets
+    }
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy:
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            if entry.filename in unnamed:
+                content = _without_cells(content)
+            elif entry.filename in kept:
+                content = without_formulas(content, kept[entry.filename])
+            copy.writestr(entry, content, compress_type=zipfile.ZIP_STORED)
+    return target.getvalue()
+
+
+def _without_cells(xml: bytes) -> bytes:
+    """A sheet without its rows; as it is where they are not found."""
+    start = _SHEET_DATA.search(xml)
+    if start is None:
+        return xml
+    end = xml.rfind(b"</" + (start["prefix"] or b"") + b"sheetData")
+    return xml[: start.end()] + xml[end:] if end >= start.end() else xml

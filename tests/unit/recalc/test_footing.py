@@ -1,0 +1,99 @@
+"""What engines open is reduced to what the asked cells rest on, and never further."""
+
+from __future__ import annotations
+
+import functools
+import io
+
+import openpyxl
+import pytest
+
+from judge.recalc.dependency import FormulaIndex, dependencies
+from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, reduced
+from judge.recalc.rewrite import without_formulas
+from judge.workbook.cell import CellRange
+from judge.workbook.formula_cells import sheet_formulas
+from judge.workbook.reader import Workbook, open_workbook
+
+ROWS = WORTH_FORMULAS + 50
+
+
+def book(asked: str, *, rows: int = ROWS, more: int = 0) -> Workbook:
+    """A1 of Main is asked for; Data!B holds formulas, Other nothing but text."""
+    made = openpyxl.Workbook()
+    main = made.worksheets[0]
+    main.title = "Main"
+    main["A1"] = asked
+    main["A2"] = "=A1+1"
+    data, other = made.create_sheet("Data"), made.create_sheet("Other")
+    for row in range(1, rows + 1):
+        data[f"A{row}"] = row
+        data[f"B{row}"] = f"=A{row}*2"
+    for row in range(1, more + 1):
+        other[f"A{row}"] = f"a text of its own, {row}"
+    stream = io.BytesIO()
+    made.save(stream)
+    return open_workbook(stream.getvalue())
+
+
+def left_of(workbook: Workbook) -> Workbook:
+    index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+    (asked,) = workbook.formula_cells(CellRange("Main", 1, 1, 1, 1))
+    return open_workbook(reduced(workbook, dependencies([("Main", asked)], index), index))
+
+
+def formulas(workbook: Workbook) -> set[str]:
+    return {
+        f"{sheet}!{cell.formula}"
+        for sheet in workbook.sheet_names
+        for cell in sheet_formulas(workbook, sheet)
+    }
+
+
+def test_formulas_that_nothing_rests_on_are_left_out() -> None:
+    left = left_of(book("=SUM(Data!B2:B3)+Data!A9"))
+    assert formulas(left) == {"Main!=SUM(Data!B2:B3)+Data!A9", "Data!=A2*2", "Data!=A3*2"}
+    data = left.cells(CellRange("Data", 1, 1, ROWS, 2))
+    assert [data[row, 1].value for row in range(1, ROWS + 1)] == list(range(1, ROWS + 1))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "=SUM(Data!B2:INDEX(Data!B1:B9,3))",  # a corner that is computed
+        "=SUMIF(Data!A1:A9,1,Data!B1)",  # a sum range that grows
+        "=SUM(Main:Data!B2)",  # sheets from one to another
+        "=SUM(INDIRECT(Data!B2))",  # a reference from text
+        "=SUM(Data!B2:B3)+Sales",  # a name
+        "=SUM(IF(Data!B2:B3>1,1,0))",  # another value if it is an array formula
+        '=CELL("width",Data!B2)',
+    ],
+)
+def test_where_a_formula_may_read_more_than_it_names_everything_stays(asked: str) -> None:
+    workbook = book(asked)
+    assert left_of(workbook).data == workbook.data
+
+
+def test_what_would_save_nothing_is_not_done() -> None:
+    workbook = book("=Data!B2", rows=WORTH_FORMULAS)
+    assert left_of(workbook).data == workbook.data
+
+
+def test_a_large_sheet_that_no_formula_names_loses_its_cells() -> None:
+    workbook = book("=Data!B2", rows=3, more=WORTH_BYTES // 40)
+    left = left_of(workbook)
+    assert left.sheet_names == workbook.sheet_names
+    assert left.used_range("Other") is None
+    assert formulas(left) == formulas(workbook)
+    named = book(f"=Data!B2+COUNTA(Other!A1:A{WORTH_BYTES // 40})", rows=3, more=WORTH_BYTES // 40)
+    assert left_of(named).data == named.data
+
+
+def test_formulas_that_fill_or_are_shared_by_other_cells_stay() -> None:
+    own = b'<c r="A1" s="2" t="str"><f>B1</f><v>x</v></c>'
+    shared = b'<c r="A2"><f t="shared" ref="A2:A3" si="0">B2</f><v>1</v></c>'
+    child = b'<c r="A3"><f t="shared" si="0"/><v>2</v></c>'
+    filling = b'<c r="A4"><f t="array" ref="A4:A5">B4:B5</f><v>3</v></c>'
+    rest = shared + child + filling
+    assert without_formulas(own + rest, set()) == b'<c r="A1" s="2"/>' + rest
+    assert without_formulas(own + rest, {b"A1"}) == own + rest
