@@ -1,12 +1,20 @@
 """Cases per second of the whole way, against the plain way, in one run on one machine.
 
     .venv/bin/python benchmarks/pipeline.py SOLUTIONS.jsonl SUITE [--limit N] [--jobs 2]
+        [--against CLONE] [--plain-jobs N]
 
-Ours: ``judge.api.score`` with both sandbox and recalculation as they come. Plain: for each case a
-fresh ``python`` with nothing imported, one ``soffice --convert-to`` for the output, then openpyxl
-on gold and converted output. The plain way runs unisolated and one case after the other, as the
-published scripts do; ``--plain-jobs 2`` gives it as many workers as ours. Both grade the same
-cases, some tasks each in turns, so that a machine that slows down slows both.
+Ours: ``judge.api.score`` with both sandbox and recalculation as they come, nothing cached.
+``--against`` measures the judge of another clone in the same way, such as an earlier commit checked
+out with ``git worktree``. Plain: for each case a fresh ``python`` with nothing imported, one
+``soffice --convert-to`` for the output, then openpyxl on gold and converted output. The plain way
+runs unisolated and one case after the other, as the published scripts do; ``--plain-jobs 2`` gives
+it as many workers as ours. All grade the same cases, some tasks each in turns, so that a machine
+that slows down slows all of them.
+
+Of ours: ``own`` is the processor time of the programs themselves, ``sandbox`` what else their runs
+took, ``recalculation``, ``comparison`` with the reading of the workbooks; ``rest`` is what the
+workers did apart from that (start, keys, records, waiting at the end). Where control groups can be
+made, the processor time of everything is counted as well.
 """
 
 from __future__ import annotations
@@ -15,24 +23,25 @@ import argparse
 import json
 import os
 import queue
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 
-from judge import api
+from benchmarks.processor_time import processor_time
 from judge.comparison.answer_range import prepare
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.core.verdict import CaseResult
+from judge.files.places import cache_folder
 from judge.sandbox.backends.bubblewrap import find_bwrap
 from judge.sandbox.office import office_root
 from judge.sandbox.roots import is_complete, python_root
@@ -49,6 +58,9 @@ class PlainTimes:
     recalculation: float = 0.0
     comparison: float = 0.0
     accepted: int = 0
+    cpu: float = 0.0
+    recalculations: dict[tuple[str, int], float] = field(default_factory=dict)
+    """Seconds of each conversion, by task and case."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +161,67 @@ def _plain(value: Any) -> Any:
     return None if value == "" else value
 
 
+@dataclass
+class JudgeTimes:
+    """What one judge took, summed over turns.
+
+    Attributes:
+        cache: a cache folder of its own; what it computed is removed from there before each turn.
+    """
+
+    cache: Path
+    seconds: float = 0.0
+    cpu: float = 0.0
+    counted: bool = True
+    cases: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_json(self, jobs: int) -> dict[str, Any]:
+        """The figures, phases in seconds of the workers."""
+        count = len(self.cases)
+        own = self._sum("own_s")
+        phases = {
+            "own": own,
+            "sandbox": self._sum("wall_s") - own,
+            "recalculation": self._sum("recalculation_s"),
+            "comparison": self._sum("comparison_s"),
+        }
+        phases["rest"] = self.seconds * jobs - sum(phases.values())
+        found: dict[str, Any] = {
+            "s_per_case": round(self.seconds / count, 4),
+            "cases_per_s": round(count / self.seconds, 3),
+            "accepted": sum(each["verdict"] == "AC" for each in self.cases),
+            "phase_s_summed_over_workers": {k: round(v, 2) for k, v in phases.items()},
+        }
+        if self.counted:
+            found["processor_s"] = {
+                "all": round(self.cpu, 2),
+                "own": round(own, 2),
+                "all_but_own": round(self.cpu - own, 2),
+                "all_but_own_over_own": round((self.cpu - own) / own, 3) if own else 0.0,
+            }
+        return found
+
+    def _sum(self, name: str) -> float:
+        return sum(float(each[name]) for each in self.cases)
+
+    def recalculations(self) -> dict[tuple[str, int], float]:
+        """Seconds of each case that an engine was asked for."""
+        return {
+            (each["task"], each["case"]): each["recalculation_s"]
+            for each in self.cases
+            if each["engines"]
+        }
+
+
 def main() -> None:
-    """Runs both and prints a table and, with --json, the figures."""
+    """Runs all of them and prints a table and, with --json, the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("solutions", type=Path)
     parser.add_argument("suite")
     parser.add_argument("--limit", type=int, help="tasks (default: all that have a solution)")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--plain-jobs", type=int, default=1)
+    parser.add_argument("--against", type=Path, help="another clone, measured in the same way")
+    parser.add_argument("--plain-jobs", type=int, default=1, help="0: without the plain way")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--batch", type=int, default=25, help="tasks per turn")
     parser.add_argument("--json", type=Path, help="write the figures here")
@@ -166,82 +231,154 @@ def main() -> None:
         (suite.task(each.task_id), each) for each in load_submissions(arguments.solutions, suite)
     ]
     pairs = pairs[: arguments.limit]
-    figures = measure(suite, pairs, arguments)
+    with tempfile.TemporaryDirectory() as places:
+        figures = measure(suite, pairs, arguments, Path(places))
     print(json.dumps(figures, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 def measure(
-    suite: Suite, pairs: list[tuple[Task, Submission]], arguments: argparse.Namespace
+    suite: Suite,
+    pairs: list[tuple[Task, Submission]],
+    arguments: argparse.Namespace,
+    places: Path,
 ) -> dict[str, Any]:
-    """Lets both ways grade the same tasks in turns."""
-    ours_s, plain_s, ratios = 0.0, 0.0, []
-    ours_phases: dict[str, float] = {}
+    """Lets all ways grade the same tasks in turns."""
+    clones = {"ours": Path(__file__).parent.parent}
+    if arguments.against:
+        clones["against"] = arguments.against
+    judges = {name: JudgeTimes(_cache(places / name)) for name in clones}
     plain = PlainTimes()
-    tools = PlainTools.find()
-    ours_accepted = cases = 0
+    tools = PlainTools.find() if arguments.plain_jobs else None
+    plain_s, ratios = 0.0, []
     for batch in _batches(pairs, arguments.batch):
-        batch_cases = sum(len(task.cases) for task, _ in batch)
-        seconds, results = measure_ours(batch, arguments)
-        plain_seconds = measure_plain(batch, arguments.plain_jobs, tools, plain)
-        ours_s += seconds
-        plain_s += plain_seconds
-        ratios.append(plain_seconds / seconds)
-        cases += batch_cases
-        for result in results:
-            ours_accepted += result.verdict.value == "AC"
-            for phase, value in result.timings_s.items():
-                ours_phases[phase] = ours_phases.get(phase, 0.0) + value
+        taken = {
+            name: measure_judge(clone, batch, arguments, judges[name])
+            for name, clone in clones.items()
+        }
+        if tools is not None:
+            seconds = measure_plain(batch, arguments.plain_jobs, tools, plain)
+            plain_s += seconds
+            ratios.append(seconds / taken["ours"])
+        count = len(judges["ours"].cases)
+        said = [f"{name} {times.seconds / count:.3f}" for name, times in judges.items()]
         print(
-            f"{cases} cases: ours {ours_s / cases:.3f} s, plain {plain_s / cases:.3f} s a case",
+            f"{count} cases, s a case: {', '.join(said)}, plain {plain_s / count:.3f}",
             file=sys.stderr,
         )
-    return {
+    count = len(judges["ours"].cases)
+    found: dict[str, Any] = {
         "suite": suite.name,
-        "cases": cases,
+        "cases": count,
         "jobs": arguments.jobs,
         "plain_jobs": arguments.plain_jobs,
-        "ours": {
-            "s_per_case": round(ours_s / cases, 4),
-            "cases_per_s": round(cases / ours_s, 3),
-            "accepted": ours_accepted,
-            "phase_s_summed_over_workers": {k: round(v, 2) for k, v in ours_phases.items()},
-        },
-        "plain": {
-            "s_per_case": round(plain_s / cases, 4),
-            "cases_per_s": round(cases / plain_s, 3),
+        **{name: times.as_json(arguments.jobs) for name, times in judges.items()},
+    }
+    ours = judges["ours"]
+    if tools is not None:
+        found["plain"] = {
+            "s_per_case": round(plain_s / count, 4),
+            "cases_per_s": round(count / plain_s, 3),
             "accepted": plain.accepted,
             "phase_s_summed_over_workers": {
                 "run": round(plain.run, 2),
                 "recalculation": round(plain.recalculation, 2),
                 "comparison": round(plain.comparison, 2),
             },
-        },
-        "times_as_fast": round(plain_s / ours_s, 2),
-        "times_as_fast_by_turn": {
+            "processor_s": round(plain.cpu, 2),
+        }
+        found["times_as_fast"] = {n: round(plain_s / t.seconds, 2) for n, t in judges.items()}
+        found["times_as_fast_by_turn"] = {
             "min": round(min(ratios), 2),
             "median": round(statistics.median(ratios), 2),
             "max": round(max(ratios), 2),
-        },
-    }
+        }
+    found["recalculation_ms"] = recalculation_figures(judges, plain.recalculations)
+    if "against" in judges:
+        against = judges["against"]
+        found["ours_over_against"] = round(against.seconds / ours.seconds, 2)
+        found["verdicts_changed"] = changed_verdicts(against, ours)
+    return found
 
 
-def measure_ours(
-    batch: list[tuple[Task, Submission]], arguments: argparse.Namespace
-) -> tuple[float, list[CaseResult]]:
-    """Seconds that ours takes for a batch, opening sandbox and engines included."""
+def _cache(folder: Path) -> Path:
+    """A cache folder that has the sandbox's roots and nothing else."""
+    folder.mkdir()
+    (folder / "roots").symlink_to(cache_folder() / "roots")
+    return folder
+
+
+def recalculation_figures(
+    judges: Mapping[str, JudgeTimes], plain: Mapping[tuple[str, int], float]
+) -> dict[str, Any]:
+    """Median and 95th percentile of one case's recalculation, over the cases that needed any."""
+    times = {name: each.recalculations() for name, each in judges.items()}
+    common = set(times["ours"]).intersection(*times.values())
+    times["plain"] = dict(plain)
+    found: dict[str, Any] = {"cases": len(common)}
+    for name, by_case in times.items():
+        values = [by_case[key] * 1000 for key in common if key in by_case]
+        if len(values) > 1:
+            found[name] = {
+                "median": round(statistics.median(values), 1),
+                "p95": round(statistics.quantiles(values, n=20)[-1], 1),
+            }
+    return found
+
+
+def changed_verdicts(before: JudgeTimes, after: JudgeTimes) -> list[str]:
+    """Cases on which the two judges do not say the same."""
+    known = {(each["task"], each["case"]): each["verdict"] for each in before.cases}
+    return [
+        f"{each['task']} case {each['case']}: {known.get((each['task'], each['case']))}, "
+        f"now {each['verdict']}"
+        for each in after.cases
+        if known.get((each["task"], each["case"])) != each["verdict"]
+    ]
+
+
+def measure_judge(
+    clone: Path,
+    batch: list[tuple[Task, Submission]],
+    arguments: argparse.Namespace,
+    times: JudgeTimes,
+) -> float:
+    """Seconds that the judge of a clone takes for a batch, opening sandbox and engines included."""
     with tempfile.TemporaryDirectory() as folder:
-        options = api.ScoreOptions(
-            dataset=arguments.suite,
-            out=Path(folder) / "run",
-            jobs=arguments.jobs,
-            ids=tuple(task.id for task, _ in batch),
-            sandbox=arguments.sandbox,
+        turn = Path(folder) / "turn.json"
+        turn.write_text(
+            json.dumps(
+                {
+                    "suite": arguments.suite,
+                    "solutions": str(arguments.solutions),
+                    "jobs": arguments.jobs,
+                    "ids": [task.id for task, _ in batch],
+                    "sandbox": arguments.sandbox,
+                }
+            )
         )
-        started = time.perf_counter()
-        (run,) = api.score(arguments.solutions, options)
-        return time.perf_counter() - started, list(run.results)
+        shutil.rmtree(times.cache / "recalc" / "results", ignore_errors=True)
+        environment = os.environ | {"PYTHONPATH": str(clone), "JUDGE_CACHE": str(times.cache)}
+        program = str(Path(__file__).with_name("pipeline_turn.py"))
+        with processor_time() as spent:
+            done = subprocess.run(
+                spent.command([sys.executable, program, str(turn)]),
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+    if done.returncode:
+        sys.exit(f"the judge of {clone} failed:\n{done.stderr}")
+    said = json.loads(done.stdout.splitlines()[-1])
+    if not Path(said["judge"]).is_relative_to(clone.resolve()):
+        sys.exit(f"{clone} was to be measured, and {said['judge']} was")
+    times.seconds += said["seconds"]
+    times.cpu += spent.seconds or 0.0
+    times.counted = times.counted and spent.seconds is not None
+    times.cases += said["cases"]
+    return float(said["seconds"])
 
 
 def measure_plain(
@@ -263,15 +400,23 @@ def measure_plain(
             finally:
                 homes.put(home)
 
+        before = os.times()
         started = time.perf_counter()
         items = [(task, submission, case) for task, submission in batch for case in task.cases]
         with ThreadPoolExecutor(jobs) as pool:
-            for run, recalculation, comparison, accepted in pool.map(one, items):
+            results = pool.map(one, items)
+            for item, result in zip(items, results, strict=True):
+                run, recalculation, comparison, accepted = result
+                times.recalculations[item[0].id, item[2].number] = recalculation
                 times.run += run
                 times.recalculation += recalculation
                 times.comparison += comparison
                 times.accepted += accepted
-        return time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        after = os.times()
+        # Everything that the plain way starts is waited for, so it counts among the children.
+        times.cpu += sum(after[:4]) - sum(before[:4])
+        return seconds
 
 
 def _batches(

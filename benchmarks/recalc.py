@@ -36,7 +36,7 @@ from judge.recalc.contract import Dialect, Engine
 from judge.recalc.engines import FORMULAS
 from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
-from judge.recalc.trust import PAIR, PAIR_ENGINES, read_table
+from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable, read_table
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
@@ -160,6 +160,23 @@ def stale_golds() -> dict[str, str]:
     return {str(k): str(v) for k, v in yaml.safe_load(STALE.read_text(encoding="utf-8")).items()}
 
 
+def measure_alone(
+    known: Sequence[Gold],
+    engines: Sequence[Engine],
+    versions: dict[str, str],
+    arguments: argparse.Namespace,
+) -> tuple[dict[str, Standing], list[tuple[Probe, dict[str, CellValue]]], TrustTable | None]:
+    """Each engine alone over golds and battery, and the trust table that follows from it."""
+    standings, samples = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
+    answers, probed = measure_battery(engines, arguments.timeout)
+    for name, found in probed.items():
+        samples[name].extend(found)
+    data = trust_data(samples, versions)
+    if arguments.write_trust and known:
+        TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return standings, answers, read_table(data) if known else None
+
+
 def measure_golds(
     known: Sequence[Gold], engines: Sequence[Engine], timeout_s: float, slow_every: int
 ) -> tuple[dict[str, Standing], dict[str, list[Sample]]]:
@@ -267,14 +284,13 @@ def main() -> None:
             stack.callback(engine.close)
         versions = {engine.name: engine.version for engine in engines}
         known = list(golds(arguments.suite, arguments.limit)) if arguments.suite else []
-        standings, samples = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
-        answers, probed = measure_battery(engines, arguments.timeout)
-        for name, found in probed.items():
-            samples[name].extend(found)
-        data = trust_data(samples, versions)
-        if arguments.write_trust and known:
-            TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        recalculator = Recalculator(engines, trust=read_table(data) if known else None)
+        if arguments.cascade_only:
+            standings: dict[str, Standing] = {}
+            answers: list[tuple[Probe, dict[str, CellValue]]] = [(each, {}) for each in probes()]
+            recalculator = Recalculator(engines)
+        else:
+            standings, answers, table = measure_alone(known, engines, versions, arguments)
+            recalculator = Recalculator(engines, trust=table)
         converter = None
         if arguments.convert and sandbox.has_root("office"):
             converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
@@ -328,6 +344,9 @@ def _arguments() -> argparse.Namespace:
         "--slow-every", type=int, default=6, help="ask formulas, which is slow, every so many golds"
     )
     parser.add_argument("--write-trust", action="store_true")
+    parser.add_argument(
+        "--cascade-only", action="store_true", help="no engine alone; the table as it is"
+    )
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
