@@ -18,7 +18,7 @@ from judge.cluster.contract import Answered, Cluster
 from judge.cluster.duties import hello_request, work_request
 from judge.cluster.hello import Identity, Introduction, Question
 from judge.cluster.work import Check, Reply, Request
-from judge.errors import ClusterError, JudgeError, SandboxError
+from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB, MalformedError
 from judge.grading.jobs import Job, JudgedCase
 from judge.grading.recipe import WorkerRecipe
@@ -277,10 +277,10 @@ class Dispatcher:
             for answered in self._cluster.wait(_LOOK_S / 2):
                 yield from self._take(answered)
 
-    def _nobody(self) -> JudgeError:
-        for address, problem in self._refused.items():
-            return SandboxError(f"worker {address}: {problem}")
-        return ClusterError(f"no worker is left, and none came within {self._terms.wait_s:g} s")
+    def _nobody(self) -> ClusterError:
+        reasons = [f"; worker {address}: {why}" for address, why in self._refused.items()]
+        waited = f"none came within {self._terms.wait_s:g} s"
+        return ClusterError(f"no worker is left, and {waited}{''.join(reasons[:1])}")
 
     def _fill(self, source: Iterator[Piece]) -> None:
         """Gives work to whoever has room; suspects go to idle workers, alone."""
