@@ -96,7 +96,8 @@ class ScriptedCluster:
     def wait(self, timeout_s: float) -> Sequence[Answered]:
         if self.lost:
             raise ClusterError("the scheduler is gone")
-        for address, given in self.waiting.items():
+        for address, given in list(self.waiting.items()):
+            self.waiting[address] = self.waiting.pop(address)  # the next one is asked next time
             if given:
                 key, request = given.pop(0)
                 return self._do(address, key, request)

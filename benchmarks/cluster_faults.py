@@ -1,0 +1,240 @@
+"""What a run on a cluster survives: workers, scheduler and client killed while it judges.
+
+    python benchmarks/cluster_faults.py SUITE SOLUTIONS [--workers 2] [--rounds 3] [--only NAME]
+
+Each round begins in a new results directory and is compared with the report that threads give:
+
+* ``workers``: three workers are killed at random moments; every case must be on record once, none
+  as a judge error, and report.json must be the same, byte for byte.
+* ``scheduler``: the process with the scheduler is killed; the command must end with exit code 11,
+  and the same command again must give the same report.
+* ``interrupt`` and ``client``: Ctrl-C, or SIGKILL, of the client; 3 s later, no process of the run
+  may be alive.
+
+The exit code is 0 if all of it held. Caches of recalculation are shared between the rounds, so
+times say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
+HOST = "judge.cluster.engine.host"
+GRACE_S = 3.0
+
+
+def main() -> int:
+    """Runs what was asked for; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite")
+    parser.add_argument("solutions", type=Path)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=ROUNDS, action="append")
+    parser.add_argument("--expected", type=Path, help="report.json of threads, if it is there")
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    good = True
+    with tempfile.TemporaryDirectory(prefix="judge-faults-") as scratch:
+        trial = Trial(options.suite, options.solutions, options.workers, Path(scratch), chance)
+        trial.expect(options.expected)
+        for name in options.only or ROUNDS:
+            for number in range(options.rounds if name == "workers" else 1):
+                held, told = ROUNDS[name](trial)
+                print(f"{name} {number + 1}: {'held' if held else 'FAILED'}: {told}", flush=True)
+                good = good and held
+    return 0 if good else 1
+
+
+class Trial:
+    """One suite and its solutions, judged again and again."""
+
+    def __init__(
+        self, suite: str, solutions: Path, workers: int, scratch: Path, chance: random.Random
+    ) -> None:
+        self.suite, self.solutions, self.workers = suite, solutions, workers
+        self.scratch, self.chance = scratch, chance
+        self.report = b""
+        self.cases = 0
+
+    def expect(self, report: Path | None) -> None:
+        """What threads say."""
+        if report is None:
+            out = self.scratch / "threads"
+            started = time.monotonic()
+            assert self.start(out, cluster=False).wait() in {0, 1}
+            print(f"threads: {time.monotonic() - started:.0f} s", flush=True)
+            report = out / "report.json"
+        self.report = report.read_bytes()
+        self.cases = sum(json.loads(self.report)["overall"]["verdicts"].values())
+
+    def start(self, out: Path, *, cluster: bool = True) -> subprocess.Popen[bytes]:
+        """Begins to score; on a cluster, or on threads."""
+        where = ["--cluster", f"local:{self.workers}"] if cluster else []
+        arguments = ["score", str(self.solutions), "--dataset", self.suite, "--out", str(out), "-q"]
+        return subprocess.Popen(
+            [*COMMAND, *arguments, *where],
+            stdout=subprocess.DEVNULL,
+            stderr=(self.scratch / "errors.txt").open("ab"),
+            start_new_session=True,
+        )
+
+    def recorded(self, out: Path) -> list[tuple[str, int, int, str]]:
+        """Every record: task, sample, case and verdict."""
+        path = out / "cases.jsonl"
+        if not path.is_file():
+            return []
+        records = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            each = json.loads(line)
+            records.append((each["task"], each["sample"], each["case"], each["verdict"]))
+        return records
+
+    def await_records(self, process: subprocess.Popen[bytes], out: Path, count: int) -> None:
+        """Waits until so many cases are on record."""
+        while process.poll() is None and len(self.recorded(out)) < count:
+            time.sleep(0.1)
+
+    def whole(self, out: Path) -> tuple[bool, str]:
+        """Whether a results directory holds what it should."""
+        records = self.recorded(out)
+        twice = sum(count > 1 for count in Counter(each[:3] for each in records).values())
+        errors = sum(each[3] == "JE" for each in records)
+        same = (out / "report.json").read_bytes() == self.report
+        told = f"{len({each[:3] for each in records})} of {self.cases} cases on record, "
+        told += f"{twice} twice, {errors} JE, report {'identical' if same else 'DIFFERENT'}"
+        return same and not twice and not errors and len(records) == self.cases, told
+
+
+def killed_workers(trial: Trial) -> tuple[bool, str]:
+    """Three workers are killed at random moments."""
+    out = Path(tempfile.mkdtemp(dir=trial.scratch))
+    process = trial.start(out)
+    moments = sorted(trial.chance.uniform(0.05, 0.9) for _ in range(3))
+    killed = 0
+    for moment in moments:
+        trial.await_records(process, out, int(moment * trial.cases))
+        workers: list[int] = []
+        while process.poll() is None and not workers:
+            workers = worker_processes(process.pid)
+            time.sleep(0.05)
+        if workers:
+            os.kill(trial.chance.choice(workers), signal.SIGKILL)
+            killed += 1
+    code = process.wait()
+    held, told = trial.whole(out)
+    where = ", ".join(f"{moment:.0%}" for moment in moments)
+    return held and killed == 3, f"{killed} killed at {where}, exit code {code}, {told}"
+
+
+def killed_scheduler(trial: Trial) -> tuple[bool, str]:
+    """The scheduler is killed, and the same command is given again."""
+    out = Path(tempfile.mkdtemp(dir=trial.scratch))
+    process = trial.start(out)
+    trial.await_records(process, out, trial.cases // 3)
+    os.kill(host_process(process.pid), signal.SIGKILL)
+    code = process.wait()
+    before = len(trial.recorded(out))
+    again = trial.start(out).wait()
+    held, told = trial.whole(out)
+    told = f"exit code {code} after {before} cases, then {again}, {told}"
+    return held and code == 11, told
+
+
+def ended_client(number: signal.Signals) -> Callable[[Trial], tuple[bool, str]]:
+    """The client gets a signal."""
+
+    def trial_of(trial: Trial) -> tuple[bool, str]:
+        out = Path(tempfile.mkdtemp(dir=trial.scratch))
+        process = trial.start(out)
+        trial.await_records(process, out, trial.cases // 4)
+        family = [process.pid, *descendants(process.pid)]
+        os.kill(process.pid, number)
+        began = time.monotonic()
+        left = alive(family)
+        while left and time.monotonic() - began < GRACE_S:
+            process.poll()
+            time.sleep(0.05)
+            left = alive(family)
+        took = time.monotonic() - began
+        process.wait()
+        told = f"{len(family)} processes, {len(left)} alive after {took:.1f} s"
+        return not left and len(family) > trial.workers, told
+
+    return trial_of
+
+
+def processes() -> dict[int, tuple[int, str, str]]:
+    """Every process: id -> parent, start time, command line; zombies are left out."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            found[int(entry.name)] = (int(fields[1]), fields[19], line)
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """A process's children, their children, and so on."""
+    known = processes()
+
+    def below(parent: int) -> Iterator[int]:
+        for each, (above, _, _) in known.items():
+            if above == parent:
+                yield each
+                yield from below(each)
+
+    return list(below(pid))
+
+
+def alive(pids: list[int]) -> list[int]:
+    """Those that still run."""
+    known = processes()
+    return [each for each in pids if each in known]
+
+
+def host_process(client: int) -> int:
+    """The process of a client that holds the scheduler."""
+    known = processes()
+    return next(each for each in descendants(client) if HOST in known[each][2])
+
+
+def worker_processes(client: int) -> list[int]:
+    """The workers of a client: what the process with the scheduler has started."""
+    known = processes()
+    try:
+        host = host_process(client)
+    except (StopIteration, KeyError):
+        return []
+    children = [each for each, (above, _, _) in known.items() if above == host]
+    return [each for each in children if "spawn_main" in known[each][2]]
+
+
+ROUNDS = {
+    "workers": killed_workers,
+    "scheduler": killed_scheduler,
+    "interrupt": ended_client(signal.SIGINT),
+    "client": ended_client(signal.SIGKILL),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
