@@ -38,6 +38,7 @@ class Connection:
         self._scheduler: Any = client.scheduler  # what the scheduler can be asked
         self._futures: dict[str, Future[Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._missing: set[str] = set()
 
     def prepare(self, recipe: WorkerRecipe) -> None:
         """Has every worker open sandbox and engines, those that come later as well."""
@@ -52,6 +53,7 @@ class Connection:
     def workers(self) -> Mapping[str, WorkerFacts]:
         """The workers that there are now, by address."""
         found = self._call(self._scheduler.identity, n_workers=-1)
+        self._find_stranded()
         return {
             address: WorkerFacts(int(each["nthreads"]), str(each.get("host", "")))
             for address, each in found["workers"].items()
@@ -89,6 +91,20 @@ class Connection:
         if futures and self._client.status == "running":
             with contextlib.suppress(Exception):
                 self._client.cancel(futures, force=True)
+
+    def _find_stranded(self) -> None:
+        """Ends tasks that no worker has and of whose end we were not told.
+
+        That happens where a worker says of a failure what cannot be read here.
+        """
+        pending = {key for key, future in self._futures.items() if future.status == "pending"}
+        if not pending:
+            return
+        held = self._call(self._scheduler.processing)
+        missing = pending.difference(*held.values())
+        for key in missing & self._missing:  # the news of the others may be on its way
+            self._ended.put(key)
+        self._missing = missing
 
     def _next(self, timeout_s: float) -> list[str]:
         """Keys of the tasks that have ended since; waits for the first."""
