@@ -1,4 +1,7 @@
-"""Tasks judged by rules over whole workbooks, in suites of the judge's own format."""
+"""Tasks whose answer is a whole workbook, in suites of the judge's own format.
+
+Rules are proposed or stated; any other checker is stated by its name and its options.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,11 @@ from judge.suites.sheetjudge import DEFINITION
 
 _SUFFIXES = (".xlsx", ".xlsm")
 _OPTIONS = (
-    *("instruction", "task_kind", "group", "from", "input", "case", "rules", "kept"),
+    *("instruction", "task_kind", "group", "from", "input", "case", "rules", "checker", "kept"),
     *NOTES,
 )
 _STATED = ("rules", "cases", "profile", "evaluator")
+_STATED_CHECKER = ("name", "options", "public", "cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +39,41 @@ class CaseFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What judges a task.
+
+    Attributes:
+        checker: name of the checker.
+        options: its options.
+        golds: number of a case -> options that hold for its gold alone.
+        public: options that may be shown with the question.
+    """
+
+    checker: str
+    options: Mapping[str, object]
+    golds: Mapping[int, Mapping[str, object]]
+    public: Sequence[str] = ()
+
+    @staticmethod
+    def of_rules(lists: Sequence[Sequence[Rule]]) -> Definition:
+        """The rule lists of all cases: that of the first one is the task's."""
+        others = {
+            number: {"rules": list(rules)}
+            for number, rules in enumerate(lists, start=1)
+            if rules != lists[0]
+        }
+        return Definition(CHECKER, {"rules": list(lists[0])}, others)
+
+
+@dataclass(frozen=True, slots=True)
 class RulesFields:
-    """The fields of a task that is judged by rules; None stands for what is not filled yet.
+    """The fields of a task; None stands for what is not filled yet.
 
     Attributes:
         instruction: what is asked.
         kind: what sort of task it is.
         groups: name of a division -> the group of the task.
-        rules: the rule list of the first case, and of all that have no other.
-        others: number of a case -> its own rule list.
-        options: further options of the checker.
+        definition: what judges it.
         original_question: the question as somebody asked it.
         source_url: where it was asked.
     """
@@ -52,9 +81,7 @@ class RulesFields:
     instruction: str | None = None
     kind: str | None = None
     groups: Mapping[str, str] | None = None
-    rules: Sequence[Rule] | None = None
-    others: Mapping[int, Sequence[Rule]] | None = None
-    options: Mapping[str, object] | None = None
+    definition: Definition | None = None
     original_question: str | None = None
     source_url: str | None = None
 
@@ -63,36 +90,34 @@ class RulesKind(OwnKind):
     """A ``suite.json``, and a folder of inputs and golds for each task."""
 
     name = "rules"
-    marks = ("from", "case", "rules")
+    marks = ("from", "case", "rules", "checker")
     example = "--instruction QUESTION --from GOLD --input INPUT"
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
-        """What differs between the inputs and the golds, unless the rules are stated."""
-        if options.get("rules"):
+        """What differs between the inputs and the golds, unless it is stated what judges."""
+        if options.get("rules") is not None or options.get("checker") is not None:
             return None
         return propose([(each.inputs[0], each.gold) for each in self.files_of(options)])
 
     def fields_of(self, options: Mapping[str, Any]) -> RulesFields:
-        """The fields; rules are stated in a file, or those that somebody kept."""
+        """The fields; what judges is stated in a file, or follows from what somebody kept."""
         given = given_options(options)
         refuse_others(given, _OPTIONS, self.name)
-        rules: Sequence[Rule] | None = None
-        others: dict[int, Sequence[Rule]] = {}
-        extra: dict[str, object] = {}
+        if "rules" in given and "checker" in given:
+            raise UsageError("--rules and --checker both say what judges", hint="Give one of them.")
+        definition: Definition | None = None
         if "rules" in given:
-            rules, others, extra = _stated(given["rules"])
+            definition = _stated_rules(given["rules"])
+        elif "checker" in given:
+            definition = _stated_checker(given["checker"])
         elif "kept" in given:
             kept: Sequence[Proposal] = given["kept"]
-            lists = rule_lists(kept, len(kept[0].rules))
-            rules = lists[0]
-            others = {n: each for n, each in enumerate(lists, start=1) if each != rules}
+            definition = Definition.of_rules(rule_lists(kept, len(kept[0].rules)))
         return RulesFields(
             instruction=given.get("instruction"),
             kind=given.get("task_kind"),
             groups=dict(named_values("group", given.get("group", ()))) or None,
-            rules=rules,
-            others=None if rules is None else others,
-            options=extra or None,
+            definition=definition,
             original_question=given.get("original_question"),
             source_url=given.get("source_url"),
         )
@@ -133,8 +158,8 @@ class RulesKind(OwnKind):
             record["kind"] = given.kind
         if given.groups is not None:
             record["groups"] = {**record.get("groups", {}), **given.groups}
-        if given.rules is not None:
-            _put_rules(record, given)
+        if given.definition is not None:
+            _put(record, given.definition)
         if not str(record["instruction"]).strip():
             raise UsageError(f"task {task_id}: the instruction is empty")
         return record
@@ -145,7 +170,9 @@ class RulesKind(OwnKind):
         base = f"{self.folder}/{record['id']}"
         unknown = sorted(own.keys() - set(range(1, len(files) + 1)))
         if unknown:
-            raise UsageError(f"--rules: there is no case {', '.join(map(str, unknown))}")
+            raise UsageError(
+                f"there is no case {', '.join(map(str, unknown))} to have its own options"
+            )
         cases: list[Record] = []
         for number, each in enumerate(files, start=1):
             names = _copied(each, number, str(record["id"]), scratch)
@@ -158,42 +185,70 @@ class RulesKind(OwnKind):
 KIND = RulesKind()
 
 
-def _stated(document: Any) -> tuple[list[Rule], dict[int, Sequence[Rule]], dict[str, object]]:
-    """Rules, those of single cases, and other options, out of a file for ``--rules``."""
+def _stated_rules(document: Any) -> Definition:
+    """What a file for ``--rules`` says: a list, or an object with the options of the checker."""
     given = {"rules": document} if isinstance(document, list) else document
     if not isinstance(given, dict) or not isinstance(given.get("rules"), list):
         raise UsageError(
             "--rules: must be a list of rules, or an object with the field 'rules'",
             hint="docs/rules.md lists the types of rules.",
         )
-    unknown = [name for name in given if name not in _STATED]
+    _only("--rules", given, _STATED)
+    golds = {number: {"rules": rules} for number, rules in _cases("--rules", given, list).items()}
+    return Definition(CHECKER, {name: given[name] for name in given if name != "cases"}, golds)
+
+
+def _stated_checker(document: Any) -> Definition:
+    """What a file for ``--checker`` says: the checker as a ``suite.json`` has it, and ``cases``."""
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+        raise UsageError(
+            "--checker: must be an object with the fields 'name' and 'options'",
+            hint="dataset/schema.md says what a checker is.",
+        )
+    _only("--checker", document, _STATED_CHECKER)
+    golds = _cases("--checker", document, dict)
+    return Definition(
+        document["name"], document.get("options", {}), golds, document.get("public", ())
+    )
+
+
+def _only(option: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in known]
     if unknown:
-        raise UsageError(f"--rules: {unknown[0]!r} is unknown; there are {', '.join(_STATED)}")
+        raise UsageError(f"{option}: {unknown[0]!r} is unknown; there are {', '.join(known)}")
+
+
+def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
+    """What belongs to single cases: number -> a list or an object."""
     cases = given.get("cases", {})
     if not isinstance(cases, dict) or not all(
-        str(number).isdecimal() and isinstance(rules, list) for number, rules in cases.items()
+        str(number).isdecimal() and isinstance(each, kind) for number, each in cases.items()
     ):
-        raise UsageError("--rules: field 'cases' must be an object: number of a case -> its rules")
-    extra = {name: given[name] for name in ("profile", "evaluator") if name in given}
-    return given["rules"], {int(number): rules for number, rules in cases.items()}, extra
+        what = "rules" if kind is list else "options"
+        raise UsageError(
+            f"{option}: field 'cases' must be an object: number of a case -> its {what}"
+        )
+    return {int(number): each for number, each in cases.items()}
 
 
-def _put_rules(record: Record, given: RulesFields) -> None:
-    """Puts rules into the options of the checker, and those of single cases to their golds.
+def _put(record: Record, definition: Definition) -> None:
+    """Puts what judges into the record, and the options of single cases to their golds.
 
     Raises:
-        UsageError: the task is not judged by rules.
+        UsageError: the answer of the task is not a workbook.
     """
-    checker = record["checker"] if isinstance(record["checker"], dict) else {}
-    if checker.get("name") != CHECKER:
+    if record["answer"] != AnswerForm.WORKBOOK:
         raise UsageError(
-            f"task {record['id']}: is not judged by rules", hint=f"Edit the {DEFINITION}."
+            f"task {record['id']}: its answer is not a workbook", hint=f"Edit the {DEFINITION}."
         )
-    kept = checker.get("options", {})
-    others = given.others or {}
-    options = {**kept, **(given.options or {}), "rules": list(given.rules or ())}
-    record["checker"] = {**checker, "options": options}
-    own = {number: {"options": {"rules": list(rules)}} for number, rules in others.items()}
+    before = record["checker"] if isinstance(record["checker"], dict) else {}
+    kept = before.get("options", {}) if before.get("name") == definition.checker == CHECKER else {}
+    record["checker"] = {
+        "name": definition.checker,
+        "options": {**kept, **definition.options},
+        **({"public": list(definition.public)} if definition.public else {}),
+    }
+    own = {number: {"options": dict(each)} for number, each in definition.golds.items()}
     if not record["cases"]:
         # The files of the cases are filled in when they are placed.
         record["cases"] = [{"number": number, "golds": [each]} for number, each in own.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +65,12 @@ def _field_options(command: _Command) -> _Command:
             "--rules",
             type=_FILE,
             help="The rules of a task that is judged by rules: JSON or YAML (docs/rules.md).",
+        ),
+        click.option(
+            "--checker",
+            type=_FILE,
+            help="What judges a task with workbooks in place of rules: JSON or YAML with name and "
+            "options.",
         ),
     ]
     for option in reversed(options):
@@ -171,7 +178,8 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     if proposals is None:
         choice.refuse()
     else:
-        kept = choice.ask(proposals)
+        terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        kept = choice.ask(proposals, terminal=terminal)
         if kept is None:
             return
         given["kept"] = kept
@@ -304,8 +312,9 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
         options["variables"] = read_yaml(path, UsageError)
         if not isinstance(options["variables"], dict):
             raise UsageError(f"--variables {path}: must be an object: name of a variable -> rule")
-    if options["rules"] is not None:
-        options["rules"] = read_yaml(options["rules"], UsageError)
+    for name in ("rules", "checker"):
+        if options[name] is not None:
+            options[name] = read_yaml(options[name], UsageError)
     return options
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +58,12 @@ class Choice:
                 hint="Rules are proposed with --from GOLD --input INPUT, without --rules.",
             )
 
-    def ask(self, proposals: Proposals) -> tuple[Proposal, ...] | None:
+    def ask(self, proposals: Proposals, *, terminal: bool) -> tuple[Proposal, ...] | None:
         """Shows the proposals; returns the kept ones, or None if they were only written down.
+
+        Args:
+            proposals: what is proposed.
+            terminal: whether a person is there to answer.
 
         Raises:
             UsageError: there are none, none is kept, or nobody says which.
@@ -78,33 +81,37 @@ class Choice:
                 write_whole(self.propose, text.encode(), mode=0o644)
             click.echo(f"{self.propose}: {len(listed)} rules; edit it and give it as --rules")
             return None
-        for number, each in enumerate(listed, start=1):
-            click.echo(f"{number}. {each.words}")
         for line in proposals.unsaid:
             click.echo(f"no rule says: {line}")
-        kept = self._kept(listed)
+        asks = terminal and not self.yes and self.keep is None
+        kept = tuple(
+            each
+            for number, each in enumerate(listed, start=1)
+            if _shown(f"{number}. {each.words}", asks=asks)
+        )
+        if not asks:
+            kept = self._chosen(listed)
         if not kept:
             raise UsageError("no rule is kept, so nothing would be judged")
         return kept
 
-    def _kept(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
+    def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        """What the options keep."""
         if self.yes:
             return tuple(listed)
-        if self.keep is not None:
-            return tuple(listed[number - 1] for number in self._numbers(len(listed)))
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if self.keep is None:
             raise UsageError(
                 f"nobody says which of the {len(listed)} proposed rules to keep",
                 hint="--yes keeps all, --keep 1,3 some; --propose FILE writes them down.",
             )
-        return tuple(
-            each
-            for number, each in enumerate(listed, start=1)
-            if click.confirm(f"Keep {number}?", default=True, err=True)
-        )
-
-    def _numbers(self, most: int) -> list[int]:
-        words = [each.strip() for each in (self.keep or "").split(",")]
+        words = [each.strip() for each in self.keep.split(",")]
+        most = len(listed)
         if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
             raise UsageError(f"--keep {self.keep}: must be numbers from 1 to {most}, such as 1,2")
-        return sorted({int(word) for word in words})
+        return tuple(listed[number - 1] for number in sorted({int(word) for word in words}))
+
+
+def _shown(line: str, *, asks: bool) -> bool:
+    """Shows a proposal; whether it is kept, if somebody is asked."""
+    click.echo(line)
+    return asks and click.confirm("   Keep it?", default=True, err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.authoring.proposals.propose import propose
-from judge.checkers.contract import Rules
-from judge.checkers.registry import checker_of
+from judge.checkers.contract import Examination, Rules
+from judge.checkers.registry import checker_of, register, unregister
+from judge.checkers.rules import RulesChecker
+from judge.cli.dataset_proposals import Choice
 from judge.cli.main import judge
-from judge.comparison.computing import NoEngines
+from judge.comparison.computing import Compute, NoEngines
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
+from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
@@ -155,6 +158,17 @@ def test_some_are_kept_by_number_or_on_paper(run: Run, suite: Path, tmp_path: Pa
     }
 
 
+def test_a_person_is_asked_about_each_rule() -> None:
+    proposed = propose([(BASE, CORPUS / "two.xlsx")])
+    with CliRunner().isolation(input="n\ny\n") as (out, *_):
+        kept = Choice(yes=False, keep=None, propose=None).ask(proposed, terminal=True)
+        said = out.getvalue().decode()
+    assert kept == proposed.listed[1:]
+    assert [line[:2] for line in said.splitlines() if line[0].isdigit()] == ["1.", "2."]
+    with CliRunner().isolation(input="n\nn\n"), pytest.raises(UsageError, match="no rule is kept"):
+        Choice(yes=False, keep=None, propose=None).ask(proposed, terminal=True)
+
+
 def test_a_suite_can_have_questions_with_typed_answers_too(run: Run, suite: Path) -> None:
     assert run("add-task", suite, "q", "--instruction", "n?", "--answer", "n=3").exit_code == 0
     done = run("add-task", suite, "z", "--instruction", "Zoom.", *files("zoom50"), "--yes")
@@ -163,6 +177,62 @@ def test_a_suite_can_have_questions_with_typed_answers_too(run: Run, suite: Path
     assert names == ["typed_answer", "rules"]
     assert run("edit-task", suite, "z", "--instruction", "Zoom out.").exit_code == 0
     assert load_suite(suite).task("z").instruction == "Zoom out."
+
+
+class Boards(RulesChecker):
+    """A checker of somebody's own, with a definition that each gold completes."""
+
+    name = "boards_of_mine"
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        if set(options) - {"board", "strict"}:
+            raise UsageError(f"no option {sorted(options)}")
+
+    def describe(self, spec: CheckerSpec) -> str:
+        return self.name
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
+        return Examination(units=1)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        assert all("board" in task.checker.with_options(gold.options).options for gold in golds)
+        if any(answer.data == gold.read() for gold in golds):
+            return finding_of([], units=1)
+        different = FoundDifference("board", DifferencePlace(PlaceKind.RULE), "the gold", None)
+        return finding_of([different], units=1)
+
+
+def test_any_checker_can_judge_by_its_name_alone(run: Run, suite: Path, tmp_path: Path) -> None:
+    board = {"charts": [{"type": "line", "series": ["A", {"from": 1}]}]}
+    paper = tmp_path / "checker.json"
+    stated = {"name": Boards.name, "options": {"strict": True}, "cases": {"1": {"board": board}}}
+    paper.write_text(json.dumps(stated))
+    adding = ("add-task", suite, "b", "--instruction", "Draw.", *files("ch_line"))
+    assert "there is no checker" in refused(run(*adding, "--checker", paper))
+    register(Boards())
+    try:
+        assert run(*adding, "--checker", paper).exit_code == 0
+        out = tmp_path / "out"
+        assert run("export", suite, out, "--state", "draft").exit_code == 0
+        task = load_suite(out).task("b")
+        (out / "suite.json").write_text(dump_json(suite_document([task], out)))
+        assert load_suite(out).task("b") == task
+        assert task.checker == CheckerSpec(Boards.name, {"strict": True})
+        read: Any = task.cases[0].golds[0].options
+        assert read["board"] == board
+        paper.write_text(json.dumps({**stated, "options": {"title": "T"}}))
+        done = run("edit-task", suite, "b", "--checker", paper)
+        assert "field 'checker.options' does not fit: no option ['title']" in refused(done)
+    finally:
+        unregister(Boards.name)
 
 
 FREEZE = [{"type": "freeze", "sheet_idx0": 0, "sheet_idx1": "EI0"}]
