@@ -6,18 +6,17 @@ does not pass it. So whatever is proposed is judged by the same reading.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from judge.authoring.proposals.pairs import Pair
 from judge.comparison.computing import NoEngines
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
 from judge.rules import whole_objects as whole
 from judge.rules.book import Book
 from judge.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
-from judge.rules.raised import Side
 from judge.rules.standard import StandardJudge
 from judge.rules.values import values_agree
 from judge.rules.whole_looks import WholeLooks, differing_looks
@@ -29,24 +28,13 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.editing.parts import (
-    SHEET_TAG,
-    attribute,
-    copy_package,
-    main_part,
-    with_attribute,
-)
 from judge.workbook.facts.model import FormatRule, SheetFacts, Validation
 from judge.workbook.facts.reading import is_on
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook
+from judge.workbook.workbook_parts import Tab
 
 Rule = dict[str, object]
 
-_EMPTY_SHEET = (
-    b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
-    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
-    b"<sheetData/></worksheet>"
-)
 _DECIMALS = 4
 _LOOKS = (
     *("fgcolor", "font_color", "font_bold", "font_italic", "font_underline", "font_name"),
@@ -82,70 +70,13 @@ class Change:
     cells: tuple[int, ...] = ()
 
 
-class Pair:
-    """An input and its gold.
-
-    Args:
-        question: the input.
-        gold: the gold.
+def changes_of(pair: Pair, sheet: str) -> Iterator[Change]:
+    """What differs in a sheet of a gold, each type of rule at most once.
 
     Raises:
-        WorkbookError: one cannot be read.
+        WorkbookError: a workbook is broken or over a limit.
     """
-
-    def __init__(self, question: Workbook, gold: Workbook) -> None:
-        self.question = Book(question, Side.ANSWER)
-        self.gold = Book(gold, Side.GOLD)
-
-    @cached_property
-    def _blank(self) -> Book:
-        """The gold with nothing on its sheets, for sheets that the input does not have."""
-        parts: dict[str, bytes | None] = {}
-        for tab in self.gold.workbook.tabs:
-            if tab.is_worksheet:
-                folder, _, name = tab.part.rpartition("/")
-                parts[tab.part] = _EMPTY_SHEET
-                parts[f"{folder}/_rels/{name}.rels"] = None
-        data = copy_package(self.gold.workbook.data, parts)
-        return Book(open_workbook(data), Side.ANSWER)
-
-    @cached_property
-    def _renamed(self) -> Book:
-        """The input with the names of the gold for sheets that were only renamed."""
-        names = self.question.names, self.gold.names
-        new = {
-            before: after
-            for before, after in zip(*names, strict=False)
-            if len(names[0]) == len(names[1]) and before not in names[1] and after not in names[0]
-        }
-        if not new:
-            return self.question
-        workbook = self.question.workbook
-
-        def rename(tag: re.Match[bytes]) -> bytes:
-            name = attribute(tag[0], "name") or ""
-            return with_attribute(tag[0], "name", new[name]) if name in new else tag[0]
-
-        part = main_part(workbook.package)
-        content = SHEET_TAG.sub(rename, workbook.package.read(part))
-        return Book(open_workbook(copy_package(workbook.data, {part: content})), Side.ANSWER)
-
-    def base(self, sheet: str) -> Book:
-        """What a sheet of the gold is compared with: the input, or a blank sheet."""
-        return self._renamed if self._renamed.tab(sheet) is not None else self._blank
-
-    def names_differ(self) -> bool:
-        """Whether the sheets have other names, or another order."""
-        names = ([tab.name for tab in each.facts.tabs] for each in (self.question, self.gold))
-        return next(names) != next(names)
-
-    def changes(self, sheet: str) -> Iterator[Change]:
-        """What differs in a sheet of the gold, each type of rule at most once.
-
-        Raises:
-            WorkbookError: a workbook is broken or over a limit.
-        """
-        return _SheetChanges(self, sheet).all()
+    return _SheetChanges(pair, sheet).all()
 
 
 class _SheetChanges:
@@ -154,6 +85,7 @@ class _SheetChanges:
     def __init__(self, pair: Pair, sheet: str) -> None:
         self._sheet = sheet
         self._base = pair.base(sheet)
+        self._is_known = pair.knows(sheet)
         self._gold = pair.gold
         self._judge = StandardJudge(self._base, self._gold, NoEngines(), Origin.FINISHED)
 
@@ -261,44 +193,55 @@ class _SheetChanges:
 
     def zoom(self, kind: str) -> Change | None:
         first, second = (each.view.zoom for each in self._facts)
-        return Change(kind) if first != second else None
+        return Change(kind) if self._is_known and first != second else None
 
     def validations(self, kind: str) -> Change | None:
         first, second = ({_compared(each) for each in facts.validations} for facts in self._facts)
         return Change(kind) if first != second else None
 
     def rows(self, kind: str) -> Change | None:
+        """Rows that are hidden, grouped or of a height that somebody set."""
         tab = self._gold.tab(self._sheet)
         attributes = {} if tab is None else self._gold.facts.row_attributes(tab)
 
-        def counts(row: int) -> bool:
+        def is_set(row: int) -> bool:
             said = attributes.get(row, {})
             return is_on(said.get("customHeight")) and not is_on(said.get("hidden"))
 
-        return self._lines(kind, whole.rows, {"height": counts})
+        return self._lines(kind, whole.rows, "height", is_set)
 
     def columns(self, kind: str) -> Change | None:
-        sizes = {
+        """Columns that are hidden, grouped or of a width that somebody set."""
+        widths = {
             column
             for line in self._facts[1].columns
             if line.size is not None and not line.hidden
             for column in range(line.first, min(line.last, 16_384) + 1)
         }
-        return self._lines(kind, whole.columns, {"width": sizes.__contains__})
+        return self._lines(kind, whole.columns, "width", widths.__contains__)
 
     def _lines(
         self,
         kind: str,
-        read: Callable[..., Mapping[int, object]],
-        sizes: Mapping[str, Callable[[int], bool]],
+        read: Callable[[Book, Tab, str], Mapping[int, object]],
+        size: str,
+        is_set: Callable[[int], bool],
     ) -> Change | None:
-        """Properties of rows or columns; sizes only where somebody set them and they show."""
+        """Properties of rows or columns that differ; sizes only where they are more than noise."""
         tabs = [(book, book.tab(self._sheet)) for book in (self._base, self._gold)]
         props = []
-        for name in ("hidden", "outline_level", *sizes):
-            first, second = (read(book, tab, name) for book, tab in tabs)
+        for name in ("hidden", "outline_level", size):
+            first, second = (read(book, tab, name) for book, tab in tabs if tab is not None)
             lines = [n for n in first.keys() | second.keys() if first.get(n) != second.get(n)]
-            if any(sizes[name](line) if name in sizes else True for line in lines):
+            if name == size:
+                lines = [
+                    line
+                    for line in lines
+                    if is_set(line)
+                    and self._is_known
+                    and not _near(first.get(line), second.get(line))
+                ]
+            if lines:
                 props.append(name)
         return Change(kind, tuple(props)) if props else None
 
@@ -321,6 +264,16 @@ _FINDERS: Mapping[str, Callable[[_SheetChanges, str], Change | None]] = {
 def pair_rule(kind: str, sheet: str, **options: object) -> Rule:
     """A rule about the same sheet of output and gold."""
     return {"type": kind, "sheet_idx0": f"RN{sheet}", "sheet_idx1": f"EN{sheet}", **options}
+
+
+def _near(first: object, second: object) -> bool:
+    """Whether two sizes differ by no more than what programs make of each other's.
+
+    Excel and LibreOffice measure in characters of different fonts: up to four percent.
+    """
+    if not isinstance(first, int | float) or not isinstance(second, int | float):
+        return False
+    return abs(first - second) <= 0.05 * max(abs(first), abs(second))
 
 
 def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> dict[int, str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.authoring.proposals.changes import Change, Pair, Rule, pair_rule
+from judge.authoring.proposals.changes import Change, Rule, changes_of, pair_rule
+from judge.authoring.proposals.pairs import Pair
 from judge.authoring.proposals.unsaid import unsaid_of
 from judge.authoring.proposals.words import words_of
 from judge.errors import UsageError, WorkbookError
@@ -113,7 +114,7 @@ def _of_sheet(
     first: dict[str, tuple[Change, SheetFacts]] = {}
     props: dict[str, dict[str, None]] = {}
     for pair, name, gold in zip(pairs, names, facts, strict=True):
-        for change in pair.changes(name):
+        for change in changes_of(pair, name):
             first.setdefault(change.kind, (change, gold))
             props.setdefault(change.kind, {}).update(dict.fromkeys(change.props))
     for kind, (change, gold) in first.items():

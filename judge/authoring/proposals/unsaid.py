@@ -47,7 +47,8 @@ def _beyond(chart: Chart) -> tuple[str, ...]:
             found.append(f"grouping {plot.grouping}")
         if any(each.trendlines for each in plot.series):
             found.append("trend lines")
-        if plot.labels is not None or any(each.labels is not None for each in plot.series):
+        labels = (plot.labels, *(each.labels for each in plot.series))
+        if any(each is not None and each.shows for each in labels):
             found.append("data labels")
     if any(each.minimum is not None or each.maximum is not None for each in chart.axes):
         found.append("limits of an axis")

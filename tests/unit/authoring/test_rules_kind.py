@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.authoring.proposals.propose import propose
+from judge.authoring.proposals.words import rectangles
 from judge.checkers.contract import Examination, Rules
 from judge.checkers.registry import checker_of, register, unregister
 from judge.checkers.rules import RulesChecker
@@ -26,6 +27,7 @@ from judge.files.documents import dump_json
 from judge.suites import load_suite
 from judge.suites.sheetjudge.writing import suite_document
 from judge.suites.validate import validate_suite
+from judge.workbook.address import parse_cell
 from tests.conftest import REPOSITORY
 
 Run = Callable[..., Result]
@@ -98,6 +100,12 @@ def test_a_rule_is_proposed_for_what_differs_and_for_nothing_else(
         props = next((value for name, value in rule.items() if name.endswith("props")), [])
         found[str(rule["type"])] = [name for name in props if isinstance(name, str)]  # type: ignore[attr-defined]
     assert found == expected
+
+
+def test_cells_are_named_by_the_rectangles_that_they_fill() -> None:
+    cells = ["B2", "C2", "B3", "C3", "E3", "B4", "A6"]
+    keys = [row << 15 | column for row, column in map(parse_cell, cells)]  # type: ignore[misc]
+    assert [str(each) for each in rectangles(keys)] == ["B2:C3", "E3", "B4", "A6"]
 
 
 def test_what_no_rule_says_is_named() -> None:

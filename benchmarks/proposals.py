@@ -1,0 +1,71 @@
+"""Proposes rules for the published pairs of Spider2-V, and compares them with the published ones.
+
+    python benchmarks/proposals.py DATA
+
+DATA is the folder with ``spider2v_calc``. For each pair of input and gold all proposals are kept.
+Counted are the published types of rules that are among the proposed ones, the golds that pass, and
+the untouched inputs that pass. Nothing is calculated: the values that the files store count.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judge.authoring.proposals.propose import propose
+from judge.checkers.registry import checker_of
+from judge.comparison.profiles import get_profile
+from judge.core.task import CheckerSpec, Task
+from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.verify import verify_case
+from judge.recalc.policy import Recalculator
+from judge.suites import load_suite
+
+
+def main() -> None:
+    """Prints a line for each pair whose proposals lack a published type, and the counts."""
+    suite = load_suite(Path(sys.argv[1]) / "spider2v_calc")
+    judge = CaseJudge(Recalculator((), mode="never"), GradingRules(get_profile("standard")))
+    counts: Counter[str] = Counter()
+    seen = set()
+    started = time.process_time()
+    for task in suite.tasks:
+        (case,) = task.cases
+        question, gold = case.input_path, case.gold_path
+        pair = question.read_bytes(), gold.read_bytes()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        rules = [each.rules[0] for each in propose([(question, gold)]).listed]
+        published, proposed = _types(task.checker.options["rules"]), _types(rules)
+        counts["pairs"] += 1
+        counts["published types"] += len(published)
+        counts["published types proposed"] += len(published & proposed)
+        counts["proposed types"] += len(proposed)
+        check = verify_case(_with(task, rules), case, judge)
+        counts["golds accepted"] += check.gold_accepted
+        counts["untouched inputs accepted"] += check.untouched_accepted is True
+        if published - proposed:
+            print(f"{task.id}: not proposed: {', '.join(sorted(published - proposed))}")
+    for name, count in counts.items():
+        print(f"{name}: {count}")
+    print(f"seconds of processor time: {time.process_time() - started:.1f}")
+
+
+def _types(rules: Any) -> set[str]:
+    return {str(rule["type"]) for rule in rules}
+
+
+def _with(task: Task, rules: Any) -> Task:
+    """The task, judged by other rules."""
+    spec = CheckerSpec("rules", {"rules": tuple(rules)})
+    checker_of(spec).check_options(spec.options)
+    return replace(task, checker=spec)
+
+
+if __name__ == "__main__":
+    main()
