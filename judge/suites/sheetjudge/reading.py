@@ -207,16 +207,18 @@ def _checker(fields: Fields) -> CheckerSpec:
         if not isinstance(each, str) or each not in options:
             inner.fault(f"public[{index}]", f"must name an option, not {shown(each)}")
     spec = CheckerSpec(inner.text("name"), options, tuple(str(each) for each in public))
-    if spec.name:
-        _check_options(spec, inner, "options")
+    if spec.name and (fault := _fault_of(spec)):
+        inner.fault("options", f"does not fit: {fault}")
     return spec
 
 
-def _check_options(spec: CheckerSpec, fields: Fields, name: str) -> None:
+def _fault_of(spec: CheckerSpec) -> str:
+    """What the checker says against its options; empty if they fit."""
     try:
         check_options(spec)
     except UsageError as error:
-        fields.fault(name, f"does not fit: {error.message}")
+        return error.message
+    return ""
 
 
 def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[TestCase, ...]:
@@ -259,7 +261,10 @@ def _golds(case: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Gold
         fields.only("path", "value", "options")
         options = _frozen(fields.mapping("options"))
         if options and checker.name:
-            _check_options(CheckerSpec(checker.name, options), fields, "options")
+            # They complete the options of the task, and are judged together with them.
+            fault = _fault_of(checker.with_options(options))
+            if fault and fault != _fault_of(checker):
+                fields.fault("options", f"does not fit: {fault}")
         if ("path" in fields.values) == ("value" in fields.values):
             fields.fault("path", "or 'value' is needed, and not both")
         elif "path" in fields.values:

@@ -129,6 +129,45 @@ def test_it_says_everything_that_a_task_can_have(write: Write) -> None:
     ]
 
 
+def test_a_task_says_its_rules_and_a_gold_completes_them(write: Write) -> None:
+    freeze = {"type": "freeze", "sheet_idx0": 0, "sheet_idx1": "EI0"}
+    odd = {"type": "pane"}
+    golds = [
+        {"path": "files/gold.xlsx", "options": {"profile": "official"}},
+        {"path": "files/other.xlsx", "options": {"rules": [odd, freeze]}},
+    ]
+    published = {"rules": [odd], "evaluator": "spider2v"}
+    record = task_record(
+        checker={"name": "rules", "options": published},
+        cases=[{"inputs": ["files/in.xlsx"], "golds": golds}],
+    )
+    (task,) = load_suite(write(record)).tasks
+    assert task.checker.options == {"rules": (odd,), "evaluator": "spider2v"}
+    assert task.cases[0].golds[1].options == {"rules": (odd, freeze)}
+
+
+def test_a_slip_in_a_rule_is_named_with_its_task(write: Write) -> None:
+    freeze = {"type": "freeze", "sheet_idx0": 0, "sheet_idx1": "EI0"}
+    own = {"path": "files/gold.xlsx", "options": {"rules": [freeze, {"type": "zom"}]}}
+    good = {"name": "rules", "options": {"rules": [freeze]}}
+    bad = {"name": "rules", "options": {"rules": [{**freeze, "props": []}]}}
+    found = faults_of(
+        write(
+            task_record(checker=good, cases=[{"golds": [own]}]),
+            task_record(id="q2", checker=bad, cases=[{"golds": ["files/gold.xlsx"]}]),
+        )
+    )
+    start = "does not fit: option rules: rule"
+    assert [fault.partition(": ")[0] for fault in found] == [
+        'suite.json, task 0 (id "q1")',
+        'suite.json, task 1 (id "q2")',
+    ]
+    own_place, place = "'cases[0].golds[0].options'", "'checker.options'"
+    assert f"field {own_place} {start} 2: there is no type 'zom'; there are sheet_name" in found[0]
+    unknown = "option 'props' is unknown; there are sheet_idx0, sheet_idx1"
+    assert found[1].endswith(f"field {place} {start} 1 (freeze): {unknown}")
+
+
 def test_the_sample_suite_is_the_same_in_it(tmp_path: Path) -> None:
     root = tmp_path / "sample"
     shutil.copytree(data_folder() / "sample", root)
