@@ -149,7 +149,8 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     multiple=True,
     metavar="FILE",
     help="An input file of a question with a typed answer: a table, a workbook, a picture, text; "
-    "with --from, the input workbook. May be repeated.",
+    "with --from, the input workbook of the first case, and then files that every case has. May be "
+    "repeated.",
 )
 @click.option(
     "--from",
