@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from openpyxl import load_workbook
 
 from judge.authoring.proposals.propose import propose
 from judge.authoring.proposals.words import rectangles
@@ -106,6 +107,22 @@ def test_cells_are_named_by_the_rectangles_that_they_fill() -> None:
     cells = ["B2", "C2", "B3", "C3", "E3", "B4", "A6"]
     keys = [row << 15 | column for row, column in map(parse_cell, cells)]  # type: ignore[misc]
     assert [str(each) for each in rectangles(keys)] == ["B2:C3", "E3", "B4", "A6"]
+
+
+def test_sheets_that_each_case_names_differently_are_named_case_by_case(tmp_path: Path) -> None:
+    book = load_workbook(CORPUS / "renamed.xlsx")
+    book["Data"].freeze_panes = "B2"
+    book.save(tmp_path / "gold.xlsx")
+    cases = [
+        (BASE, CORPUS / "freeze_B2.xlsx"),
+        (CORPUS / "renamed.xlsx", tmp_path / "gold.xlsx"),
+    ]
+    (proposal,) = propose(cases).listed
+    named = [(rule["sheet_idx0"], rule["sheet_idx1"]) for rule in proposal.rules]
+    assert named == [("RNSheet1", "ENSheet1"), ("RNData", "ENData")]
+    cases[1] = (BASE, CORPUS / "two.xlsx")
+    with pytest.raises(UsageError, match="different numbers of sheets: 1, 2"):
+        propose(cases)
 
 
 def test_what_no_rule_says_is_named() -> None:
