@@ -12,13 +12,15 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from judge.authoring.proposals.propose import Proposals
 from judge.authoring.review import Standing
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
-from judge.suites.validate import SuiteFinding
+
+if TYPE_CHECKING:
+    from judge.authoring.proposals.propose import Proposals
+    from judge.suites.validate import SuiteFinding
 
 _HOMES = {
     "workbook": "judge.authoring.workbook_kind",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.authoring.fields import WANTED_FOR_REVIEW, TaskFields, dataset_record, notes_of
 from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
-from judge.authoring.proposals.propose import Proposals
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json
@@ -20,7 +19,10 @@ from judge.suites.spreadsheetbench.task_records import (
     read_record,
     task_of_record,
 )
-from judge.suites.validate import SuiteFinding
+
+if TYPE_CHECKING:
+    from judge.authoring.proposals.propose import Proposals
+    from judge.suites.validate import SuiteFinding
 
 _TYPES = {"cell": InstructionType.CELL_LEVEL, "sheet": InstructionType.SHEET_LEVEL}
 _SUFFIXES = (".xlsx", ".xlsm")

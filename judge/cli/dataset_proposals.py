@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.authoring.proposals.propose import Proposal, Proposals, text_of
 from judge.errors import UsageError
 from judge.files.writing import naming_what_is_written, write_whole
+
+if TYPE_CHECKING:
+    from judge.authoring.proposals.propose import Proposal, Proposals
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -76,6 +78,8 @@ class Choice:
                 hint="State the rules with --rules FILE.",
             )
         if self.propose is not None:
+            from judge.authoring.proposals.propose import text_of  # noqa: PLC0415  for --help
+
             text = text_of(proposals, len(listed[0].rules))
             with naming_what_is_written(self.propose):
                 write_whole(self.propose, text.encode(), mode=0o644)
