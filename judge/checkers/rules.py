@@ -16,6 +16,7 @@ from judge.checkers.contract import (
 )
 from judge.comparison.computing import Compute
 from judge.comparison.profiles import get_profile
+from judge.comparison.sealed import sealed
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
 from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, Task, TestCase
@@ -73,6 +74,9 @@ class RulesChecker:
             spec = task.checker if gold is None else task.checker.with_options(gold.options)
             options = _options(spec)
             book = None if gold is None else _open_gold(gold)
+            reader = sealed(compute)
+            if book is not None and reader is not None:
+                book.printer = reader.print_sheet
             finding = _check(options, book, gold, answer, compute, rules)
             findings.append(("" if gold is None else gold.name, finding))
             if finding.agrees:
@@ -149,6 +153,8 @@ def _check(
             output = Book(gold.workbook, Side.ANSWER, {**gold.prints, **prints})
         else:
             output = Book(open_workbook(answer.data), Side.ANSWER, prints)
+        reader = sealed(compute)
+        output.printer = None if reader is None else reader.print_sheet
         with output.workbook.package.budget.working():
             return judge_rules(options, output, gold, answer.origin, compute, rules)
     except WorkbookError as error:

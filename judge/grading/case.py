@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from judge.checkers.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.checkers.registry import checker_of
-from judge.comparison.computing import Compute
 from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
@@ -173,7 +173,7 @@ def verdict_of_finding(found: Finding) -> Verdict:
 class _Timed:
     """Engines that remember how long they took."""
 
-    def __init__(self, compute: Compute) -> None:
+    def __init__(self, compute: EngineCompute) -> None:
         self._compute = compute
         self.spent_s = 0.0
 
@@ -192,6 +192,20 @@ class _Timed:
         started = time.perf_counter()
         try:
             return self._compute.answer_conditions(questions, gold, output, origin=origin)
+        finally:
+            self.spent_s += time.perf_counter() - started
+
+    def print_sheet(self, workbook: bytes, number: int) -> list[str]:
+        started = time.perf_counter()
+        try:
+            return self._compute.print_sheet(workbook, number)
+        finally:
+            self.spent_s += time.perf_counter() - started
+
+    def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        started = time.perf_counter()
+        try:
+            return self._compute.read_file(reader, data, options)
         finally:
             self.spent_s += time.perf_counter() - started
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from judge.comparison.sealed import UnreadableFileError
 from judge.errors import RecalcError
 from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult, Patience
 from judge.recalc.service import ServicePool, compute_request, read_answer
@@ -130,6 +132,34 @@ class ServiceEngine:
             return first, read_answer(then if isinstance(then, dict) else {}, ranges, second.name)
         except RecalcError as error:
             return first, error
+
+    def print_sheet(self, workbook: bytes, number: int, *, timeout_s: float) -> list[str]:
+        """The lines of a sheet as text; only LibreOffice can.
+
+        Raises:
+            UnreadableFileError: the workbook cannot be printed.
+            RecalcError: the service cannot be started, or does not answer.
+        """
+        request = compute_request(self._name, (), PLAIN, timeout_s, self._memory_bytes)
+        answer = self.pool.ask({**request, "print": number}, workbook, timeout_s)
+        if "error" in answer:
+            raise UnreadableFileError(f"{self._name}: {answer['error']}")
+        return [str(line) for line in answer["values"][0]]
+
+    def read_file(
+        self, reader: str, data: bytes, options: Mapping[str, Any], *, timeout_s: float
+    ) -> Mapping[str, Any]:
+        """What a reader of the service makes of a file; only embedded engines' service can.
+
+        Raises:
+            UnreadableFileError: the file cannot be read.
+            RecalcError: the service cannot be started, or does not answer.
+        """
+        request = compute_request(reader, (), PLAIN, timeout_s, self._memory_bytes)
+        answer = self.pool.ask({**request, **options, "op": "read"}, data, timeout_s)
+        if "error" in answer:
+            raise UnreadableFileError(str(answer["error"]))
+        return answer
 
     def close(self) -> None:
         """Ends the service."""

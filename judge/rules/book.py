@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from judge.comparison.sealed import UnreadableFileError
+from judge.errors import RecalcError, WorkbookError
 from judge.rules.cell_text import CellTexts
 from judge.rules.raised import Side
 from judge.workbook.facts.book import BookFacts
@@ -21,13 +23,20 @@ class Book:
         workbook: the workbook.
         side: whether it is the answer or the gold.
         prints: name of a sheet -> the lines of its text file next to the workbook.
+        printer: makes the lines of a sheet, by its 1-based number, that has no such file; None if
+            nothing here prints.
+        printed: name of a sheet -> its lines that were printed.
+        unprinted: why nothing was printed, if what prints failed.
         touched: sheet -> the last row and column of cells that a rule made when it read them.
     """
 
     workbook: Workbook
     side: Side
     prints: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    printer: Callable[[bytes, int], Sequence[str]] | None = None
     touched: dict[str, tuple[int, int]] = field(default_factory=dict)
+    printed: dict[str, Sequence[str]] = field(default_factory=dict)
+    unprinted: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,6 +58,28 @@ class Book:
         return next(
             (tab for tab in self.workbook.tabs if tab.name == name and tab.is_worksheet), None
         )
+
+    def lines(self, name: str) -> Sequence[str] | None:
+        """A sheet as text: from its file, or printed now; None if there is neither.
+
+        Raises:
+            WorkbookError: the workbook cannot be printed.
+        """
+        if name in self.prints:
+            return self.prints[name]
+        number = next((n for n, tab in enumerate(self.workbook.tabs, 1) if tab.name == name), None)
+        if self.printer is None or number is None:
+            return None
+        if name not in self.printed:
+            try:
+                self.printed[name] = self.printer(self.workbook.data, number)
+            except UnreadableFileError as error:
+                with self.workbook.package.blamed():
+                    raise WorkbookError(str(error)) from error
+            except RecalcError as error:
+                self.unprinted = error.message
+                return None
+        return self.printed[name]
 
     def touch(self, sheet: str, row: int, column: int) -> None:
         """Notes that a cell was read, and so exists from then on."""

@@ -185,7 +185,10 @@ class StandardJudge:
         expected, actual = self._pair(rule)
         lines = []
         for target in (expected, actual):
-            written = target.book.prints.get(target.tab.name)
+            written = target.book.lines(target.tab.name)
+            if written is None and target.book.unprinted:
+                why = target.book.unprinted
+                return Said(None, None, why, target.tab.name, NOT_CALCULATED)
             if written is None and target.book.side is Side.GOLD:
                 raise PublishedError("FileNotFoundError", "the gold has no text file", Side.GOLD)
             stripped = [each.strip() for each in written or ()]

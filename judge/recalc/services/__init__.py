@@ -10,7 +10,17 @@ import functools
 import hashlib
 from importlib import resources
 
-_SHARED = ("common", "dialect", "match_arrays", "package", "slim", "reading", "folders", "children")
+_SHARED = (
+    "common",
+    "dialect",
+    "match_arrays",
+    "package",
+    "slim",
+    "reading",
+    "folders",
+    "children",
+    "files",
+)
 
 _TEMPLATE = """\
 import sys, types

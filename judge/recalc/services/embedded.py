@@ -33,6 +33,7 @@ from judge.recalc.services.common import (
     error_value,
     serve,
 )
+from judge.recalc.services.files import READERS, read_file
 from judge.recalc.services.folders import TemporaryFolder, write_book
 from judge.recalc.services.package import prepare
 
@@ -197,6 +198,11 @@ def compute(engines: Sequence[str], request: Request, workbook: bytes) -> Iterat
         started = time.perf_counter()
 
 
+def read_with(reader: str, request: Request, data: bytes) -> Iterator[Answer]:
+    """Reads one file that is no workbook; runs in a child."""
+    yield read_file(reader, request, data)
+
+
 def warm_up(engine: str) -> None:
     """Imports an engine and computes a small workbook, so that forked processes need not.
 
@@ -225,6 +231,12 @@ def describe() -> Answer:
     return {"versions": versions, "python": sys.version.split()[0]}
 
 
+def framed(request: Request, data: bytes) -> bytes:
+    """A request as a child reads it."""
+    header = json.dumps(request).encode()
+    return struct.pack(">I", len(header)) + header + data
+
+
 class Service:
     """Answers requests, one ready child ahead of each kind of request that came before."""
 
@@ -243,6 +255,8 @@ class Service:
         then: dict[str, Any] = options.get("then") or {}
         engines = (str(options["engine"]), *([str(then["engine"])] if then else []))
         self.temporary.check()
+        if engines[0] in READERS:
+            return self.read(engines[0], request, workbook)
         for engine in engines:
             if engine not in self.warm:
                 warm_up(engine)
@@ -254,13 +268,19 @@ class Service:
         if child is None:
             child = self.child(engines, memory_bytes)
         self.wanted[engines] = memory_bytes
-        header = json.dumps(request).encode()
-        payload = struct.pack(">I", len(header)) + header + workbook
 
         def then_s(taken_s: float) -> float:
             return max(float(then["times"]) * taken_s, float(then["least_s"]))
 
+        payload = framed(request, workbook)
         return child.ask(payload, float(options["timeout_s"]), then_s if then else None)
+
+    def read(self, reader: str, request: Request, data: bytes) -> Answer:
+        """What a reader makes of a file, in a child of its own."""
+        options: dict[str, Any] = dict(request)
+        reading = functools.partial(read_with, reader)
+        child = ReadyChild(reading, int(options["memory_bytes"]), self.temporary)
+        return child.ask(framed(request, data), float(options["timeout_s"]))
 
     def child(self, engines: tuple[str, ...], memory_bytes: int) -> ReadyChild:
         """A new child for some engines."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -40,6 +41,9 @@ WORKBOOKS_PER_PROCESS = 400
 LEFT_LIMIT_BYTES = 4 * 1024 * 1024
 """What soffice may leave in the temporary folder, all workbooks together, before it is started
 again; certificates of its own are a hundred kilobytes of it."""
+
+PRINT_LIMIT_BYTES = 32 * 1024 * 1024
+"""The text of a sheet; those of the published tasks have a few kilobytes."""
 
 CALC = "/org.openoffice.Office.Calc/Formula"
 SCRIPTING = "/org.openoffice.Office.Common/Security/Scripting"
@@ -243,13 +247,42 @@ def load(office: Office, path: str) -> Any:
     return document
 
 
-def compute(office: Office, workbook: bytes, ranges: list[Area]) -> list[list[object]]:
-    """Opens, computes, reads and closes one workbook."""
+def print_sheet(document: Any, folder: str, number: int) -> list[str]:
+    """The lines of a sheet as LibreOffice writes them to a text file: every cell as it is shown."""
+    # Comma, quotes, UTF-8; only what needs it is quoted; values as shown; which sheet.
+    options = f"44,34,UTF-8,,,,false,true,true,false,false,{number}"
+    place = os.path.join(folder, "print")  # noqa: PTH118 - UNO takes strings
+    os.makedirs(place, exist_ok=True)  # noqa: PTH103
+    try:
+        document.storeToURL(
+            f"file://{place}/book.csv",
+            (
+                property_value("FilterName", "Text - txt - csv (StarCalc)"),
+                property_value("FilterOptions", options),
+            ),
+        )
+        for name in sorted(os.listdir(place)):  # noqa: PTH208
+            path = os.path.join(place, name)  # noqa: PTH118
+            if os.path.getsize(path) > PRINT_LIMIT_BYTES:  # noqa: PTH202
+                raise CannotComputeError("the text of the sheet is too long")
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                return file.read().splitlines()
+        raise CannotComputeError("LibreOffice wrote no text for the sheet")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def compute(
+    office: Office, workbook: bytes, ranges: list[Area], print_number: int = 0
+) -> list[list[object]]:
+    """Opens, computes, reads and closes one workbook; or prints one of its sheets."""
     assert office.folder is not None
     path = write_book(office.folder.path, workbook)
     try:
         document = load(office, path)
         try:
+            if print_number:
+                return [list(print_sheet(document, office.folder.path, print_number))]
             return read_values(document, ranges)
         finally:
             document.close(True)
@@ -268,15 +301,18 @@ def compute_in_time(office: Office, request: dict[str, Any], workbook: bytes) ->
         plain = as_plain_formula(formula, is_array=is_array)
         return for_libreoffice(plain, date_1904=date_1904)
 
-    ready = prepare(workbook, names, step=Step(TRIGGER, rewrite), slim=without_the_unseen)
+    # What does not matter to values does to the text: formats, the look of conditions.
+    slim = None if request.get("print") else without_the_unseen
+    ready = prepare(workbook, names, step=Step(TRIGGER, rewrite), slim=slim)
     ranges = [tuple(asked) for asked in request["ranges"]]
+    printed = int(request.get("print") or 0)
     deadline = time.monotonic() + float(request["timeout_s"])
     started = time.perf_counter()
     for attempt in range(ATTEMPTS):
         office.ready()
         office.temporary.check()
         try:
-            values = compute_until(office, ready, ranges, deadline)
+            values = compute_until(office, ready, ranges, deadline, printed)
         except FellOverError as error:
             # It may have been ended from outside; a workbook that makes it crash does so again.
             if attempt + 1 == ATTEMPTS or time.monotonic() >= deadline:
@@ -296,7 +332,7 @@ class FellOverError(Exception):
 
 
 def compute_until(
-    office: Office, workbook: bytes, ranges: list[Area], deadline: float
+    office: Office, workbook: bytes, ranges: list[Area], deadline: float, printed: int = 0
 ) -> list[list[object]] | None:
     """Computes one workbook; None if it took too long and soffice was killed.
 
@@ -313,7 +349,7 @@ def compute_until(
     timer = threading.Timer(deadline - time.monotonic(), end)
     timer.start()
     try:
-        return compute(office, workbook, ranges)
+        return compute(office, workbook, ranges, printed)
     except (CannotComputeError, CannotStartError):
         raise
     except Exception as error:

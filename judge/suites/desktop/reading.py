@@ -179,11 +179,6 @@ def _needs_desktop(evaluator: Mapping[str, Any]) -> str | None:
     expected = evaluator.get("expected")
     if isinstance(expected, dict) and expected.get("type") == "vm_file":
         return "the gold is a file of the desktop"
-    rules = _rules(evaluator)
-    if isinstance(rules, list) and any(
-        isinstance(rule, dict) and rule.get("type") == "sheet_print" for rule in rules
-    ):
-        return "a rule compares the text that LibreOffice prints on the desktop"
     return None
 
 
@@ -242,11 +237,16 @@ def _golds(
     """The gold workbook; and the names of those that are not there."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
         return [], []
-    written = expected.get("path")
-    first = written[0] if isinstance(written, list) and written else written
-    name = _name(unquote(urlsplit(str(first)).path), "evaluator")
-    path = _find(name, boundary, places)
+    written, placed = (_first(expected.get(each)) for each in ("path", "dest"))
+    name = _name(unquote(urlsplit(str(written)).path), "evaluator")
+    names = [name] if placed is None else [name, _name(placed, "evaluator")]
+    path = next((found for each in names if (found := _find(each, boundary, places))), None)
     return ([Gold(path)], []) if path is not None else ([], [name])
+
+
+def _first(written: Any) -> Any:
+    """The workbook of a list of files, which comes first."""
+    return written[0] if isinstance(written, list) and written else written
 
 
 def _name(written: Any, field: str) -> str:

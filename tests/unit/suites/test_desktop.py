@@ -77,7 +77,11 @@ def test_osworld(tmp_path: Path) -> None:
     suite = load_suite(root)
     assert suite.format == "osworld"
     said = reasons(suite)
-    assert {task_id for task_id, reason in said.items() if reason is None} == {"plain", "zoom"}
+    assert {task_id for task_id, reason in said.items() if reason is None} == {
+        "plain",
+        "zoom",
+        "print",
+    }
     assert "nowhere.xlsx" in str(said["gone"])
     assert "check_pdf_pages and compare_pdfs" in str(said["both"])
     assert "infeasible" in str(said["never"])
@@ -87,7 +91,8 @@ def test_osworld(tmp_path: Path) -> None:
     assert checks["plain"].gold_accepted
     assert checks["plain"].untouched_accepted is False
     assert str(said["gone"]) in left_out["gone"]
-    assert len(found) == 2
+    assert len(found) == 3
+    assert not checks["print"].gold_accepted  # nothing prints here
 
 
 def test_the_digest_covers_every_task_file(tmp_path: Path) -> None:

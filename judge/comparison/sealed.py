@@ -1,0 +1,44 @@
+"""Files of strangers that are read in the sandbox: printed sheets, databases, pages of PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from judge.comparison.computing import Compute
+
+
+class UnreadableFileError(Exception):
+    """A file is not what it should be, or reading it took too much; the text says which."""
+
+
+@runtime_checkable
+class SealedFiles(Protocol):
+    """Reads files inside the sandbox; what computes formulas there may do this as well."""
+
+    def print_sheet(self, workbook: bytes, number: int) -> list[str]:
+        """The lines of a sheet as LibreOffice writes them to a text file.
+
+        Args:
+            workbook: the package.
+            number: 1-based number of the sheet.
+
+        Raises:
+            UnreadableFileError: the workbook cannot be printed.
+            RecalcError: there is no LibreOffice, or it cannot be started.
+        """
+        ...
+
+    def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What one of the readers of :mod:`judge.recalc.services.files` makes of a file.
+
+        Raises:
+            UnreadableFileError: the file cannot be read.
+            RecalcError: the sandbox has no interpreter, or it cannot be started.
+        """
+        ...
+
+
+def sealed(compute: Compute) -> SealedFiles | None:
+    """The same object as a reader of files; None if it only computes."""
+    return compute if isinstance(compute, SealedFiles) else None
