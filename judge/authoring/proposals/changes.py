@@ -28,7 +28,7 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.facts.model import FormatRule, SheetFacts, Validation
+from judge.workbook.facts.model import SheetFacts, Validation
 from judge.workbook.facts.reading import is_on
 from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import Tab
@@ -41,14 +41,6 @@ _LOOKS = (
     *("font_size", "number_format", "merge", "hyperlink"),
 )
 """Properties of looks that are proposed; the others say the same or nothing that shows."""
-_LOOK_OF_CONDITION = {
-    "fill": "fgcolor",
-    "font_color": "font_color",
-    "bold": "font_bold",
-    "italic": "font_italic",
-    "underline": "font_underline",
-    "number_format": "number_format",
-}
 _ORDER = (
     *("sheet_data", "chart", "pivot_table", "filter", "style", "freeze", "zoom"),
     *("data_validation", "row_props", "col_props", "sparkline"),
@@ -176,7 +168,6 @@ class _SheetChanges:
     def looks(self, kind: str) -> Change | None:
         props: list[str] = []
         cells: set[int] = set()
-        shown = _conditional_looks(*self._facts)
         for name in _LOOKS:
             differing = differing_looks(
                 WholeLooks(self._base, self._sheet),
@@ -186,7 +177,7 @@ class _SheetChanges:
                 origin=Origin.FINISHED,
             )
             keys = self._outside([_key(cell) for cell in differing])
-            if keys or name in shown:
+            if keys:
                 props.append(name)
                 cells.update(keys)
         return Change(kind, tuple(props), tuple(sorted(cells))) if props else None
@@ -300,22 +291,6 @@ def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
     if "valAx" in titled:
         props.append("ytitle")
     return tuple(props)
-
-
-def _conditional_looks(first: SheetFacts, second: SheetFacts) -> set[str]:
-    """Properties that conditional formats change which only one of the two sheets has."""
-    known = [set(map(_compared_format, facts.formats)) for facts in (first, second)]
-    return {
-        _LOOK_OF_CONDITION[name]
-        for each in (*first.formats, *second.formats)
-        if _compared_format(each) in known[0] ^ known[1]
-        for name, _ in each.look
-        if name in _LOOK_OF_CONDITION
-    }
-
-
-def _compared_format(each: FormatRule) -> FormatRule:
-    return replace(each, attributes=())
 
 
 def _compared(each: Validation) -> Validation:

@@ -45,8 +45,8 @@ def words_of(change: Change, facts: SheetFacts) -> str:
     if change.kind == "sheet_data":
         return f"{sheet} holds the values of the gold (changed: {_cells(change.cells)})"
     if change.kind == "style":
-        where = f" (changed: {_cells(change.cells)})" if change.cells else " (conditional formats)"
-        return f"cells of {sheet} look as in the gold: {asked}{where}"
+        where = _cells(change.cells)
+        return f"cells of {sheet} look as in the gold: {asked} (changed: {where})"
     if change.kind == "chart":
         listed = [_joined(chart_lines(each)) for each in facts.charts]
         return f"{sheet} has the charts of the gold, by data, {asked}: {_some(listed)}"

@@ -22,9 +22,13 @@ from judge.comparison.computing import Compute, NoEngines
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
-from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
+from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.verify import verify_case
+from judge.recalc.policy import Recalculator
+from judge.rules.catalogue import faults_of
 from judge.suites import load_suite
 from judge.suites.sheetjudge.writing import suite_document
 from judge.suites.validate import validate_suite
@@ -101,6 +105,26 @@ def test_a_rule_is_proposed_for_what_differs_and_for_nothing_else(
         props = next((value for name, value in rule.items() if name.endswith("props")), [])
         found[str(rule["type"])] = [name for name in props if isinstance(name, str)]  # type: ignore[attr-defined]
     assert found == expected
+
+
+def test_each_proposal_is_sound_and_tells_input_and_gold_apart() -> None:
+    judge_of_cases = CaseJudge(
+        Recalculator((), mode="never"), GradingRules(get_profile("standard"))
+    )
+    proposed, useless = 0, []
+    for path in sorted(CORPUS.glob("*.xlsx"))[::2]:
+        if path.name == "broken.xlsx":
+            continue
+        case = TestCase(1, (InputFile(BASE),), (Gold(path),))
+        for each in propose([(BASE, path)]).listed:
+            assert list(faults_of(each.rules)) == []
+            spec = CheckerSpec("rules", {"rules": each.rules})
+            check = verify_case(Task("t", "", "rules", (case,), spec), case, judge_of_cases)
+            proposed += 1
+            if not check.gold_accepted or check.untouched_accepted:
+                useless.append((path.name, each.words, check.gold_problem))
+    assert not useless
+    assert proposed > 40
 
 
 def test_cells_are_named_by_the_rectangles_that_they_fill() -> None:
