@@ -391,7 +391,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
             return stored
         if store.has_workbook(digest):
             return "its stored output is not the one that the record names"
-        path = None if found is None else found.get((key[0], key[2]))
+        path = None if found is None else found.of_sample(*key)
         if path is None:
             return "its output workbook is no longer stored"
         try:

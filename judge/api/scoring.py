@@ -32,6 +32,7 @@ from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
 from judge.suites.correction_records import describe_corrections
+from judge.suites.formats import LoggedFormat
 from judge.suites.outputs import find_outputs
 from judge.suites.submission_index import (
     SubmissionFacts,
@@ -174,9 +175,10 @@ class RunScorer:
         chosen = suite.select(self._options.ids, self._options.limit).tasks
         answered = {task_id for task_id, _ in found}
         outputs = [
-            FinishedOutput(task, case, found.get((task.id, case.number)))
+            FinishedOutput(task, case, found.of_sample(task.id, sample, case.number), sample)
             for task in chosen
             if task.id in answered
+            for sample in found.samples_of(task.id)
             for case in task.cases
         ]
         if not outputs:
@@ -191,11 +193,16 @@ class RunScorer:
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
         results = list(outcome.results.values())
-        judged = {each.task_id for each in results}
+        judged = {(each.task_id, each.sample) for each in results}
         overrides = read_overrides(store)
         report = build_report(
             described,
-            [(task, 0) for task in suite.tasks if task.id in judged],
+            [
+                (task, sample)
+                for task in suite.tasks
+                for sample in found.samples_of(task.id)
+                if (task.id, sample) in judged
+            ],
             results,
             without_submission=len(suite.tasks) - len(answered),
             suite_tasks=suite.tasks,
@@ -203,7 +210,7 @@ class RunScorer:
             suspicions=kept_suspicions(store),
         )
         store.write_document(REPORT_FILE, report)
-        return ScoredRun(
+        scored = ScoredRun(
             path=store.path,
             report=report,
             results=overrides.apply(results),
@@ -211,6 +218,9 @@ class RunScorer:
             reused=outcome.reused,
             problem=_problem(outcome),
         )
+        if isinstance(suite.conventions, LoggedFormat):
+            add_published_figures(store, scored, suite, folder)
+        return scored
 
     def _suite(self, source: RunToScore, run: RunDocument) -> Suite:
         remembered = run.get("suite")
@@ -258,6 +268,27 @@ class RunScorer:
             "sandbox": sandbox_record(settings.sandbox.info) if settings.sandbox else None,
             "host": {"python": platform.python_version(), "system": platform.platform()},
         }
+
+
+def add_published_figures(
+    store: RunDirectory, scored: ScoredRun, suite: Suite, folder: Path
+) -> None:
+    """Adds to a report what the suite's own evaluation gives for a folder of results with logs.
+
+    Raises:
+        SubmissionError: the folder cannot be listed.
+        SuiteError: the suite cannot be read.
+    """
+    conventions = suite.conventions
+    assert isinstance(conventions, LoggedFormat)
+    accepted: dict[tuple[str, int], bool] = {}
+    for each in scored.results:
+        key = each.task_id, each.sample
+        accepted[key] = accepted.get(key, True) and each.verdict is Verdict.AC
+    figures = conventions.published_figures(suite.whole, folder, accepted)
+    if figures:
+        scored.report["published_figures"] = figures
+        store.write_document(REPORT_FILE, scored.report)
 
 
 def _reference_record(options: ScoreOptions) -> dict[str, object] | None:

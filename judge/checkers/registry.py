@@ -11,6 +11,7 @@ from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec
 from judge.errors import UsageError
 
 _HOMES = {
+    "boards": "judge.checkers.boards",
     "cell_range": "judge.checkers.cell_range",
     "rules": "judge.checkers.rules",
     "typed_answer": "judge.checkers.typed_answer",

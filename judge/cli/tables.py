@@ -170,6 +170,16 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: RunDocumen
 
 
 def _print_usage(console: Console, report: ReportDocument) -> None:
+    for each in report.get("published_figures", ()):
+        actions = (
+            "no A50 and A90, since no task that passed has a log of actions"
+            if each["a50"] is None or each["a90"] is None
+            else f"A50 {each['a50']:.2f}, A90 {each['a90']:.2f}"
+        )
+        console.print(
+            f"as published, repeat {each['repeat']}: Exec@1 {100 * each['exec_at_1']:.1f} % and "
+            f"Pass@1 {100 * each['pass_at_1']:.1f} % of {each['tasks']} tasks with a log, {actions}"
+        )
     if repeated := report.get("repeated_runs"):
         shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
         console.print(f"{repeated['samples']} samples of each task: {', '.join(shares)}")

@@ -528,6 +528,24 @@ class SuspectsReport(TypedDict):
     suspects: list[SuspectedCase]
 
 
+class PublishedFigures(TypedDict):
+    """What the evaluation of a suite gives for a folder of results with logs, for each repeat.
+
+    ``a50`` and ``a90`` are planned actions over those that a task takes at least, of tasks that
+    passed; None without such tasks. ``problems`` are logs that cannot be read.
+    """
+
+    repeat: Count
+    tasks: Count
+    executed: Count
+    passed: Count
+    exec_at_1: float
+    pass_at_1: float
+    a50: float | None
+    a90: float | None
+    problems: list[str]
+
+
 class FurtherReports(TypedDict, total=False):
     """What only some runs have in report.json; groups are by division, then by name."""
 
@@ -537,6 +555,7 @@ class FurtherReports(TypedDict, total=False):
     scope: ScopeReport
     usage: UsageReport
     suspects: SuspectsReport
+    published_figures: list[PublishedFigures]
 
 
 class ReportHead(FurtherReports):

@@ -219,9 +219,9 @@ def grade_outputs(
             missing = f"no such {each.task.answer.noun} in the folder"
             run, outcome = read_output(each.path, missing)
             keys = CaseKeys(run, comparison_key(run, each.task, each.case, settings.rules, digests))
-            found = known.complete((each.task.id, 0, each.case.number), keys)
+            found = known.complete((each.task.id, each.sample, each.case.number), keys)
             job = CaseJob(each.case, keys, outcome, known=found)
-            yield Job(each.task, None, (job,), settings.limits)
+            yield Job(each.task, None, (job,), settings.limits, each.sample)
 
     return batch.judge(jobs(), settings.executor())
 

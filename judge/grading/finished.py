@@ -26,6 +26,7 @@ class FinishedOutput:
     task: Task
     case: TestCase
     path: Path | None
+    sample: int = 0
 
 
 def read_output(path: Path | None, missing: str) -> tuple[str, RunOutcome]:

@@ -54,17 +54,19 @@ class Job:
         submission: the submission; None where outputs were made elsewhere.
         cases: the cases.
         limits: bounds of each run.
+        finished_sample: number of the output among those of its task that were made elsewhere.
     """
 
     task: Task
     submission: Submission | None
     cases: tuple[CaseJob, ...]
     limits: Limits
+    finished_sample: int = 0
 
     @property
     def sample(self) -> int:
         """Number of the submission among those of its task."""
-        return 0 if self.submission is None else self.submission.sample
+        return self.finished_sample if self.submission is None else self.submission.sample
 
 
 @dataclass(frozen=True, slots=True)

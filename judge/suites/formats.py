@@ -11,11 +11,15 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
 
 from judge.core.score_table import ScoreTable
 from judge.core.task import Task, TaskQuestion
 from judge.errors import SuiteError, UsageError
+
+if TYPE_CHECKING:
+    from judge.core.results import PublishedFigures
+    from judge.suites.suite import Suite
 
 DATA_FOLDER = "/mnt/data"
 """Where a program finds its input and leaves its output inside the sandbox, by default."""
@@ -28,6 +32,7 @@ _HOMES = (
     "judge.suites.dabench.format",
     "judge.suites.desktop.spider2v",
     "judge.suites.desktop.osworld",
+    "judge.suites.sheetcopilot.format",
 )
 """The modules whose ``FORMAT`` it is."""
 
@@ -122,8 +127,11 @@ class SuiteFormat(Protocol):
         """What a record of answers names its task by if it has no id; None if it does not."""
         ...
 
-    def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Task id and case number of which a file is an output by its name; None for others."""
+    def output_of(self, file_name: str) -> tuple[str, int] | tuple[str, int, int] | None:
+        """Task id and case number of which a file is an output by its name; None for others.
+
+        Where names tell several outputs of a case apart, the number of the sample, from 0, follows.
+        """
         ...
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:
@@ -174,6 +182,27 @@ def refuse_writing(root: Path, name: str) -> NoReturn:
         f"{root}: suites of the format {name} are read, and cannot be written",
         hint="Score with --corrections-from FILE instead.",
     )
+
+
+@runtime_checkable
+class LoggedFormat(Protocol):
+    """A format whose folders of results hold logs, which give published figures."""
+
+    def published_figures(
+        self, suite: Suite, folder: Path, accepted: Mapping[tuple[str, int], bool]
+    ) -> list[PublishedFigures]:
+        """The figures of each repeat; none where the folder has no logs.
+
+        Args:
+            suite: the suite that was answered.
+            folder: the folder of finished outputs.
+            accepted: task and sample -> whether its output was accepted.
+
+        Raises:
+            SubmissionError: the folder cannot be listed.
+            SuiteError: the suite cannot be read.
+        """
+        ...
 
 
 _REGISTERED: dict[str, SuiteFormat] = {}

@@ -17,14 +17,33 @@ _MAX_SHOWN = 20
 class FoundOutputs(Mapping[tuple[str, int], Path]):
     """Output files by (task id, case number), in suite order.
 
+    Of an output with several samples, the first one; :meth:`of_sample` gives the others.
+
     Attributes:
         strangers: files of the same kinds in the same place whose names are not those of outputs,
             relative to the folder.
     """
 
-    def __init__(self, paths: Mapping[tuple[str, int], Path], strangers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        paths: Mapping[tuple[str, int], Path],
+        strangers: tuple[str, ...],
+        samples: Mapping[tuple[str, int, int], Path],
+    ) -> None:
         self._paths = MappingProxyType(dict(paths))
+        self._samples = MappingProxyType(dict(samples))
+        self._numbers: dict[str, set[int]] = {}
+        for task_id, sample, _ in samples:
+            self._numbers.setdefault(task_id, set()).add(sample)
         self.strangers = strangers
+
+    def samples_of(self, task_id: str) -> list[int]:
+        """Numbers of the samples of a task that have an output, in order."""
+        return sorted(self._numbers.get(task_id, ()))
+
+    def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
+        """The output of a sample; None without."""
+        return self._samples.get((task_id, sample, case))
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
         return self._paths[key]
@@ -47,24 +66,26 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         SubmissionError: no folder, no output in it, an output of a task or a case that the suite
             does not have (all are named), or the same output twice.
     """
-    found: dict[tuple[str, int], Path] = {}
+    found: dict[tuple[str, int, int], Path] = {}
     strangers: list[str] = []
     unknown: list[str] = []
     conventions = suite.conventions
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
     for path in _files(folder, conventions.file_suffixes):
         shown = str(path.relative_to(folder))
-        key = conventions.output_of(path.name)
-        if key is None:
+        named = conventions.output_of(path.name)
+        if named is None:
             strangers.append(shown)
             continue
-        key = suite.task_id_in(key[0], path.absolute().parent.parts), key[1]
-        if key[1] not in cases.get(key[0], ()):
-            what = f"task {key[0]}" if key[0] not in cases else f"case {key[1]} of task {key[0]}"
+        task_id = suite.task_id_in(named[0], path.absolute().parent.parts)
+        case = named[1]
+        key = task_id, (named[2] if len(named) == 3 else 0), case
+        if case not in cases.get(task_id, ()):
+            what = f"task {task_id}" if task_id not in cases else f"case {case} of task {task_id}"
             unknown.append(f"{shown} (no {what})")
         elif key in found:
             raise SubmissionError(
-                f"{folder}: case {key[1]} of task {key[0]} has two outputs: "
+                f"{folder}: case {case} of task {task_id} has two outputs: "
                 f"{found[key].relative_to(folder)} and {shown}",
                 hint="name the folder of one run",
             )
@@ -82,8 +103,11 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             f"{folder} holds no output workbook",
             hint=f"outputs are named {conventions.output_pattern}",
         )
+    first: dict[tuple[str, int], Path] = {}
+    for task_id, sample, case in sorted(found):
+        first.setdefault((task_id, case), found[task_id, sample, case])
     keys = ((task.id, case.number) for task in suite.tasks for case in task.cases)
-    return FoundOutputs({key: found[key] for key in keys if key in found}, tuple(strangers))
+    return FoundOutputs({key: first[key] for key in keys if key in first}, tuple(strangers), found)
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

@@ -103,11 +103,13 @@ class Suite:
         Args:
             name: the id as the file has it.
             folders: the folders that the file is in; the alias ``{folder}/{name}`` of a task comes
-                before its id, and the innermost folder first.
+                before its id, and the innermost folder first; a plain alias comes last.
         """
         for folder in reversed(folders):
             if (task := self._by_alias.get(f"{folder}/{name}")) is not None:
                 return task.id
+        if name not in self._by_id and (task := self._by_alias.get(name)) is not None:
+            return task.id
         return name
 
     def select(self, ids: Sequence[int | str] | None = None, limit: int | None = None) -> Suite:

@@ -164,6 +164,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
         anchor=anchor,
         part=part,
         pivot=space.text_of("pivotSource", "name"),
+        automatic_title=not _flag(chart, "autoTitleDeleted"),
     )
 
 
@@ -180,10 +181,12 @@ def _plot(element: Element) -> Plot:
         series=tuple(_series(each) for each in element.all("ser")),
         labels=_labels(element.child("dLbls")),
         axes=tuple(each.attributes.get("val", "") for each in element.all("axId")),
+        markers=_flag(element, "marker"),
     )
 
 
 def _series(element: Element) -> Series:
+    marker = element.child("marker")
     return Series(
         name=_source(element.child("tx")),
         values=_source(element.child("val") or element.child("yVal")),
@@ -192,6 +195,10 @@ def _series(element: Element) -> Series:
         trendlines=tuple(_trendline(each) for each in element.all("trendline")),
         labels=_labels(element.child("dLbls")),
         colour=colour(element.child("spPr")),
+        marker=None if marker is None else marker.value("symbol"),
+        smooth=_flag(element, "smooth") if element.child("smooth") is not None else None,
+        line=element.find("spPr", "ln", "noFill") is None,
+        exploded=(whole(element.value("explosion")) or 0) > 0,
     )
 
 

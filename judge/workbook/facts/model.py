@@ -68,6 +68,10 @@ class Series:
         trendlines: its trend lines.
         labels: its data labels; None without its own.
         colour: six hexadecimal digits, or the name of a theme colour; None if it is automatic.
+        marker: ``none``, ``circle``, ``square`` …; None for the default.
+        smooth: whether its line is smoothed; None if the file does not say.
+        line: False if its line is not drawn.
+        exploded: whether its slices are pulled apart.
     """
 
     name: Source | None
@@ -77,6 +81,10 @@ class Series:
     trendlines: tuple[Trendline, ...] = ()
     labels: Labels | None = None
     colour: str | None = None
+    marker: str | None = None
+    smooth: bool | None = None
+    line: bool = True
+    exploded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,7 @@ class Plot:
         series: its data series.
         labels: data labels of all its series.
         axes: identifiers of its axes.
+        markers: whether lines have markers.
     """
 
     kind: str
@@ -100,6 +109,7 @@ class Plot:
     series: tuple[Series, ...]
     labels: Labels | None = None
     axes: tuple[str, ...] = ()
+    markers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,7 @@ class Chart:
         anchor: its place; None on a chart sheet.
         part: name of its part.
         pivot: the pivot table that it shows, as ``[file]sheet!name``; None without.
+        automatic_title: whether a chart without a title may be given one by the program.
     """
 
     plots: tuple[Plot, ...]
@@ -193,6 +204,7 @@ class Chart:
     anchor: Anchor | None
     part: str
     pivot: str | None = None
+    automatic_title: bool = True
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -1,0 +1,185 @@
+"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.boards.board import CATEGORIES, NAME, Board, BoardOptions
+from judge.boards.cells import BoardBook
+from judge.boards.judging import finding_by_board
+from judge.boards.standard import UnusableBoardError, check_board
+from judge.checkers.contract import (
+    AnswerAreas,
+    AnswerFaultError,
+    ComparedValue,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.comparison.computing import Compute, NoEngines
+from judge.core.answer import Answer, Origin
+from judge.core.finding import Finding, nearest
+from judge.core.task import (
+    LEFT_OUT_CASES_OPTION,
+    LEFT_OUT_OPTION,
+    CheckerSpec,
+    Gold,
+    Task,
+    TestCase,
+)
+from judge.errors import UsageError, WorkbookError
+from judge.rules.book import Book
+from judge.rules.raised import Side
+from judge.workbook.reader import Workbook, open_workbook
+
+
+class BoardsChecker:
+    """Checks an answer against golds, each with the board that says what of it counts."""
+
+    name = NAME
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.boards.board.BoardOptions`."""
+        BoardOptions.of(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the categories that the board asks, if the task has one."""
+        board = BoardOptions.of(_own(spec.options)).board
+        asked = {each.category for each in board.asked} if board is not None else set()
+        named = [each for each in CATEGORIES if each in asked]
+        return f"{self.name}: {', '.join(named)}" if named else self.name
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The boards, those of golds included."""
+        golds = [[dict(gold.options) for gold in case.golds] for case in task.cases]
+        return {"checker": [task.checker.name, dict(task.checker.options), golds]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The golds, and engines for the values of formulas."""
+        return Needs(engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Checks the answer with each gold and its board; one that accepts it is enough."""
+        if not golds:
+            raise GoldFaultError("the task has no gold")
+        try:
+            book = Book(open_workbook(answer.data), Side.ANSWER)
+        except WorkbookError as error:
+            raise AnswerFaultError(error.message) from error
+        findings: list[tuple[str, Finding]] = []
+        unusable: list[str] = []
+        for gold in golds:
+            try:
+                found = _check(task, gold, book, answer.origin, compute, rules)
+            except UnusableBoardError as problem:
+                unusable.append(f"{gold.name}: {problem}")
+                continue
+            findings.append((gold.name, found))
+            if found.agrees:
+                break
+        if not findings:
+            raise GoldFaultError("; ".join(unusable))
+        return nearest(findings)
+
+    def examine(
+        self,
+        task: Task,
+        case: TestCase,
+        compute: Compute | None,  # noqa: ARG002
+    ) -> Examination:
+        """Opens the golds, counts what the first board asks, and names boards without effect."""
+        doubts = []
+        units = 0
+        for gold in case.golds:
+            board = board_of(task, gold)
+            units = units or len(board.asked)
+            book = BoardBook(_open_gold(gold), NoEngines(), Origin.GOLD)
+            try:
+                check_board(book, board)
+            except UnusableBoardError as problem:
+                doubts.append(f"{gold.name}: {problem}")
+        if not case.golds:
+            doubts.append("the task has no gold")
+        return Examination(units=units, doubts=tuple(doubts))
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
+        """The gold workbook; a value that Excel left in it is trusted."""
+        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
+        """None: boards look at whole sheets."""
+        return AnswerAreas()
+
+    def compared(
+        self,
+        task: Task,  # noqa: ARG002
+        golds: Sequence[Gold],  # noqa: ARG002
+        answer: Answer,  # noqa: ARG002
+        rules: Rules,  # noqa: ARG002
+    ) -> tuple[ComparedValue, ...]:
+        """None: the answer is a workbook."""
+        return ()
+
+
+CHECKER = BoardsChecker()
+
+_EVERY = {LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION}
+
+
+def _own(options: Mapping[str, object]) -> dict[str, object]:
+    """The options without the reasons for which tasks are left out."""
+    return {name: value for name, value in options.items() if name not in _EVERY}
+
+
+def board_of(task: Task, gold: Gold) -> Board:
+    """The board of a gold: its own, else that of the task.
+
+    Raises:
+        GoldFaultError: there is none, or it is not a board.
+    """
+    options = _own(task.checker.with_options(gold.options).options)
+    try:
+        board = BoardOptions.of(options).board
+    except UsageError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+    if board is None:
+        raise GoldFaultError(f"{gold.name} has no board")
+    return board
+
+
+def _open_gold(gold: Gold) -> Book:
+    try:
+        return Book(open_workbook(gold.read()), Side.GOLD)
+    except WorkbookError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+
+
+def _check(
+    task: Task, gold: Gold, answer: Book, origin: Origin, compute: Compute, rules: Rules
+) -> Finding:
+    board = board_of(task, gold)
+    expected = _open_gold(gold)
+    try:
+        with answer.workbook.package.budget.working():
+            return finding_by_board(
+                answer,
+                expected,
+                board,
+                compute,
+                origin,
+                published=rules.profile.published,
+                profile=rules.profile.name,
+            )
+    except WorkbookError as error:
+        if error.culprit is expected.workbook.package:
+            raise GoldFaultError(f"{gold.name}: {error.message}") from error
+        raise AnswerFaultError(error.message) from error
