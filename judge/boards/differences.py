@@ -81,8 +81,9 @@ class Differences:
     def missing_sheet(self, number: int, name: str) -> None:
         """Notes that the answer lacks a sheet that the board looks at."""
         asked = next((each for each in self.board.asked if each.sheet == number), None)
-        place = DifferencePlace(PlaceKind.RULE, str(asked or number), name)
-        self.listed.append(FoundDifference(MISSING_SHEET, place, name, None))
+        place = DifferencePlace(PlaceKind.RULE, str(asked or number))
+        said = f"the answer has no sheet that stands for {name!r}"
+        self.listed.append(FoundDifference(MISSING_SHEET, place, name, None, said))
 
 
 def shown(value: CellValue) -> object:

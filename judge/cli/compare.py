@@ -40,6 +40,13 @@ _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Choice(["spider2v", "osworld"]),
     help="Whose evaluator the rules were written for [what FILE says, or spider2v].",
 )
+@click.option(
+    "--board",
+    "board_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A check board (YAML) for the sheets of GOLD, in place of a position.",
+)
 @click.option("--answer-sheet", help="Sheet of a position that names none.")
 @comparison_options
 @checker_options
@@ -56,14 +63,28 @@ _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) -> None:
     """Compare the workbook OUTPUT with the workbook GOLD at an answer position, or by rules.
 
+    Rules are a rule list (--rules), or a check board (--board).
+
     Exits with 0 if they are equal and with 1 if they are not.
     """
     rules_path, evaluator = options.pop("rules_path"), options.pop("evaluator")
-    if (options["position"] is None) == (rules_path is None):
+    board_path = options.pop("board_path")
+    if sum(each is not None for each in (options["position"], rules_path, board_path)) != 1:
         raise UsageError(
-            "give an answer position or a rule list",
-            hint="Add --at POSITION, or --rules FILE; only one of them.",
+            "give an answer position, a rule list or a board",
+            hint="Add --at POSITION, --rules FILE or --board FILE; only one of them.",
         )
+    if evaluator is not None and rules_path is None:
+        raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
+    if board_path is not None:
+        from judge.cli.compare_boards import compare_by_board  # noqa: PLC0415
+        from judge.cli.compare_rules import print_finding  # noqa: PLC0415
+
+        found = compare_by_board(gold, output, board_path, options)
+        print_finding(found, show=show, as_json=as_json, nouns=("property", "properties"))
+        if not found.agrees:
+            click.get_current_context().exit(1)
+        return
     if rules_path is not None:
         from judge.cli.compare_rules import compare_by_rules, print_finding  # noqa: PLC0415
 
@@ -72,8 +93,6 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
         if not found.agrees:
             click.get_current_context().exit(1)
         return
-    if evaluator is not None:
-        raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
     from judge.comparison.render import comparison_to_json, render_text  # noqa: PLC0415
 
     comparison = _compare(gold, output, options)

@@ -82,15 +82,25 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
 
 
-def print_finding(found: Finding, *, show: int, as_json: bool) -> None:
-    """Prints what differs, or the record as JSON."""
+def print_finding(
+    found: Finding, *, show: int, as_json: bool, nouns: tuple[str, str] = ("rule", "rules")
+) -> None:
+    """Prints what differs, or the record as JSON.
+
+    Args:
+        found: what was found.
+        show: how many differences to show.
+        as_json: whether to print the record as JSON.
+        nouns: what one and several of what is asked are called.
+    """
     if as_json:
         click.echo(json.dumps({**found.record, "cause": found.cause}, ensure_ascii=False))
         return
     record = found.record
     differences = record.get("differences", [])
     click.echo(
-        f"{'equal' if found.agrees else 'different'}: {record.get('cells', 0)} rules, "
+        f"{'equal' if found.agrees else 'different'}: "
+        f"{record.get('cells', 0)} {nouns[1]}, "
         f"profile {record.get('profile')}"
     )
     for each in differences[:show]:
@@ -98,7 +108,7 @@ def print_finding(found: Finding, *, show: int, as_json: bool) -> None:
         where = f" ({each['sheet']})" if each.get("sheet") else ""
         detail = f"; {each['detail']}" if each.get("detail") else ""
         click.echo(
-            f"  rule {place}{where}: expected {each.get('expected')!r}, "
+            f"  {nouns[0]} {place}{where}: expected {each.get('expected')!r}, "
             f"found {each.get('actual')!r}{detail}"
         )
     if len(differences) > show:
