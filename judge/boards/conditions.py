@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from judge.boards.cells import BoardBook
@@ -50,6 +50,7 @@ class RuleView:
         underline: how it underlines the text; None if it does not.
         drawn: what a colour scale, a data bar or an icon set draws.
         windows: where it applies.
+        written: its formulas as the file has them, for people.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class RuleView:
     underline: str | None
     drawn: tuple[object, ...]
     windows: tuple[Window, ...]
+    written: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def condition(self) -> tuple[object, ...]:
@@ -70,7 +72,7 @@ class RuleView:
         return (*self.formulas, *self.terms, *self.drawn)
 
     def __str__(self) -> str:
-        said = " ".join((self.kind, self.operator or "", *self.formulas)).strip()
+        said = " ".join((self.kind, self.operator or "", *self.written)).strip()
         return f"rule {said} at {' '.join(map(str, self.windows[:5]))}"
 
 
@@ -117,6 +119,7 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
         underline=look.underline,
         drawn=rule.drawn,
         windows=rule.windows,
+        written=rule.formulas,
     )
 
 
