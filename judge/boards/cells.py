@@ -84,6 +84,7 @@ class SheetCells:
         values: values by key; blank cells may be missing.
         filled: keys of cells that hold a value or a formula.
         not_calculated: formula cells, by key, whose value could not be computed -> why.
+        uncached_formulas: how many formulas have no stored value.
     """
 
     def __init__(self, owner: BoardBook, tab: Tab, compute: Compute, origin: Origin) -> None:
@@ -111,6 +112,9 @@ class SheetCells:
                 if ref.sheet == tab.name:
                     self.not_calculated[cell_key(ref.row, ref.column)] = why
         self.values: Mapping[int, CellValue] = values
+        self.uncached_formulas = sum(
+            raw is not None and not raw.cached for raw in map(sheet.raw_formula, formulas)
+        )
         self.filled = frozenset(values).union(formulas)
 
     # -- extent ----------------------------------------------------------------------------------

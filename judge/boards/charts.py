@@ -76,7 +76,11 @@ def _view(owner: BoardBook, chart: Chart) -> ChartView:
         title=_title(owner, chart),
         legend=chart.legend,
         axes=tuple(each.title is not None for each in _axes(chart)),
-        series=tuple(_series(owner, plot, each) for plot in chart.plots for each in plot.series),
+        series=tuple(
+            _series(owner, plot, each, of_pivot=chart.pivot is not None)
+            for plot in chart.plots
+            for each in plot.series
+        ),
     )
 
 
@@ -166,12 +170,15 @@ def _axes(chart: Chart) -> list[Axis]:
 # -- series ---------------------------------------------------------------------------------------
 
 
-def _series(owner: BoardBook, plot: Plot, series: Series) -> SeriesView:
-    y = () if series.values is None else _values(owner, series.values)
-    if series.categories is None:
-        x: tuple[object, ...] = tuple(range(1, len(y) + 1))
-    else:
-        x = _values(owner, series.categories)
+def _series(owner: BoardBook, plot: Plot, series: Series, *, of_pivot: bool) -> SeriesView:
+    y = () if series.values is None else _values(owner, series.values, of_pivot=of_pivot)
+    categories = series.categories
+    if categories is None and plot.kind not in {"scatterChart", "bubbleChart"}:
+        # All series stand over the categories of the first one.
+        categories = plot.series[0].categories
+    x: tuple[object, ...] = tuple(range(1, len(y) + 1))
+    if categories is not None:
+        x = _values(owner, categories, of_pivot=of_pivot)
     marker = series.marker or "automatic"
     return SeriesView(
         x=x,
@@ -187,12 +194,16 @@ def _shown(own: Labels | None, of_all: Labels | None) -> tuple[str, ...] | None:
     return labels.shows if labels is not None and labels.shows else None
 
 
-def _values(owner: BoardBook, source: Source) -> tuple[object, ...]:
-    """What the cells of a reference hold now; without such cells, what the chart keeps."""
+def _values(owner: BoardBook, source: Source, *, of_pivot: bool = False) -> tuple[object, ...]:
+    """What the cells of a reference hold now; without such cells, what the chart keeps.
+
+    The references of a pivot chart include the total at the end, the chart does not show it: it
+    has as many points as it keeps.
+    """
     if source.reference:
         values = _referenced(owner, source.reference)
         if values is not None:
-            return values
+            return values[: len(source.cached)] if of_pivot and source.cached else values
     numeric = source.kind.startswith("num")
     return tuple(_number(each) if numeric else each for each in source.cached)
 

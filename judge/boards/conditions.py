@@ -32,6 +32,15 @@ _GROUPS: Mapping[str, frozenset[int]] = {
 
 Source: the published evaluation, agent/utils/compare_sheets.py."""
 
+_TEXT_TERMS = {"text": ""}
+_TERMS: Mapping[str, Mapping[str, str]] = {
+    "aboveAverage": {"aboveAverage": "1", "equalAverage": "0", "stdDev": "0"},
+    "top10": {"bottom": "0", "percent": "0", "rank": "10"},
+    "timePeriod": {"timePeriod": ""},
+    **{kind: {} for kind in ("expression", "cellIs", "colorScale", "dataBar", "iconSet")},
+}
+"""Kind of a rule -> its terms, and what they are if the file does not say."""
+
 _PALETTE = INDEXED_COLOURS[8:64]
 
 
@@ -111,7 +120,7 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
             _plain(shift_formula(each, _COMMON_ROW - row, _COMMON_COLUMN - column))
             for each in rule.formulas
         ),
-        terms=tuple(sorted(terms.items())),
+        terms=_terms(rule.kind, terms),
         color=look.font_color,
         fill=fill,
         bold=look.bold,
@@ -121,6 +130,17 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
         windows=rule.windows,
         written=rule.formulas,
     )
+
+
+def _terms(kind: str, terms: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The terms that matter for a kind of rule: some programs write all of them for every rule."""
+    usual = _TERMS.get(kind, _TEXT_TERMS)
+    found = ((name, terms.get(name, default)) for name, default in usual.items())
+    return tuple((name, _switch(value)) for name, value in found if value)
+
+
+def _switch(value: str) -> str:
+    return {"true": "1", "false": "0"}.get(value, value)
 
 
 def _plain(formula: str) -> str:

@@ -114,9 +114,14 @@ class TableJudge:
         name = differing_field(first, second, names, rounded=True)
         if name is not None:
             return Shown(getattr(first, name), getattr(second, name), f"{name} of {where(actual)}")
-        if filled and first.format_class != second.format_class:
+        if self._shows_format(expected, actual) and first.format_class != second.format_class:
             return Shown(first.code, second.code, f"number format of {where(actual)}")
         return None
+
+    def _shows_format(self, expected: int, actual: int) -> bool:
+        """Whether the number format of a cell shows: that of a text does not."""
+        values = self._gold.values.get(expected), self._answer.values.get(actual)
+        return any(each is not None and not isinstance(each, str) for each in values)
 
     def _add(self, name: str, said: Shown, *, missing: str | None = None) -> None:
         del self._open[name]

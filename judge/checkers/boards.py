@@ -94,22 +94,28 @@ class BoardsChecker:
         self,
         task: Task,
         case: TestCase,
-        compute: Compute | None,  # noqa: ARG002
+        compute: Compute | None,
     ) -> Examination:
         """Opens the golds, counts what the first board asks, and names boards without effect."""
         doubts = []
-        units = 0
+        units = uncached = not_calculated = 0
         for gold in case.golds:
             board = board_of(task, gold)
             units = units or len(board.asked)
-            book = BoardBook(_open_gold(gold), NoEngines(), Origin.GOLD)
+            book = BoardBook(_open_gold(gold), compute or NoEngines(), Origin.GOLD)
             try:
                 check_board(book, board)
+                sheets = {each.sheet for each in board.asked if each.category == "cells"}
+                for cells in (book.sheet(book.tabs[n - 1]) for n in sheets if n <= len(book.tabs)):
+                    uncached += cells.uncached_formulas
+                    not_calculated += len(cells.not_calculated)
             except UnusableBoardError as problem:
                 doubts.append(f"{gold.name}: {problem}")
+            except WorkbookError as error:
+                raise GoldFaultError(f"{gold.name}: {error.message}") from error
         if not case.golds:
             doubts.append("the task has no gold")
-        return Examination(units=units, doubts=tuple(doubts))
+        return Examination(units, uncached, not_calculated, doubts=tuple(doubts))
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
         """The gold workbook; a value that Excel left in it is trusted."""
