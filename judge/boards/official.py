@@ -262,7 +262,8 @@ def _com(sheet: SheetCells, key: int) -> tuple[str, object]:
     """Type and value of a cell as Excel hands it out: amounts of money are decimals."""
     value: CellValue = sheet.values.get(key)
     if value is None:
-        return "blank", None
+        # A formula never gives nothing: what it shows then is an empty text.
+        return ("text", "") if key in sheet.filled else ("blank", None)
     if isinstance(value, bool):
         return "boolean", value
     if isinstance(value, str):
