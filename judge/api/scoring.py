@@ -15,6 +15,7 @@ from judge.api.reporting import RunReporter
 from judge.api.resources import JudgingResources
 from judge.api.sources import RunToScore, check_same_source, check_same_suite
 from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
+from judge.core.verdict import Verdict
 from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,

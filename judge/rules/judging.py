@@ -8,10 +8,12 @@ from judge.comparison.computing import Compute
 from judge.core.answer import Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.rules.book import Book
+from judge.rules.judged import NOT_CALCULATED
+from judge.rules.naming import Rule
 from judge.rules.options import RuleOptions, described
-from judge.rules.published import Rule, judge_published
+from judge.rules.published import judge_published
 from judge.rules.raised import PublishedError, Side
-from judge.rules.standard import NOT_CALCULATED, StandardJudge
+from judge.rules.standard import StandardJudge
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,3 +150,27 @@ def places_of(written: object) -> Places:
     if isinstance(written, str):
         return Places(written.split())
     return Places(str(each) for each in written) if isinstance(written, list | tuple) else Places()
+
+
+def asked_of(rule: Mapping[str, Any]) -> str:
+    """A method and what it refers to, as a rule writes them."""
+    return f"{rule.get('method')} {rule.get('ref')!r}"
+
+
+def method_holds(value: object, method: Mapping[str, Any]) -> bool:
+    """A method on a value; one that does not apply to its type does not hold.
+
+    Raises:
+        PublishedError: the rule itself is at fault.
+    """
+    ref = method.get("ref")
+    if isinstance(value, bool) != isinstance(ref, bool) and method.get("method") == "eq":
+        return False
+    if isinstance(value, str) and isinstance(ref, str) and len(ref) == len(value) == 8:
+        value, ref = value.upper(), ref.upper()
+    try:
+        return matches(value, {**method, "ref": ref})
+    except PublishedError as error:
+        if error.side is Side.RULES:
+            raise
+        return False

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from judge.errors import UsageError
 from judge.rules.catalogue import faults_of
-from judge.rules.published import RULE_TYPES, Evaluator, Rule
+from judge.rules.naming import Rule
+from judge.rules.published import RULE_TYPES, Evaluator
 
 NAME = "rules"
 PROFILES = ("standard", "official")

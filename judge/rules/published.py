@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from judge.rules import objects
 from judge.rules.book import Book, SheetRef
@@ -18,14 +17,13 @@ from judge.rules.conditions import look_of_sheet
 from judge.rules.frames import Frame, frames_equal, read_frame, rounded, size_of
 from judge.rules.looks import SheetLooks
 from judge.rules.methods import matches, places_of, window_of
+from judge.rules.naming import Rule, nth, option_of
 from judge.rules.raised import PublishedError, Side, blaming, no_attribute
-from judge.rules.similarity import ratio
+from judge.rules.texts import prepared_text, texts_alike
 from judge.rules.validations import validations, validations_match
 from judge.workbook.address import cell_key, cell_name, parse_cell
 from judge.workbook.facts.reading import number, whole
 from judge.workbook.tree import Element
-
-Rule = Mapping[str, Any]
 
 
 class Evaluator(enum.StrEnum):
@@ -94,18 +92,18 @@ class _Run:
 
     def _sheet(self, rule: Rule, option: str) -> SheetRef:
         """The book and the sheet that a rule names."""
-        index = _option(rule, option)
+        index = option_of(rule, option)
         answer, gold = self._answer, self._gold
         if isinstance(index, int):
             beyond = self._osworld and index >= len(answer.names)
-            return SheetRef(answer, "" if beyond else _nth(answer.names, index))
+            return SheetRef(answer, "" if beyond else nth(answer.names, index))
         if not isinstance(index, str):
             raise no_attribute(type(index).__name__, "startswith")
         prefix, rest = index[:2], index[2:]
         if prefix in {"RI", "EI"}:
             book = answer if prefix == "RI" else gold
             try:
-                return SheetRef(book, "" if book is None else _nth(book.names, int(rest)))
+                return SheetRef(book, "" if book is None else nth(book.names, int(rest)))
             except ValueError:
                 return SheetRef(book, "")
         if prefix in {"RN", "EN"}:
@@ -206,8 +204,8 @@ class _Run:
     def sheet_fuzzy(self, rule: Rule) -> bool:
         first, second = self._pair(rule)
         holds = True
-        for each in _option(rule, "rules"):
-            written = _option(each, "range")
+        for each in option_of(rule, "rules"):
+            written = option_of(each, "range")
             for place in places_of(written):
                 with blaming(Side.RULES):
                     window = window_of(place)
@@ -227,7 +225,7 @@ class _Run:
         return str(value)
 
     def _alike(self, rule: Rule, first: str, second: str) -> bool:
-        _option(rule, "type")
+        option_of(rule, "type")
         alike = texts_alike(rule, prepared_text(rule, first), prepared_text(rule, second))
         if alike is not None:
             return alike
@@ -328,7 +326,7 @@ class _Run:
         tab = book.tab(ref.name)
         with blaming(book.side):
             found = [] if tab is None else validations(book, tab)
-            return validations_match(found, _option(rule, "dv_props"))
+            return validations_match(found, option_of(rule, "dv_props"))
 
     def check_cell(self, rule: Rule) -> bool:
         if not self._osworld:
@@ -343,7 +341,7 @@ class _Run:
         book = self._loaded(ref)
         if book is None:
             return False
-        coordinate = _option(rule, "coordinate")
+        coordinate = option_of(rule, "coordinate")
         place = parse_cell(coordinate) if isinstance(coordinate, str) else None
         if place is None:
             raise PublishedError("ValueError", f"{coordinate} is not a cell", Side.RULES)
@@ -351,7 +349,7 @@ class _Run:
         state = looks.state(cell_key(*place))
         book.touch(ref.name, *place)
         holds = True
-        for name, method in _option(rule, "props").items():
+        for name, method in option_of(rule, "props").items():
             with blaming(book.side):
                 try:
                     if name == "value":
@@ -386,43 +384,7 @@ _CHECKS: Mapping[str, Callable[[_Run, Rule], bool]] = {
 RULE_TYPES = tuple(_CHECKS)
 
 
-def _option(rule: Rule, name: str) -> Any:
-    if name not in rule:
-        raise PublishedError("KeyError", repr(name), Side.RULES)
-    return rule[name]
-
-
-def _nth(names: Sequence[str], index: int) -> str:
-    return names[index] if -len(names) <= index < len(names) else ""
-
-
 def _view(book: Book, name: str) -> Element:
     tab = book.tab(name)
     found = None if tab is None else book.facts.tree(tab).find("sheetViews", "sheetView")
     return found or Element("sheetView")
-
-
-def texts_alike(rule: Rule, actual: str, expected: str) -> bool | None:
-    """Whether two strings are alike in the way that a rule asks; None for an unknown way."""
-    kind = rule.get("type")
-    if kind == "includes":
-        return expected in actual
-    if kind == "included_by":
-        return actual in expected
-    if kind == "fuzzy_match":
-        return bool(ratio(actual, expected) >= rule.get("threshold", 85.0))
-    return actual == expected if kind == "exact_match" else None
-
-
-def prepared_text(rule: Rule, text: str) -> str:
-    """A string after the replacements of a rule, in the published order."""
-    for before, after in rule.get("normalization", ()):
-        text = text.replace(before, after)
-    if "trim_leadings" in rule:
-        text = text.lstrip(rule["trim_leadings"])
-    if "trim_trailings" in rule:
-        text = text.rstrip(rule["trim_trailings"])
-    if "ignore_chars" in rule:
-        ignored = set(rule["ignore_chars"])
-        text = "".join(each for each in text if each not in ignored)
-    return text.lower() if rule.get("ignore_case", False) else text

@@ -7,8 +7,7 @@ from typing import Any
 
 from judge.rules.book import Book
 from judge.rules.matching import unmatched
-from judge.rules.methods import Places, matches, places_of
-from judge.rules.raised import PublishedError, Side
+from judge.rules.methods import Places, method_holds, places_of
 from judge.rules.rectangles import between, cells_of, overlap
 from judge.rules.validations import validation_property
 from judge.workbook.tree import Element
@@ -48,21 +47,6 @@ def cells_with(element: Element) -> list[str]:
     return (element.attributes.get("sqref") or element.text_of("sqref") or "").split()
 
 
-def applies(value: object, method: Mapping[str, Any]) -> bool:
-    """A method on a value; one that does not apply to its type does not hold."""
-    ref = method.get("ref")
-    if isinstance(value, bool) != isinstance(ref, bool) and method.get("method") == "eq":
-        return False
-    if isinstance(value, str) and isinstance(ref, str) and len(ref) == len(value) == 8:
-        value, ref = value.upper(), ref.upper()
-    try:
-        return matches(value, {**method, "ref": ref})
-    except PublishedError as error:
-        if error.side is Side.RULES:
-            raise
-        return False
-
-
 def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
     """Whether a validation has all properties of an entry: cells as sets, items without blanks."""
     for name, method in entry.items():
@@ -85,6 +69,6 @@ def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
             alike = items == ref if method["method"] == "str_list_eq" else set(items) == set(ref)
             if not alike:
                 return False
-        elif not applies(value, method):
+        elif not method_holds(value, method):
             return False
     return True
