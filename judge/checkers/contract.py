@@ -120,6 +120,33 @@ class NamesAspects(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What a task asks, for people.
+
+    Attributes:
+        rules: what has to hold, a sentence each, in the order in which findings number them.
+        published: whose published evaluator the second verdict on record is; empty without one.
+    """
+
+    rules: tuple[str, ...] = ()
+    published: str = ""
+
+
+@runtime_checkable
+class InWords(Protocol):
+    """A checker that can say in words what a task asks; pages of reports list it."""
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
+        """What a task asks of an answer.
+
+        Args:
+            task: the task.
+            gold: the gold that the answer is compared with; None without one.
+        """
+        ...
+
+
 class Checker(Protocol):
     """Compares answers with golds."""
 

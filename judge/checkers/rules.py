@@ -12,6 +12,7 @@ from judge.checkers.contract import (
     Examination,
     GoldFaultError,
     Needs,
+    Requirements,
     Rules,
 )
 from judge.comparison.computing import Compute
@@ -30,6 +31,7 @@ from judge.rules.judging import (
 from judge.rules.options import NAME, RuleOptions
 from judge.rules.prints import prints_beside, prints_of
 from judge.rules.raised import PublishedError, Side
+from judge.rules.words import rule_in_words
 from judge.workbook.reader import Workbook, open_workbook
 
 
@@ -101,6 +103,12 @@ class RulesChecker:
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
         """The gold workbook; a value that Excel left in it is trusted."""
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
+        """The rules as sentences, and the name of the evaluator."""
+        spec = task.checker if gold is None else task.checker.with_options(gold.options)
+        options = _options(spec)
+        return Requirements(tuple(map(rule_in_words, options.rules)), options.evaluator.suite)
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
         """None: rules look at whole workbooks."""
@@ -183,7 +191,7 @@ def judge_rules(
         published = published_verdict(output, gold, options)
         if published.is_suite_fault:
             raise GoldFaultError(f"the published evaluator raises {published.error}")
-        return finding_of_published(published, options)
+        return finding_of_published(published, options, output, gold)
     try:
         return finding_of_standard(output, gold, options, compute, origin, profile.name)
     except PublishedError as error:

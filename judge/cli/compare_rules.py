@@ -11,9 +11,13 @@ import click
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judge.core.finding import Finding
+    from judge.core.results import DifferenceRecord
     from judge.rules.options import RuleOptions
 
+_LONGEST_VALUE = 200
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 
 
@@ -104,19 +108,39 @@ def print_finding(
         f"profile {record.get('profile')}"
     )
     for each in differences[:show]:
-        place = each.get("place", {}).get("name", "")
-        where = f" ({each['sheet']})" if each.get("sheet") else ""
-        detail = f"; {each['detail']}" if each.get("detail") else ""
-        click.echo(
-            f"  {nouns[0]} {place}{where}: expected {each.get('expected')!r}, "
-            f"found {each.get('actual')!r}{detail}"
-        )
+        for line in _lines_of(each):
+            click.echo(line)
     if len(differences) > show:
         click.echo(f"  … and {len(differences) - show} more (all with --json)")
-    if error := record.get("published_error"):
+    if (error := record.get("published_error")) and record.get("profile") != "official":
         click.echo(f"the published evaluator raises {error}")
     elif record.get("official_equal") not in {None, found.agrees}:
         said = "accepts" if record.get("official_equal") else "does not accept"
         click.echo(f"the published evaluator {said} it")
     for note in record.get("notes", []):
         click.echo(f"note: {note}")
+
+
+def _lines_of(difference: DifferenceRecord) -> Iterator[str]:
+    """A difference for people: the rule in words, and below it what was expected and found."""
+    words = difference.get("words")
+    where = f" ({difference['sheet']})" if difference.get("sheet") else ""
+    if words:
+        yield f"  rule {difference.get('rule')}{where}: {words}"
+        if (difference.get("expected"), difference.get("actual")) != (None, None):
+            yield f"    expected {_short(difference.get('expected'))}"
+            yield f"    found {_short(difference.get('actual'))}"
+        if detail := difference.get("detail"):
+            yield f"    {detail}"
+        return
+    yield (
+        f"  {difference['kind'].replace('_', ' ')}{where}: "
+        f"expected {_short(difference.get('expected'))}, "
+        f"found {_short(difference.get('actual'))}"
+    )
+
+
+def _short(value: object) -> str:
+    """A value on one line; objects are long as JSON, which has all of it with ``--json``."""
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -6,7 +6,16 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judge.core.results import CaseComparison, DifferenceRecord
+from judge.core.results import (
+    AboutRecord,
+    CaseComparison,
+    DifferenceRecord,
+    DifferingCellRecord,
+    SheetRecord,
+)
+
+_LONGEST_VALUES = 120
+"""Characters of two values that still fit into a line about them."""
 
 
 class PlaceKind(enum.StrEnum):
@@ -40,6 +49,111 @@ class DifferencePlace:
         return "!".join(parts) if self.kind is PlaceKind.CELL else " ".join((self.kind, *parts))
 
 
+class Subject(enum.StrEnum):
+    """What a difference is about, if workbooks can show it."""
+
+    SHEETS = "sheets"
+    CELLS = "cells"
+    """Values of cells."""
+    LINES = "lines"
+    """A sheet as lines of text."""
+    LOOKS = "looks"
+    """Fonts, fills and number formats of cells."""
+    CHARTS = "charts"
+    PIVOTS = "pivot_tables"
+    SPARKLINES = "sparklines"
+    PANES = "panes"
+    ZOOM = "zoom"
+    FILTER = "filter"
+    VALIDATIONS = "validations"
+    FORMATS = "conditional_formats"
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@dataclass(frozen=True, slots=True)
+class SheetOf:
+    """A sheet of one of the two workbooks.
+
+    Attributes:
+        name: its name.
+        in_gold: whether it is the gold's, and not the output's.
+    """
+
+    name: str
+    in_gold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingCell:
+    """A cell that differs.
+
+    Attributes:
+        cell: its address.
+        expected: what it should hold, as JSON.
+        actual: what it holds, as JSON.
+        detail: a line for people, if the values do not say everything.
+    """
+
+    cell: str
+    expected: object = None
+    actual: object = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a difference is about, for pages that show it from the workbooks.
+
+    Attributes:
+        subject: what kind of thing it is.
+        expected: the sheet that shows what is right; None without one.
+        found: the sheet that is judged; None if there is no such sheet.
+        asked: names of the properties that are compared, in the checker's own words.
+        decimals: to how many decimals numbers are compared, where all values of sheets are.
+        cells: the first cells that differ.
+        all_cells: how many cells differ.
+    """
+
+    subject: Subject
+    expected: SheetOf | None = None
+    found: SheetOf | None = None
+    asked: tuple[str, ...] = ()
+    decimals: int | None = None
+    cells: tuple[DifferingCell, ...] = ()
+    all_cells: int = 0
+
+    def to_json(self) -> AboutRecord:
+        """It as records have it."""
+        found: AboutRecord = {
+            "subject": self.subject.value,
+            "expected": _sheet_json(self.expected),
+            "found": _sheet_json(self.found),
+            "asked": list(self.asked),
+        }
+        if self.decimals is not None:
+            found["decimals"] = self.decimals
+        if self.cells:
+            found["cells"] = [_cell_json(each) for each in self.cells]
+            found["all_cells"] = self.all_cells
+        return found
+
+
+def _sheet_json(sheet: SheetOf | None) -> SheetRecord | None:
+    if sheet is None:
+        return None
+    return {"file": "gold" if sheet.in_gold else "output", "sheet": sheet.name}
+
+
+def _cell_json(cell: DifferingCell) -> DifferingCellRecord:
+    said: DifferingCellRecord = {"cell": cell.cell}
+    if cell.detail:
+        said["detail"] = cell.detail
+    else:
+        said["expected"], said["actual"] = cell.expected, cell.actual
+    return said
+
+
 @dataclass(frozen=True, slots=True)
 class FoundDifference:
     """One thing in which an answer differs from its gold.
@@ -50,6 +164,9 @@ class FoundDifference:
         expected: what the gold has, as JSON.
         actual: what the answer has, as JSON.
         detail: a line for people, if the values do not say everything.
+        number: of the rule that does not hold, from 1, if the task lists rules.
+        words: that rule as a sentence.
+        about: what it is about, for pages that show it from the workbooks.
     """
 
     kind: str
@@ -57,11 +174,21 @@ class FoundDifference:
     expected: object = None
     actual: object = None
     detail: str = ""
+    number: int | None = None
+    words: str = ""
+    about: About | None = None
 
     def __str__(self) -> str:
-        said = f"{self.place}: {self.kind.replace('_', ' ')}: "
-        said += f"expected {self.expected!r}, found {self.actual!r}"
-        return f"{said} ({self.detail})" if self.detail else said
+        values = f"expected {self.expected!r}, found {self.actual!r}"
+        if not self.words:
+            said = f"{self.place}: {self.kind.replace('_', ' ')}: {values}"
+            return f"{said} ({self.detail})" if self.detail else said
+        parts = [self.detail] if self.detail else []
+        # Objects are long as JSON; the sentence says what is compared, and the detail where.
+        if (self.expected, self.actual) != (None, None) and len(values) <= _LONGEST_VALUES:
+            parts.append(values)
+        said = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
+        return f"{said} ({'; '.join(parts)})" if parts else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +268,12 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
         record["place"] = {"kind": place.kind.value, "name": place.name}
     if difference.detail:
         record["detail"] = difference.detail
+    if difference.words:
+        record["words"] = difference.words
+    if difference.number is not None:
+        record["rule"] = difference.number
+    if difference.about is not None:
+        record["about"] = difference.about.to_json()
     return record
 
 
@@ -169,4 +302,5 @@ def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
         else f"of {len(findings)} golds, {said}"
     ]
     noted += list(notes) if isinstance(notes, list | tuple) else []
-    return Finding(found.agrees, found.cause, {**found.record, "notes": noted}, found.undecided)
+    record: CaseComparison = {**found.record, "notes": noted, "gold": name}
+    return Finding(found.agrees, found.cause, record, found.undecided)

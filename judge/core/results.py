@@ -47,11 +47,40 @@ class PlaceRecord(TypedDict):
     name: str
 
 
+class SheetRecord(TypedDict):
+    """A sheet of the ``gold`` or of the ``output``, by its ``file``."""
+
+    file: str
+    sheet: str
+
+
+class DifferingCellRecord(TypedDict):
+    """A cell that differs: both values, or a line that says how."""
+
+    cell: str
+    expected: NotRequired[object]
+    actual: NotRequired[object]
+    detail: NotRequired[str]
+
+
+class AboutRecord(TypedDict):
+    """What a difference is about: see :class:`judge.core.finding.About`."""
+
+    subject: str
+    expected: SheetRecord | None
+    found: SheetRecord | None
+    asked: list[str]
+    decimals: NotRequired[int]
+    cells: NotRequired[list[DifferingCellRecord]]
+    all_cells: NotRequired[Count]
+
+
 class DifferenceRecord(TypedDict):
     """One difference between gold and output.
 
     ``kind`` is a word of the checker that found it; values are those of JSON, dates and times
-    ``{"date": ISO text}``, errors ``{"error": "#N/A"}``.
+    ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are number and
+    sentence of the rule that does not hold, ``about`` is what pages show of it.
     """
 
     kind: str
@@ -64,6 +93,9 @@ class DifferenceRecord(TypedDict):
     expected_formula: NotRequired[str]
     actual_formula: NotRequired[str]
     detail: NotRequired[str]
+    rule: NotRequired[Count]
+    words: NotRequired[str]
+    about: NotRequired[AboutRecord]
 
 
 class UnitCounts(TypedDict):
@@ -128,13 +160,15 @@ class CaseComparison(TypedDict, total=False):
     """What comparing an output with its gold found; empty if nothing was compared.
 
     ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
-    ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``.
+    ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``. ``gold`` names
+    the gold that counted, if there are several.
     """
 
     equal: bool
     profile: str
     official_equal: bool | None
     published_error: str
+    gold: str
     ranges: list[str]
     cells: Count
     differing_cells: Count

@@ -7,18 +7,26 @@ lacks a sheet, ``WorkbookError`` if a workbook is broken or over a limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
-from judge.rules.judged import NOT_CALCULATED, Judged, Said
+from judge.core.finding import DifferingCell
+from judge.rules.judged import MOST_CELLS, NOT_CALCULATED, Judged, Said
+from judge.rules.looks import name_of
 from judge.rules.methods import asked_of, method_holds, places_of, window_of
 from judge.rules.naming import Rule, option_of
 from judge.rules.raised import PublishedError, Side
 from judge.rules.texts import prepared_text, texts_alike
 from judge.rules.values import text_of, values_agree
 from judge.rules.whole_looks import WholeLooks
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, cell_name, parse_cell
+from judge.rules.words import method_in_words, property_in_words
+from judge.workbook.address import Window, cell_key, cell_name, parse_cell
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
+
+_MOST_AFTER = 2000
+"""Cells that are compared after the first one that differs."""
 
 
 def sheet_data(judged: Judged, rule: Rule) -> Said | None:
@@ -37,13 +45,21 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
     ]
     if not wrong and not missing:
         return None
-    key = min(wrong or missing)
+    keys = sorted(wrong) or sorted(missing)
+    cells = tuple(
+        DifferingCell(
+            name_of(key), json_value(first.values.get(key)), json_value(second.values.get(key))
+        )
+        for key in keys[:MOST_CELLS]
+    )
     return Said(
-        json_value(first.values.get(key)),
-        json_value(second.values.get(key)),
-        _cells(sorted(wrong) or sorted(missing)),
+        cells[0].expected,
+        cells[0].actual,
+        _cells(keys),
         actual.tab.name,
         "" if wrong else NOT_CALCULATED,
+        cells,
+        len(keys),
     )
 
 
@@ -76,25 +92,54 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
 def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
     """Whether the text of ranges is alike."""
     expected, actual = judged.pair(rule)
-    first, second = judged.grid(expected).values, judged.grid(actual).values
+    texts = _Texts(judged.grid(expected).values, judged.grid(actual).values)
     for each in option_of(rule, "rules"):
         for place in places_of(option_of(each, "range")):
-            window = window_of(place)
-            for row in range(window.min_row, window.max_row + 1):
-                for column in range(window.min_column, window.max_column + 1):
-                    judged.answer.workbook.package.budget.take_cells(1)
-                    key = cell_key(row, column)
-                    wanted, found = text_of(first.get(key)), text_of(second.get(key))
-                    alike = texts_alike(
-                        each, prepared_text(each, found), prepared_text(each, wanted)
-                    )
-                    if alike is None:
-                        raise PublishedError(
-                            "ValueError", f"no type {each.get('type')!r}", Side.RULES
-                        )
-                    if not alike:
-                        return Said(wanted, found, cell_name(row, column), actual.tab.name)
+            keys = _keys_of(window_of(place))
+            for key in keys:
+                judged.answer.workbook.package.budget.take_cells(1)
+                if texts.alike(each, key):
+                    continue
+                # The verdict is known; some more cells are looked at for people.
+                more = (
+                    other for other in islice(keys, _MOST_AFTER) if not texts.alike(each, other)
+                )
+                cells = tuple(map(texts.cell, (key, *islice(more, MOST_CELLS - 1))))
+                first = cells[0]
+                return Said(
+                    first.expected, first.actual, first.cell, actual.tab.name, "", cells, len(cells)
+                )
     return None
+
+
+def _keys_of(window: Window) -> Iterator[int]:
+    return (
+        cell_key(row, column)
+        for row in range(window.min_row, window.max_row + 1)
+        for column in range(window.min_column, window.max_column + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The values of two sheets, cell by cell as text."""
+
+    expected: Mapping[int, CellValue]
+    actual: Mapping[int, CellValue]
+
+    def alike(self, rule: Rule, key: int) -> bool:
+        """Whether the text of a cell is alike in the way that the rule asks."""
+        wanted, found = text_of(self.expected.get(key)), text_of(self.actual.get(key))
+        alike = texts_alike(rule, prepared_text(rule, found), prepared_text(rule, wanted))
+        if alike is None:
+            raise PublishedError("ValueError", f"no type {rule.get('type')!r}", Side.RULES)
+        return alike
+
+    def cell(self, key: int) -> DifferingCell:
+        """A cell with the text of both sides."""
+        return DifferingCell(
+            name_of(key), text_of(self.expected.get(key)), text_of(self.actual.get(key))
+        )
 
 
 def check_cell(judged: Judged, rule: Rule) -> Said | None:
@@ -117,12 +162,14 @@ def check_cell(judged: Judged, rule: Rule) -> Said | None:
             value = looks.property(name, key)
         if kind or not method_holds(value, method):
             where = f"{name} of {coordinate}"
-            return Said(asked_of(method), value, where, target.tab.name, kind)
+            words = f"{property_in_words(name)} {method_in_words(method)}"
+            cell = DifferingCell(cell_name(*place), words, value)
+            return Said(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
     return None
 
 
 def _cells(keys: Sequence[int]) -> str:
-    named = [cell_name(key >> COLUMN_BITS, key & COLUMN_MASK) for key in keys[:5]]
+    named = [name_of(key) for key in keys[:5]]
     more = f" and {len(keys) - 5} more cells" if len(keys) > 5 else ""
     return ", ".join(named) + more
 

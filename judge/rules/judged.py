@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from judge.comparison.computing import Compute
 from judge.core.answer import Origin
+from judge.core.finding import DifferingCell
 from judge.rules.book import Book
 from judge.rules.naming import Rule, option_of, sheet_named
 from judge.rules.raised import PublishedError, Side
@@ -14,6 +15,9 @@ from judge.rules.values import Grid, Grids
 from judge.workbook.workbook_parts import Tab
 
 NOT_CALCULATED = "not_calculated"
+
+MOST_CELLS = 50
+"""Differing cells of a rule that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Said:
         detail: where in the sheet.
         sheet: the sheet of the answer.
         kind: class of the difference, if it is not the type of the rule.
+        cells: the first cells that differ.
+        all_cells: how many differ.
     """
 
     expected: object
@@ -48,6 +54,8 @@ class Said:
     detail: str = ""
     sheet: str = ""
     kind: str = ""
+    cells: tuple[DifferingCell, ...] = ()
+    all_cells: int = 0
 
 
 class Judged:

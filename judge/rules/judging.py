@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 from judge.comparison.computing import Compute
 from judge.core.answer import Origin
-from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.finding import Finding, FoundDifference, finding_of
+from judge.rules.about import about_rule
 from judge.rules.book import Book
 from judge.rules.judged import NOT_CALCULATED
-from judge.rules.naming import Rule
-from judge.rules.options import RuleOptions, described
+from judge.rules.options import RuleOptions, place_of
 from judge.rules.published import judge_published
 from judge.rules.raised import PublishedError, Side
 from judge.rules.standard import StandardJudge
+from judge.rules.words import rule_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Published:
 
     Attributes:
         equal: whether all rules hold; None if the evaluator raises.
-        failed: index of the first rule that does not hold.
+        failed: index of the first rule that does not hold, or that the evaluator raises over.
         error: what the evaluator raises.
     """
 
@@ -45,29 +46,28 @@ def published_verdict(answer: Book, gold: Book | None, options: RuleOptions) -> 
     try:
         failed = judge_published(answer, gold, options.rules, options.evaluator)
     except PublishedError as error:
-        return Published(None, error=error)
+        return Published(None, error.index, error)
     return Published(failed is None, None if failed is None else failed.index)
 
 
-def finding_of_published(published: Published, options: RuleOptions) -> Finding:
+def finding_of_published(
+    published: Published, options: RuleOptions, answer: Book, gold: Book | None
+) -> Finding:
     """The finding of the published verdict: the first failing rule is its only difference."""
     differences = []
-    if published.error is not None:
-        differences.append(
-            FoundDifference(
-                "published_error",
-                DifferencePlace(PlaceKind.RULE),
-                expected="a verdict",
-                actual=str(published.error),
-            )
+    if not published.equal and published.failed is not None:
+        rule = options.rules[published.failed]
+        error = (
+            "" if published.error is None else f"the published evaluator raises {published.error}"
         )
-    elif published.failed is not None:
         differences.append(
             FoundDifference(
-                str(options.rules[published.failed].get("type")),
-                place_of(published.failed, options.rules[published.failed]),
-                expected="holds",
-                actual="does not hold",
+                "published_error" if error else str(rule.get("type")),
+                place_of(published.failed, rule),
+                detail=error,
+                number=published.failed + 1,
+                words=rule_in_words(rule),
+                about=about_rule(rule, answer, gold),
             )
         )
     found = finding_of(differences, units=len(options.rules))
@@ -103,8 +103,3 @@ def with_published(found: Finding, published: Published, profile: str) -> Findin
     if published.error is not None:
         record["published_error"] = str(published.error)
     return replace(found, record=record)  # type: ignore[arg-type]
-
-
-def place_of(index: int, rule: Rule) -> DifferencePlace:
-    """Where a difference is: the rule, by its number and what it asks."""
-    return DifferencePlace(PlaceKind.RULE, f"{index + 1} ({described(rule)})")

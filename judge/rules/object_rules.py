@@ -8,10 +8,12 @@ lacks a sheet, ``WorkbookError`` if a workbook is broken or over a limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
+from judge.core.finding import DifferingCell
 from judge.rules import whole_objects as whole
 from judge.rules.book import Book
-from judge.rules.judged import Judged, Said, Target
+from judge.rules.judged import MOST_CELLS, Judged, Said, Target
 from judge.rules.matching import unmatched
 from judge.rules.methods import asked_of, matches
 from judge.rules.naming import Rule, option_of
@@ -105,7 +107,10 @@ def style(judged: Judged, rule: Rule) -> Said | None:
         return None
     cell, said = next(iter(found.items()))
     more = f" and {len(found) - 1} more cells" if len(found) > 1 else ""
-    return Said("the gold's look", said, f"{cell}{more}", actual.tab.name)
+    cells = tuple(
+        DifferingCell(each, detail=how) for each, how in islice(found.items(), MOST_CELLS)
+    )
+    return Said("the gold's look", said, f"{cell}{more}", actual.tab.name, "", cells, len(found))
 
 
 def freeze(judged: Judged, rule: Rule) -> Said | None:

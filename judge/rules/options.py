@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from judge.core.finding import DifferencePlace, PlaceKind
 from judge.errors import UsageError
 from judge.rules.catalogue import faults_of
 from judge.rules.naming import Rule
@@ -92,3 +93,8 @@ def described(rule: Rule) -> str:
         if asked:
             parts.append(", ".join(map(str, asked)))
     return " · ".join(parts)[:200]
+
+
+def place_of(index: int, rule: Rule, sheet: str = "") -> DifferencePlace:
+    """Where a difference is: the rule, by its number and what it asks."""
+    return DifferencePlace(PlaceKind.RULE, f"{index + 1} ({described(rule)})", sheet)

@@ -32,6 +32,11 @@ class Evaluator(enum.StrEnum):
     SPIDER2V = "spider2v"
     OSWORLD = "osworld"
 
+    @property
+    def suite(self) -> str:
+        """The suite that publishes it."""
+        return {"spider2v": "Spider2-V", "osworld": "OSWorld"}[self.value]
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
@@ -61,7 +66,12 @@ def judge_published(
     """
     run = _Run(answer, gold, osworld=evaluator is Evaluator.OSWORLD)
     for index, rule in enumerate(rules):
-        if not run.holds(rule):
+        try:
+            holds = run.holds(rule)
+        except PublishedError as error:
+            error.index = index
+            raise
+        if not holds:
             return Failed(index, rule)
     return None
 

@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from judge.comparison.computing import Compute
 from judge.core.answer import Origin
-from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind
+from judge.core.finding import FoundDifference
 from judge.rules import cell_rules, object_rules
+from judge.rules.about import about_rule
 from judge.rules.book import Book
 from judge.rules.judged import Judged, MissingSheetError, Said
 from judge.rules.naming import Rule
-from judge.rules.options import described
+from judge.rules.options import place_of
 from judge.rules.raised import PublishedError, Side
+from judge.rules.words import rule_in_words
 
 MISSING_SHEET = "missing_sheet"
 
@@ -68,21 +70,22 @@ class StandardJudge:
                 raise PublishedError(
                     "NotImplementedError", f"Unimplemented sheet check: {kind}", Side.RULES
                 )
-            name = f"{index + 1} ({described(rule)})"
             try:
                 said = check(self._judged, rule)
             except MissingSheetError as missing:
-                place = DifferencePlace(PlaceKind.RULE, name, missing.name)
-                found.append(FoundDifference(MISSING_SHEET, place, missing.name, None))
-                continue
+                said = Said(missing.name, None, sheet=missing.name, kind=MISSING_SHEET)
             if said is not None:
-                found.append(
-                    FoundDifference(
-                        said.kind or kind,
-                        DifferencePlace(PlaceKind.RULE, name, said.sheet),
-                        said.expected,
-                        said.actual,
-                        said.detail,
-                    )
-                )
+                found.append(self._difference(index, rule, said))
         return found
+
+    def _difference(self, index: int, rule: Rule, said: Said) -> FoundDifference:
+        return FoundDifference(
+            said.kind or str(rule.get("type")),
+            place_of(index, rule, said.sheet),
+            said.expected,
+            said.actual,
+            said.detail,
+            index + 1,
+            rule_in_words(rule),
+            about_rule(rule, self._judged.answer, self._judged.gold, said.cells, said.all_cells),
+        )

@@ -143,6 +143,21 @@ def differing_looks(
         WorkbookError: a workbook is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
+    return {
+        **differing_formats(expected, actual, asked),
+        **_conditional(expected, actual, asked, compute, origin),
+    }
+
+
+def differing_formats(
+    expected: WholeLooks, actual: WholeLooks, asked: Sequence[str]
+) -> dict[str, str]:
+    """The same without conditional formats, for which formulas may have to be computed.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+    """
     for name in asked:
         check_property(name)
     found: dict[int, str] = {}
@@ -158,10 +173,7 @@ def differing_looks(
         said = known[pair] + _own_of_cell(expected, actual, key, asked, shows=shows)
         if said:
             found[key] = said
-    return {
-        **{cell_name(key >> COLUMN_BITS, key & COLUMN_MASK): said for key, said in found.items()},
-        **_conditional(expected, actual, asked, compute, origin),
-    }
+    return {cell_name(key >> COLUMN_BITS, key & COLUMN_MASK): said for key, said in found.items()}
 
 
 def _compared(

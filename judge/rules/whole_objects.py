@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from judge.rules.book import Book
 from judge.rules.drawn_size import chart_size
 from judge.rules.objects import column_property, row_property
 from judge.workbook.address import parse_window
-from judge.workbook.facts.model import Axis, Chart, Filter, Pivot, Plot, Source, Title
+from judge.workbook.facts.model import Axis, Chart, Filter, Pivot, Plot, Series, Source, Title
 from judge.workbook.facts.reading import number, whole
 from judge.workbook.workbook_parts import Tab
 
@@ -35,15 +34,15 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
     """
     return [
         Described(
-            "chart" if each.title is None else f"chart {each.title.text!r}",
+            f"chart {each.title.text!r}" if each.title is not None and each.title.text else "chart",
             (
-                tuple(tuple(map(_data_of, plot.series)) for plot in each.plots),
+                tuple(tuple(map(data_of, plot.series)) for plot in each.plots),
                 tuple(
                     (
                         name,
                         chart_size(book, tab, each.anchor)[name == "height"]
                         if name in {"width", "height"}
-                        else _chart_property(each, name),
+                        else chart_property(each, name),
                     )
                     for name in sorted(set(asked))
                 ),
@@ -58,7 +57,8 @@ def _unread(reasons: Sequence[str]) -> list[Described]:
     return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
 
 
-def _data_of(series: Any) -> tuple[str, ...]:
+def data_of(series: Series) -> tuple[str, ...]:
+    """The references of a series as they are compared: values, categories and sizes."""
     return tuple(map(_reference, (series.values, series.categories, series.sizes)))
 
 
@@ -82,7 +82,8 @@ def plain(reference: str) -> str:
     return reference.replace("$", "").replace("'", "").casefold()
 
 
-def _chart_property(chart: Chart, name: str) -> object:
+def chart_property(chart: Chart, name: str) -> object:
+    """A property of a chart as a rule names it; None for one that there is not."""
     if name == "type":
         return tuple(plot.kind for plot in chart.plots)
     if name == "title":
@@ -123,15 +124,15 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
         Described(
             f"pivot table {each.name!r}",
             (
-                _source(book, each),
-                tuple((name, _pivot_property(each, name)) for name in sorted(set(asked))),
+                pivot_source(book, each),
+                tuple((name, pivot_property(each, name)) for name in sorted(set(asked))),
             ),
         )
         for each in book.facts.pivots(tab)
     ] + _unread(book.facts.unread(tab)[1])
 
 
-def _source(book: Book, pivot: Pivot) -> tuple[object, ...]:
+def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
     """Sheet and cells of the source; a table or a name is resolved if the workbook has it."""
     sheet, place = pivot.source_sheet, pivot.source_range
     if place is None and pivot.source_name is not None:
@@ -153,7 +154,8 @@ def _source(book: Book, pivot: Pivot) -> tuple[object, ...]:
     return (pivot.source_type, sheet, rows, tuple(named))
 
 
-def _pivot_property(pivot: Pivot, name: str) -> object:
+def pivot_property(pivot: Pivot, name: str) -> object:
+    """A property of a pivot table as a rule names it, fields by their names."""
     if name == "row_fields":
         return pivot.names_of(pivot.rows)
     if name == "col_fields":

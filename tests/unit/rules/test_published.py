@@ -120,7 +120,8 @@ def test_the_first_failing_rule_is_the_difference() -> None:
     assert not found.agrees
     (difference,) = found.record["differences"]
     assert difference["kind"] == "sheet_data"
-    assert "2 (sheet_data" in found.cause
+    assert found.cause.startswith("rule 2 does not hold: All values of the first sheet")
+    assert (difference["rule"], difference["place"]["name"][:12]) == (2, "2 (sheet_dat")
     assert found.record["cells"] == 2
     assert find([DATA], "base.xlsx", "base.xlsx").agrees
 
@@ -130,6 +131,9 @@ def test_a_raise_over_the_answer_is_a_wrong_answer_with_the_error_on_record() ->
     found = find([style], "font_nocolor.xlsx", "base.xlsx")
     assert not found.agrees
     assert found.record["published_error"].startswith("AttributeError: 'NoneType'")
+    (difference,) = found.record["differences"]
+    assert (difference["kind"], difference["rule"]) == ("published_error", 1)
+    assert found.cause.endswith(f"raises {found.record['published_error']})")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +184,16 @@ def test_compare_by_rules(tmp_path: Path) -> None:
     run = CliRunner().invoke(compare, [*names, *tail, "--json"])
     assert run.exit_code == 1
     assert json.loads(run.stdout)["difference_counts"] == {"sheet_data": 1}
+    run = CliRunner().invoke(compare, [*names, *tail[:2]])
+    assert run.stdout.splitlines()[1:] == [
+        (
+            "  rule 1 (Sheet1): All values of the first sheet are those of the gold's first sheet; "
+            "numbers are compared to 4 decimals."
+        ),
+        "    expected 1",
+        "    found 5",
+        "    B2",
+    ]
     run = CliRunner().invoke(compare, names)
     assert isinstance(run.exception, UsageError)
     rules.write_text('{"type": "sheet_data"}')
