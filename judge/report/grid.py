@@ -97,7 +97,7 @@ def build_grid(
         places: cells outside the answer that are to be shown as well.
 
     Returns:
-        A JSON object: ``blocks`` (see :func:`_encode_block`) and ``notes`` on what cannot be shown.
+        A JSON object: ``blocks`` (see :func:`encode_block`) and ``notes`` on what cannot be shown.
     """
     bounds = bounds or GridBounds()
     notes: list[str] = []
@@ -113,9 +113,9 @@ def build_grid(
         blocks = _blocks_of(task, gold, output_book)
         known = [each for each in places if each.sheet in gold.sheet_names]
         blocks = with_places(blocks, known, _Answering(output_book).sheet)
-        sides = _Sides(gold, output_book, before, rules)
+        sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
-        encoded = [_encode_block(each, sides, marks, bounds) for each in blocks[: bounds.blocks]]
+        encoded = [encode_block(each, sides, marks, bounds) for each in blocks[: bounds.blocks]]
     except JudgeError as error:
         return {"blocks": [], "notes": [*notes, error.message]}
     if len(blocks) > bounds.blocks:
@@ -152,7 +152,9 @@ def _blocks_of(task: Task, gold: Workbook, output: Workbook | None) -> list[Bloc
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
+class Sides:
+    """The workbooks of a grid, and how the run judged."""
+
     gold: Workbook
     output: Workbook | None
     before: Workbook | None
@@ -165,6 +167,7 @@ class _Sides:
 
     @property
     def trusts_output(self) -> bool:
+        """Whether those of the output's did."""
         if self.output is None or self.rules.recalc_mode == "never":
             return True
         return not self.rules.ran_programs and self._trusts(self.output)
@@ -177,7 +180,7 @@ class _Sides:
 
 def _marks(
     task: Task,
-    sides: _Sides,
+    sides: Sides,
     blocks: Sequence[Block],
     record: CaseComparison,
     rules: GridRules,
@@ -196,7 +199,7 @@ def _marks(
     )
 
 
-def _computed_cells(sides: _Sides, blocks: Sequence[Block]) -> set[tuple[str, int]]:
+def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int]]:
     """Formula cells of the answer whose value the files do not tell."""
     found: set[tuple[str, int]] = set()
     for block in blocks:
@@ -224,7 +227,7 @@ def _has_cached_value(sheet: Sheet, key: int) -> bool:
 # -- one block -------------------------------------------------------------------------------------
 
 
-def _encode_block(block: Block, sides: _Sides, marks: Marks, bounds: GridBounds) -> dict[str, Any]:
+def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -> dict[str, Any]:
     """A block as JSON.
 
     Returns:
@@ -266,7 +269,7 @@ def _place(key: int) -> tuple[int, int]:
 class _Panes:
     """Gold, output and input of one block, cell by cell."""
 
-    def __init__(self, block: Block, sides: _Sides, marks: Marks, text_chars: int) -> None:
+    def __init__(self, block: Block, sides: Sides, marks: Marks, text_chars: int) -> None:
         self._block = block
         self._marks = marks
         self._text_chars = text_chars

@@ -13,6 +13,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from judge.report.unseen import UNSEEN
+
 MIB = 1 << 20
 SMALL_P = 0.0001
 """Below this, a p is shown with a power of ten."""
@@ -163,28 +165,13 @@ def pointer_part(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-_UNSEEN = {
-    *range(0x20),
-    *range(0x7F, 0xA0),
-    0xAD,
-    0x61C,
-    0x180E,
-    *range(0x200B, 0x2010),
-    *range(0x2028, 0x202F),
-    *range(0x2060, 0x2070),
-    0xFEFF,
-    *range(0xFFF9, 0xFFFC),
-    *range(0xD800, 0xE000),
-}
-
-
 def visible(text: object) -> Markup:
     """Untrusted text, with invisible characters shown by name."""
     pieces: list[str] = []
     plain: list[str] = []
     for character in str(text):
         code = ord(character)
-        if code not in _UNSEEN:
+        if code not in UNSEEN:
             plain.append(character)
             continue
         pieces.append(str(escape("".join(plain))))

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judge.checkers.contract import Rules
+from judge.checkers.contract import InWords, Requirements, Rules
 from judge.checkers.registry import checker_of
 from judge.comparison.comparison import APART, DifferenceClass
 from judge.comparison.profiles import get_profile
@@ -17,13 +17,14 @@ from judge.comparison.render import difference_lines
 from judge.core.answer import AnswerForm
 from judge.core.messages import MAX_PARTS, plain_text
 from judge.core.results import CaseComparison, CaseRun, DifferenceRecord
-from judge.core.task import Task, TestCase
+from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json, read_regular
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.replies.recorded import recorded_program
+from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
@@ -90,8 +91,9 @@ class TaskPages:
             ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
             each with ``inputs`` (see :func:`judge.report.inputs.shown_inputs`), ``values`` (name,
-            rule, expected, found, kind and detail of each named value), ``grid``, ``outside``
-            (differences that neither shows), ``stdout`` and ``stderr``. Pictures are named by
+            rule, expected, found, kind and detail of each named value), ``rules`` (see
+            :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
+            (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
             their hash; :attr:`pictures` has them.
 
         Raises:
@@ -100,15 +102,17 @@ class TaskPages:
         entry = self._entries[number]
         submission = self._submissions[str(entry["task_id"]), int(entry["sample"])]
         form = AnswerForm.WORKBOOK if submission.task is None else submission.task.answer
+        cases = [self._case(submission, int(case["case"]), bounds) for case in entry["cases"]]
+        by_rules = any(case["rules"] is not None for case in cases)
         return {
             "at": f"/tasks/{number}",
             "entry": entry,
-            "unit": form.unit,
+            "unit": "rules" if by_rules else form.unit,
             "code": self._code(submission),
             "reply": _reply(submission),
             "conversation": list(self._conversation(submission)),
             "marks": MARKS,
-            "cases": [self._case(submission, int(case["case"]), bounds) for case in entry["cases"]],
+            "cases": cases,
         }
 
     def _case(
@@ -121,6 +125,7 @@ class TaskPages:
         return {
             "inputs": self._inputs(submission, number),
             "values": values,
+            "rules": self._rules_of(submission, number, result, bounds),
             "grid": self._grid(submission, number, result, bounds),
             "outside": outside,
             "stdout": facts.get("stdout", ""),
@@ -164,6 +169,25 @@ class TaskPages:
             for each in found
         ]
 
+    def _rules_of(
+        self,
+        submission: LoadedSubmission,
+        number: int,
+        result: CaseResult | None,
+        bounds: GridBounds | None,
+    ) -> dict[str, Any] | None:
+        """The rules of a task over whole workbooks, with what does not hold; None without."""
+        record = CaseComparison() if result is None else result.comparison
+        case = _case_of(submission.task, number)
+        golds = () if case is None else case.golds
+        named = record.get("gold")
+        gold = next((each for each in golds if each.name == named), golds[0] if golds else None)
+        output, _ = self._output(submission.task_id, number, result)
+        before = case.input_path if case is not None and case.inputs else None
+        files = CaseFiles(None if gold is None else gold.data or gold.path, output, before)
+        required = _requirements(submission.task, gold)
+        return rules_of_case(record, required, files, self._rules, bounds or GridBounds())
+
     def _grid(
         self,
         submission: LoadedSubmission,
@@ -178,6 +202,8 @@ class TaskPages:
         if not task.answer.is_file:
             return {"blocks": [], "notes": []}
         output, notes = self._output(submission.task_id, number, result)
+        if isinstance(checker_of(task.checker), InWords):
+            return {"blocks": [], "notes": notes}
         record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
         return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
@@ -265,6 +291,17 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
     return next((each for each in task.cases if each.number == number), None) if task else None
 
 
+def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
+    """What a task asks in words; nothing if its checker has no words for it."""
+    checker: object = None if task is None else checker_of(task.checker)
+    if task is None or not isinstance(checker, InWords):
+        return Requirements()
+    try:
+        return checker.requirements(task, gold)
+    except JudgeError:
+        return Requirements()  # the verdict says what is wrong
+
+
 def _reply(submission: LoadedSubmission) -> str | None:
     reply = None if submission.record is None else submission.record.get("response")
     return _cut(reply) if isinstance(reply, str) else None
@@ -287,7 +324,9 @@ def _outside(result: CaseResult) -> list[str]:
 
 
 def _is_outside(difference: DifferenceRecord) -> bool:
-    """Whether a difference is in no cell of an answer range."""
+    """Whether a difference is in no cell of an answer range, and no rule in words."""
+    if "words" in difference:
+        return False
     return difference["kind"] in _OUTSIDE or not difference["cell"]
 
 

@@ -33,7 +33,8 @@ from judge.report.plots import (
 )
 
 _NO_PICTURES: Mapping[str, str] = {}
-_SCRIPTS = ("base.js", "grid.js", "report.js")
+_SCRIPTS = ("base.js", "grid.js", "findings.js", "report.js")
+_STYLES = ("style.css", "findings.css")
 _VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 """Breakdowns whose parts have an order, so that a line through them says something."""
@@ -155,7 +156,14 @@ def _render(
         "pages_url": None if served is None else served.pages_url,
     }
     connects = served is not None
-    return render_page("report.html", context, scripts=_SCRIPTS, connects=connects, pictures=True)
+    return render_page(
+        "report.html",
+        context,
+        scripts=_SCRIPTS,
+        styles=_STYLES,
+        connects=connects,
+        pictures=True,
+    )
 
 
 def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:

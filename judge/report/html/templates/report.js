@@ -317,16 +317,23 @@ function casePart(page, index) {
     const { automatic, verdict, by, at: when, why } = entry.manual;
     parts.push(h("p", { class: "note" }, `Verdict ${automatic} changed to ${verdict} by `, ...visible(by), " on ", ...visible(when), ": ", ...visible(why)));
   }
-  if (entry.official_disagrees) {
+  if (entry.official_disagrees && !more.rules) {
     parts.push(h("p", { class: "note" }, entry.official_equal ? "The published script accepts this output." : "The published script does not accept this output."));
   }
   for (const each of entry.suspects ?? []) parts.push(suspectPart(each));
   const notes = [...entry.notes, ...more.grid.notes];
   if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
-  parts.push(valuesPart(more.values), inputsPart(more.inputs));
-  grids = more.grid.blocks.map((block) => new Grid(block, page.marks));
+  const ofRules = [];
+  const makeGrid = (block) => {
+    const grid = new Grid(block, page.marks);
+    ofRules.push(grid);
+    return grid.element;
+  };
+  parts.push(rulesPart(more, makeGrid), valuesPart(more.values), inputsPart(more.inputs));
+  const ofAnswer = more.grid.blocks.map((block) => new Grid(block, page.marks));
+  grids = [...ofRules, ...ofAnswer];
   currentGrid = grids.find((grid) => grid.differences.length) || grids[0] || null;
-  parts.push(...grids.map((grid) => grid.element));
+  parts.push(...ofAnswer.map((grid) => grid.element));
   parts.push(differencesPart(entry, at, more));
   parts.push(factsPart(entry, at, page.unit));
   parts.push(consolePart("stdout", more.stdout), consolePart("stderr", more.stderr));
@@ -371,7 +378,7 @@ function factsPart(entry, at, unit) {
     ["output", bytes(`${at}/output_bytes`, entry.output_bytes)],
   ];
   // Where nothing was run or computed, there are no such facts.
-  const known = entry.wall_s === null && unit !== "cells" ? facts.slice(0, 2) : facts;
+  const known = entry.wall_s === null && unit === "values" ? facts.slice(0, 2) : facts;
   return h("details", { open: true }, h("summary", {}, "Facts"), h("dl", { class: "factgrid" }, ...known.map(([name, node]) => h("div", {}, h("dt", {}, name), h("dd", {}, node)))));
 }
 

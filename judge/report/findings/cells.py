@@ -1,0 +1,110 @@
+"""Sheets whose values differ, as the grid that ranges of cells have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from judge.comparison.comparison import DifferenceClass
+from judge.core.results import AboutRecord, DifferenceRecord, DifferingCellRecord
+from judge.report.findings.rows import row
+from judge.report.grid import GridRules, Sides, encode_block
+from judge.report.grid_marks import Marks
+from judge.report.grid_window import Block, GridBounds
+from judge.rules.values import values_agree
+from judge.workbook.address import WHOLE_SHEET, Window, cell_key, parse_cell
+from judge.workbook.reader import Workbook
+
+_MOST_ROWS = 50
+
+
+def cell_rows(cells: Sequence[DifferingCellRecord]) -> list[dict[str, Any]]:
+    """Single cells that differ, as a table."""
+    return [
+        row(each["cell"], each.get("expected"), each.get("actual")) for each in cells[:_MOST_ROWS]
+    ]
+
+
+def show_values(
+    gold: tuple[Workbook, str],
+    output: tuple[Workbook, str],
+    before: Workbook | None,
+    about: AboutRecord,
+    rules: GridRules,
+    bounds: GridBounds,
+) -> dict[str, Any]:
+    """Two sheets as a block of a grid.
+
+    Args:
+        gold: the workbook that shows what is right, and its sheet.
+        output: the workbook that is judged, and its sheet.
+        before: the input; None without one.
+        about: what is on record.
+        rules: how the run judged.
+        bounds: how much is shown.
+
+    Returns:
+        See :func:`judge.report.grid.encode_block`.
+
+    Raises:
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    window = _window(gold, output)
+    sides = Sides(gold[0], output[0], before, rules)
+    block = Block(gold[1], output[1], (window,), window)
+    return encode_block(block, sides, _marks(gold, output, about), bounds)
+
+
+def _window(*sheets: tuple[Workbook, str]) -> Window:
+    """The rectangle of the cells in use on one of the sheets."""
+    used = [found for book, name in sheets if (found := book.sheet(name).used_window()) is not None]
+    return Window(
+        1,
+        1,
+        max((each.max_row for each in used), default=1),
+        max((each.max_column for each in used), default=1),
+    )
+
+
+def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: AboutRecord) -> Marks:
+    """What differs: the cells on record; of the others, what the files tell."""
+    sheet = gold[1]
+    recorded: dict[tuple[str, int], DifferenceRecord] = {}
+    for each in about.get("cells", ()):
+        place = parse_cell(each["cell"])
+        if place is not None:
+            recorded[sheet, cell_key(*place)] = _difference(sheet, each)
+    kinds = {place: each["kind"] for place, each in recorded.items()}
+    doubtful = not recorded or about.get("all_cells", 0) > len(recorded)
+    if doubtful:
+        for key, kind in _stored_differences(gold, output, about.get("decimals", 4)).items():
+            kinds.setdefault((sheet, key), kind)
+    return Marks(kinds, recorded, doubtful=doubtful)
+
+
+def _difference(sheet: str, cell: DifferingCellRecord) -> DifferenceRecord:
+    expected, actual = cell.get("expected"), cell.get("actual")
+    kind = _kind(expected, actual)
+    return {
+        "kind": kind, "sheet": sheet, "cell": cell["cell"], "expected": expected, "actual": actual,
+    }  # fmt: skip
+
+
+def _kind(expected: object, actual: object) -> str:
+    if actual is None:
+        return DifferenceClass.MISSING.value
+    return (DifferenceClass.EXTRA if expected is None else DifferenceClass.WRONG_VALUE).value
+
+
+def _stored_differences(
+    gold: tuple[Workbook, str], output: tuple[Workbook, str], decimals: int
+) -> dict[int, str]:
+    """Cells whose values in the files differ, unless one of them is a formula."""
+    sheets = [book.sheet(name) for book, name in (gold, output)]
+    first, second = (each.values(WHOLE_SHEET) for each in sheets)
+    computed = {key for each in sheets for key in each.formula_keys(WHOLE_SHEET)}
+    return {
+        key: _kind(first.get(key), second.get(key))
+        for key in first.keys() | second.keys()
+        if key not in computed and not values_agree(first.get(key), second.get(key), decimals)
+    }

@@ -1,0 +1,179 @@
+"""A chart with the values that its series refer to, as far as they can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.errors import WorkbookError
+from judge.report.findings.scales import drawable
+from judge.rules.values import text_of
+from judge.workbook.cell import CellValue, ErrorValue
+from judge.workbook.dates import to_serial
+from judge.workbook.facts.model import Axis, Chart, Plot, Series, Source, Title
+from judge.workbook.facts.reading import number
+from judge.workbook.facts.references import read_reference
+from judge.workbook.reader import Workbook
+
+MOST_SERIES = 12
+"""Series of a chart that are drawn."""
+
+_KINDS = {
+    "barChart": "bar chart",
+    "bar3DChart": "bar chart in 3-D",
+    "lineChart": "line chart",
+    "line3DChart": "line chart in 3-D",
+    "pieChart": "pie chart",
+    "pie3DChart": "pie chart in 3-D",
+    "ofPieChart": "pie chart with a second pie or bar",
+    "doughnutChart": "doughnut chart",
+    "scatterChart": "scatter chart",
+    "bubbleChart": "bubble chart",
+    "areaChart": "area chart",
+    "area3DChart": "area chart in 3-D",
+    "radarChart": "radar chart",
+    "stockChart": "stock chart",
+    "surfaceChart": "surface chart",
+    "surface3DChart": "surface chart in 3-D",
+}
+_GROUPINGS = {"stacked": "stacked", "percentStacked": "stacked to 100 %", "clustered": "clustered"}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A series as it is drawn.
+
+    Attributes:
+        name: its title.
+        labels: its categories as text, or the x values of a scatter chart.
+        values: its values; None where there is none that can be drawn.
+        xs: the x values of a scatter chart as numbers, likewise.
+        sizes: sizes of bubbles.
+        points: how many points it has, drawn or not.
+        differs: whether the other workbook's chart has no such data.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    values: tuple[float | None, ...]
+    xs: tuple[float | None, ...] = ()
+    sizes: tuple[float | None, ...] = ()
+    points: int = 0
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPlot:
+    """A part of a chart as it is drawn: its kind without the third dimension, and its series."""
+
+    kind: str
+    direction: str | None
+    grouping: str | None
+    series: tuple[Drawn, ...]
+    axes: tuple[str, ...] = ()
+
+
+def kind_in_words(plot: Plot) -> str:
+    """What people call a kind of chart: ``column chart, stacked``."""
+    said = _KINDS.get(plot.kind, f"{plot.kind} chart")
+    if plot.kind in {"barChart", "bar3DChart"} and plot.direction != "bar":
+        said = said.replace("bar", "column", 1)
+    grouping = _GROUPINGS.get(plot.grouping or "")
+    return f"{said}, {grouping}" if grouping else said
+
+
+def title_text(title: Title | None) -> str:
+    """The text of a title; empty without one."""
+    return "" if title is None else " ".join(title.text.split())
+
+
+def axis_title(chart: Chart, letter: str) -> str:
+    """The title of the ``x`` or ``y`` axis of a chart's first part."""
+    found = axis_of(chart, letter)
+    return "" if found is None else title_text(found.title)
+
+
+def axis_of(chart: Chart, letter: str) -> Axis | None:
+    """The ``x`` or ``y`` axis of a chart's first part."""
+    if not chart.plots:
+        return None
+    plot = chart.plots[0]
+    listed = [axis for name in plot.axes for axis in chart.axes if axis.identifier == name]
+    if plot.kind in {"scatterChart", "bubbleChart"}:
+        place = "xy".index(letter)
+        return listed[place] if place < len(listed) else None
+    kinds = {"x": {"catAx", "dateAx"}, "y": {"valAx"}}[letter]
+    return next((axis for axis in listed if axis.kind in kinds), None)
+
+
+def drawn_plot(workbook: Workbook, plot: Plot, most_points: int) -> DrawnPlot:
+    """A part of a chart with its values.
+
+    Args:
+        workbook: where the cells are.
+        plot: the part.
+        most_points: how many points of a series are drawn.
+
+    Raises:
+        WorkbookError: a sheet is broken or over a limit.
+    """
+    series = tuple(
+        _drawn(workbook, each, number, most_points, numbered=plot.kind in _NUMBERED)
+        for number, each in enumerate(plot.series[:MOST_SERIES], start=1)
+    )
+    kind = plot.kind.replace("3D", "")
+    return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)
+
+
+_NUMBERED = {"scatterChart", "bubbleChart"}
+
+
+def _drawn(
+    workbook: Workbook, series: Series, place: int, most_points: int, *, numbered: bool
+) -> Drawn:
+    values = _numbers(workbook, series.values)
+    labels = _read(workbook, series.categories)
+    xs = tuple(map(_number, labels))[:most_points] if numbered else ()
+    return Drawn(
+        name=_name(workbook, series.name) or f"series {place}",
+        labels=tuple(_label(each) for each in labels[:most_points]),
+        values=values[:most_points],
+        xs=xs,
+        sizes=_numbers(workbook, series.sizes)[:most_points] if numbered else (),
+        points=len(values),
+    )
+
+
+def _name(workbook: Workbook, source: Source | None) -> str:
+    if source is None:
+        return ""
+    return " ".join(_label(each) for each in _read(workbook, source)[:3] if each is not None)
+
+
+def _label(value: CellValue) -> str:
+    return text_of(value).removesuffix(" 00:00:00")[:200]
+
+
+def _numbers(workbook: Workbook, source: Source | None) -> tuple[float | None, ...]:
+    return tuple(map(_number, _read(workbook, source)))
+
+
+def _number(value: CellValue) -> float | None:
+    if value is None or isinstance(value, bool | int | float):
+        return drawable(value)
+    if isinstance(value, str):
+        return drawable(number(value))
+    return None if isinstance(value, ErrorValue) else drawable(to_serial(value))
+
+
+def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
+    """What the cells of a source hold now; what the chart keeps of them where they tell nothing."""
+    if source is None:
+        return ()
+    try:
+        found = read_reference(workbook, source.reference) if source.reference else None
+    except WorkbookError:
+        workbook.package.budget.check()
+        found = None  # one broken sheet leaves the rest of a chart
+    if found is None or all(each is None for each in found):
+        return source.cached
+    return found

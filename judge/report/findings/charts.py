@@ -1,0 +1,248 @@
+"""Charts of two sheets next to each other: drawn from their series, with what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from judge.report.findings.chart_data import (
+    MOST_SERIES,
+    DrawnPlot,
+    axis_of,
+    axis_title,
+    drawn_plot,
+    kind_in_words,
+    title_text,
+)
+from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
+from judge.report.findings.rows import Property, pair, rows_of
+from judge.rules.whole_objects import chart_property, data_of
+from judge.workbook.address import cell_name
+from judge.workbook.facts.model import Anchor, Chart, Labels, Series, Source
+from judge.workbook.reader import Workbook
+
+_LEGENDS = {"r": "right", "l": "left", "t": "top", "b": "bottom", "tr": "top right"}
+_BOARD = {"chart_type", "axes", "trendlines", "data_labels", "count"}
+_MARKS = {"title": "title", "title of the x axis": "xtitle", "title of the y axis": "ytitle"}
+
+
+def show_charts(
+    gold: tuple[Workbook, Sequence[Chart]],
+    output: tuple[Workbook, Sequence[Chart]],
+    asked: Collection[str],
+    *,
+    most_pairs: int,
+    most_points: int,
+) -> dict[str, Any]:
+    """The charts of two sheets that do not agree, in pairs.
+
+    Args:
+        gold: the workbook that shows what is right, and the charts of its sheet.
+        output: the workbook that is judged, and those of its sheet.
+        asked: names of the properties that count.
+        most_pairs: how many pairs are shown.
+        most_points: how many points of a series are drawn.
+
+    Returns:
+        ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
+        with ``rows`` (see :func:`judge.report.findings.rows.rows_of`), ``gold`` and ``output``: an
+        object with ``drawing``, or null, and ``notes``; null where there is no chart.
+
+    Raises:
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    paired = pair(gold[1], output[1], lambda each: _properties(each, asked))
+    shown = []
+    for first, second in paired.pairs[:most_pairs]:
+        charts = (
+            None if first is None else gold[1][first],
+            None if second is None else output[1][second],
+        )
+        rows = rows_of(*(None if each is None else _properties(each, asked) for each in charts))
+        differing = {each["name"] for each in rows if each["state"] == "differs"}
+        sides = [
+            None if chart is None else _side(book, chart, differing, most_points)
+            for book, chart in zip((gold[0], output[0]), charts, strict=True)
+        ]
+        shown.append({"rows": rows, "gold": sides[0], "output": sides[1]})
+    return {
+        "agreeing": paired.agreeing,
+        "more": len(paired.pairs) - len(shown),
+        "pairs": shown,
+    }
+
+
+def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
+    """What is compared of a chart, and what people like to know besides."""
+
+    def named(name: str, value: object, text: str, *names: str) -> Property:
+        return Property(name, value, text, any(each in asked for each in names))
+
+    data = "series" in asked or not _BOARD.intersection(asked)
+    place = chart.anchor
+    kinds = "; ".join(map(kind_in_words, chart.plots))
+    directions = [each.direction for each in chart.plots]
+    lying = {"col": "columns", "bar": "bars"}
+    found = [
+        named("kind", chart_property(chart, "type"), kinds, "type", "chart_type"),
+        named(
+            "direction",
+            directions,
+            ", ".join(lying.get(each, each) for each in directions if each),
+            *("direction", "chart_type"),
+        ),
+        named("title", chart_property(chart, "title"), title_text(chart.title), "title"),
+        named(
+            "title of the x axis",
+            chart_property(chart, "xtitle"),
+            axis_title(chart, "x"),
+            *("xtitle", "axes"),
+        ),
+        named(
+            "title of the y axis",
+            chart_property(chart, "ytitle"),
+            axis_title(chart, "y"),
+            *("ytitle", "axes"),
+        ),
+        named("legend", chart.legend, _LEGENDS.get(chart.legend or "", ""), "legend"),
+        named("place", chart_property(chart, "anchor"), _place(place), "anchor"),
+    ]
+    found += [
+        named(name, chart_property(chart, name), _cells_of(chart_property(chart, name)), name)
+        for name in ("width", "height")
+        if name in asked
+    ]
+    series = [each for plot in chart.plots for each in plot.series]
+    found.append(Property("series", len(series), str(len(series)), data))
+    for number, each in enumerate(series[:MOST_SERIES], start=1):
+        found += _series_properties(each, f"series {number}", asked, data=data)
+    return found
+
+
+def _series_properties(
+    series: Series, name: str, asked: Collection[str], *, data: bool
+) -> list[Property]:
+    values, categories, sizes = data_of(series)
+    trends = ", ".join(each.kind for each in series.trendlines)
+    return [
+        Property(f"{name}: values", values, _reference(series.values), data),
+        Property(f"{name}: categories", categories, _reference(series.categories), data),
+        Property(f"{name}: sizes", sizes, _reference(series.sizes), data),
+        Property(f"{name}: name", _reference(series.name), _reference(series.name), asked=False),
+        Property(f"{name}: trend lines", trends, trends, "trendlines" in asked),
+        Property(
+            f"{name}: labels",
+            _labels(series.labels),
+            _labels(series.labels),
+            "data_labels" in asked,
+        ),
+    ]
+
+
+def _reference(source: Source | None) -> str:
+    if source is None:
+        return ""
+    return source.reference or ", ".join(each or "" for each in source.cached[:12])
+
+
+def _labels(labels: Labels | None) -> str:
+    return "" if labels is None else ", ".join(labels.shows).replace("_", " ")
+
+
+def _place(anchor: Anchor | None) -> str:
+    if anchor is None or anchor.start is None:
+        return ""
+    corners = [anchor.start, *([] if anchor.end is None else [anchor.end])]
+    return ":".join(cell_name(row + 1, column + 1) for column, row in corners)
+
+
+def _cells_of(size: object) -> str:
+    return f"{size} cells" if isinstance(size, int) else ""
+
+
+# -- drawings -------------------------------------------------------------------------------------
+
+
+def _side(
+    book: Workbook, chart: Chart, differing: Collection[str], most_points: int
+) -> dict[str, Any]:
+    """A chart as a drawing, or a note on why there is none."""
+    words = "; ".join(map(kind_in_words, chart.plots)) or "chart without data"
+    title = title_text(chart.title)
+    label = f"{words}{f', {title}' if title else ''}"
+    plots = [
+        _with_marks(drawn_plot(book, each, most_points), differing, first)
+        for each, first in zip(chart.plots, _firsts(chart), strict=True)
+    ]
+    notes = list(_notes(chart, plots, most_points))
+    if not any(each.kind in DRAWN_KINDS and each.series for each in plots):
+        return {"drawing": None, "notes": [f"{label}: charts of this kind are not drawn", *notes]}
+    names = ", ".join(each.name for plot in plots for each in plot.series)
+    x, y = axis_of(chart, "x"), axis_of(chart, "y")
+    frame = Frame(
+        title=title,
+        x_title=axis_title(chart, "x"),
+        y_title=axis_title(chart, "y"),
+        legend=chart.legend,
+        differing=frozenset(
+            [mark for name, mark in _MARKS.items() if name in differing]
+            + (["legend"] if "legend" in differing else [])
+        ),
+        x_bounds=(None, None) if x is None else (x.minimum, x.maximum),
+        y_bounds=(None, None) if y is None else (y.minimum, y.maximum),
+    )
+    drawing = draw_chart(plots, frame).to_json(f"{label}; series: {names}")
+    return {"drawing": drawing, "notes": notes}
+
+
+def _firsts(chart: Chart) -> list[int]:
+    """For each part, how many series come before it."""
+    counts = [len(each.series) for each in chart.plots]
+    return [sum(counts[:place]) for place in range(len(counts))]
+
+
+def _with_marks(plot: DrawnPlot, differing: Collection[str], first: int) -> DrawnPlot:
+    series = tuple(
+        replace(
+            each,
+            differs=any(
+                f"series {first + place}: {name}" in differing
+                for name in ("values", "categories", "sizes")
+            ),
+        )
+        for place, each in enumerate(plot.series, start=1)
+    )
+    return replace(plot, series=series)
+
+
+def _notes(chart: Chart, plots: Sequence[DrawnPlot], most_points: int) -> list[str]:
+    notes = []
+    if any(plot.kind not in DRAWN_KINDS for plot in plots) and any(
+        plot.kind in DRAWN_KINDS for plot in plots
+    ):
+        left_out = (
+            kind_in_words(each)
+            for each, plot in zip(chart.plots, plots, strict=True)
+            if plot.kind not in DRAWN_KINDS
+        )
+        notes.append(f"not drawn: {', '.join(left_out)}")
+    if any(len(each.series) > MOST_SERIES for each in chart.plots):
+        notes.append(f"the first {MOST_SERIES} series of each kind are drawn")
+    longest = max((each.points for plot in plots for each in plot.series), default=0)
+    if longest > most_points:
+        notes.append(f"the first {most_points:,} of {longest:,} points are drawn")
+    lacking = sum(
+        each.points > 0 and all(value is None for value in each.values)
+        for plot in plots
+        for each in plot.series
+    )
+    empty = sum(not each.points for plot in plots for each in plot.series)
+    if lacking or empty:
+        notes.append(
+            f"{lacking + empty} series without numbers in the file: formulas that no program "
+            "computed, text, or cells that are blank"
+        )
+    if any(axis.logarithm for axis in chart.axes):
+        notes.append("a logarithmic scale is drawn as a plain one")
+    return notes

@@ -1,0 +1,182 @@
+"""Pivot tables of two sheets as lists of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from judge.report.findings.rows import Property, clip, pair, rows_of
+from judge.rules.book import Book
+from judge.rules.whole_objects import pivot_property, pivot_source
+from judge.workbook.facts.model import Pivot, PivotData
+
+_AREAS = {
+    "filters": {"filter", "filters"},
+    "columns": {"col_fields", "columns"},
+    "rows": {"row_fields", "rows"},
+    "values": {"data_fields", "values", "summary_type"},
+}
+_FUNCTIONS = {
+    "countNums": "count of numbers",
+    "stdDev": "standard deviation",
+    "stdDevp": "standard deviation of all",
+    "var": "variance",
+    "varp": "variance of all",
+}
+_SHOWN_AS = {
+    "percentOfTotal": "% of total",
+    "percentOfRow": "% of row",
+    "percentOfCol": "% of column",
+    "percent": "% of",
+    "runTotal": "running total",
+    "difference": "difference from",
+    "percentDiff": "% difference from",
+}
+_MOST_FIELDS = 60
+_MOST_ITEMS = 12
+_SETTINGS = ("name", "location", "show_total", "show_empty_row", "show_empty_col", "show_headers")
+
+
+def show_pivots(
+    gold: tuple[Book, Sequence[Pivot]],
+    output: tuple[Book, Sequence[Pivot]],
+    asked: Collection[str],
+    *,
+    most_pairs: int,
+) -> dict[str, Any]:
+    """The pivot tables of two sheets that do not agree, in pairs.
+
+    Args:
+        gold: the workbook that shows what is right, and the pivot tables of its sheet.
+        output: the workbook that is judged, and those of its sheet.
+        asked: names of the properties that count.
+        most_pairs: how many pairs are shown.
+
+    Returns:
+        ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows`` and ``gold`` and
+        ``output``: for each area ``name`` and ``fields`` (``text`` and ``state``); null without
+        a pivot table.
+
+    Raises:
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    sides = [[(book, each) for each in pivots] for book, pivots in (gold, output)]
+    paired = pair(sides[0], sides[1], lambda each: _properties(*each, asked))
+    shown = []
+    for places in paired.pairs[:most_pairs]:
+        both = [
+            None if place is None else side[place]
+            for place, side in zip(places, sides, strict=True)
+        ]
+        properties = [None if each is None else _properties(*each, asked) for each in both]
+        rows = [each for each in rows_of(*properties) if each["name"] not in _AREAS]
+        pivots = [None if each is None else each[1] for each in both]
+        shown.append(
+            {
+                "rows": rows,
+                "gold": _areas(pivots[0], pivots[1], asked),
+                "output": _areas(pivots[1], pivots[0], asked),
+            }
+        )
+    return {"agreeing": paired.agreeing, "more": len(paired.pairs) - len(shown), "pairs": shown}
+
+
+def _properties(book: Book, pivot: Pivot, asked: Collection[str]) -> list[Property]:
+    source = (pivot.source_sheet, pivot.source_range or pivot.source_name)
+    hidden = _hidden(pivot)
+    found = [
+        Property("source", pivot_source(book, pivot), "!".join(filter(None, source))),
+        *(
+            Property(area, fields, ", ".join(fields), bool(names.intersection(asked)))
+            for area, names in _AREAS.items()
+            for fields in [_fields(pivot, area, asked)]
+        ),
+        Property(
+            "hidden items",
+            pivot_property(pivot, "selection"),
+            hidden,
+            bool({"filter", "selection"}.intersection(asked)),
+        ),
+    ]
+    found += [
+        Property(name.replace("_", " "), value, str(value))
+        for name in _SETTINGS
+        if name in asked
+        for value in [pivot_property(pivot, name)]
+    ]
+    if "name" not in asked:
+        found.append(Property("name", pivot.name, pivot.name, asked=False))
+    if "ordered" in asked:
+        order = pivot_property(pivot, "ordered")
+        found.append(Property("order of the items", order, _order(pivot)))
+    return found
+
+
+def _fields(pivot: Pivot, area: str, asked: Collection[str]) -> tuple[str, ...]:
+    if area == "values":
+        return tuple(_value(each, named="data_fields_name" in asked) for each in pivot.data)
+    indices = {"filters": pivot.pages, "columns": pivot.columns, "rows": pivot.rows}[area]
+    return pivot.names_of(indices)
+
+
+def _value(data: PivotData, *, named: bool) -> str:
+    function = _FUNCTIONS.get(data.function, data.function)
+    shown = "" if data.shown_as == "normal" else f", {_SHOWN_AS.get(data.shown_as, data.shown_as)}"
+    name = f" “{data.name}”" if named and data.name else ""
+    return f"{function} of {data.column or f'field {data.field}'}{shown}{name}"
+
+
+def _areas(
+    pivot: Pivot | None, other: Pivot | None, asked: Collection[str]
+) -> list[dict[str, Any]] | None:
+    """The fields of a pivot table area by area, marked where the other one has none such there."""
+    if pivot is None:
+        return None
+    found = []
+    for area, names in _AREAS.items():
+        fields = _fields(pivot, area, asked)
+        others = () if other is None else _fields(other, area, asked)
+        counts = bool(names.intersection(asked))
+        found.append(
+            {
+                "name": area,
+                "fields": [
+                    {
+                        "text": clip(each),
+                        "state": "agrees"
+                        if other is None or (place < len(others) and others[place] == each)
+                        else "differs"
+                        if counts
+                        else "unasked",
+                    }
+                    for place, each in enumerate(fields[:_MOST_FIELDS])
+                ],
+                "more": max(0, len(fields) - _MOST_FIELDS),
+            }
+        )
+    return found
+
+
+def _hidden(pivot: Pivot) -> str:
+    said = []
+    for field in pivot.fields:
+        items = [
+            each.value or "?" for each in field.items if each.hidden and each.index is not None
+        ]
+        if items:
+            said.append(f"{field.name}: {_some(items)}")
+    return "; ".join(said[:_MOST_ITEMS])
+
+
+def _order(pivot: Pivot) -> str:
+    said = (
+        f"{field.name}: {_some([each.value or '?' for each in field.items])}"
+        for field in pivot.fields
+        if field.axis is not None
+    )
+    return "; ".join(said)
+
+
+def _some(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _MOST_ITEMS} more" if len(items) > _MOST_ITEMS else ""
+    return ", ".join(items[:_MOST_ITEMS]) + more

@@ -1,0 +1,234 @@
+"""Sheets, panes, filters, validations, rows and columns as short tables, gold next to output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from judge.report.findings.rows import row
+from judge.rules import whole_objects as whole
+from judge.rules.book import Book
+from judge.rules.words import property_in_words
+from judge.workbook.address import column_letters, parse_window
+from judge.workbook.facts.model import (
+    Filter,
+    FilterColumn,
+    FormatRule,
+    Sparkline,
+    Validation,
+    View,
+)
+from judge.workbook.facts.sheets import (
+    filter_of,
+    formats_of,
+    sparklines_of,
+    validations_of,
+    view_of,
+)
+from judge.workbook.tree import Element
+from judge.workbook.workbook_parts import Tab
+
+_MOST_ROWS = 60
+Rows = list[dict[str, Any]]
+Sheet = tuple[Book, Tab]
+"""A sheet in its workbook."""
+
+
+def sheet_rows(gold: Book, output: Book) -> Rows:
+    """The names of the sheets, place by place."""
+    first, second = ([tab.name for tab in book.facts.tabs] for book in (gold, output))
+    return [
+        row(f"sheet {place + 1}", *(_at(each, place) for each in (first, second)))
+        for place in range(min(_MOST_ROWS, max(len(first), len(second))))
+    ]
+
+
+def _at(names: Sequence[str], place: int) -> str | None:
+    return names[place] if place < len(names) else None
+
+
+def pane_rows(gold: Sheet, output: Sheet) -> Rows:
+    """Frozen rows and columns."""
+    views = [_view(each) for each in (gold, output)]
+    return [
+        row(name, *(_frozen(view, name) for view in views))
+        for name in ("frozen rows", "frozen columns")
+    ]
+
+
+def _view(sheet: Sheet) -> View:
+    book, tab = sheet
+    return view_of(book.facts.tree(tab))
+
+
+def _frozen(view: View, name: str) -> str:
+    if view.pane is None or not view.pane.frozen:
+        return "none"
+    return f"{view.pane.rows if name == 'frozen rows' else view.pane.columns:g}"
+
+
+def zoom_rows(expected: str, output: Sheet) -> Rows:
+    """The zoom of a sheet next to what is asked of it."""
+    rows = [row("zoom", expected, f"{_view(output).zoom} %")]
+    rows[0]["state"] = "differs"
+    return rows
+
+
+def filter_rows(gold: Sheet, output: Sheet) -> Rows:
+    """Range, conditions and order of the filters."""
+    filters = [filter_of(_root(each).child("autoFilter")) for each in (gold, output)]
+    if filters == [None, None]:
+        return []
+    places = [None if each is None else each.place.replace("$", "") for each in filters]
+    rows = [row("range", *places)]
+    columns = [_columns(each) for each in filters]
+    rows += [
+        row(_column_name(filters, number), *(each.get(number) for each in columns))
+        for number in sorted({*columns[0], *columns[1]})[:_MOST_ROWS]
+    ]
+    rows.append(row("sorted by", *map(_sorted_by, filters)))
+    return [each for each in rows if each["expected"] or each["found"]]
+
+
+def _root(sheet: Sheet) -> Element:
+    book, tab = sheet
+    return book.facts.tree(tab)
+
+
+def _columns(found: Filter | None) -> dict[int, str]:
+    if found is None:
+        return {}
+    said = {each.column: _condition(each) for each in found.columns}
+    return {number: text for number, text in said.items() if text}
+
+
+def _condition(column: FilterColumn) -> str:
+    values = [" ".join(each) for each in sorted(column.values)]
+    if column.blanks:
+        values.append("blanks")
+    joined = (" and " if column.joined_by_and else " or ").join(values[:20])
+    more = f" and {len(values) - 20} more" if len(values) > 20 else ""
+    terms = ", ".join(f"{name} {text}" for name, text in column.terms)
+    hidden = "no button" if column.hidden_button or not column.show_button else ""
+    kind = "" if column.kind in {"filters", "customFilters"} else column.kind
+    return "; ".join(filter(None, (kind, joined + more, terms, hidden)))
+
+
+def _column_name(filters: Sequence[Filter | None], number: int) -> str:
+    place = next((each.place for each in filters if each is not None), "")
+    window = parse_window(place.replace("$", "").upper())
+    return f"column {number + 1 if window is None else column_letters(window.min_column + number)}"
+
+
+def _sorted_by(found: Filter | None) -> str | None:
+    if found is None or found.sort is None:
+        return None
+    return ", ".join(
+        f"{place.replace('$', '')}{', descending' if descending else ''}"
+        for place, descending in found.sort.keys
+    )
+
+
+def validation_rows(wanted: Sequence[str], output: Sheet) -> Rows:
+    """What a rule asks of validations, and those that there are; in no order."""
+    found = [_validation(each) for each in validations_of(_root(output))]
+    count = min(_MOST_ROWS, max(len(wanted), len(found)))
+    return [
+        {**row("", _at(wanted, place), _at(found, place)), "state": "listed"}
+        for place in range(count)
+    ]
+
+
+def _validation(validation: Validation) -> str:
+    compared = validation.kind not in {None, "list", "custom"}
+    said = [
+        f"cells {' '.join(validation.places[:8])}",
+        validation.kind or "anything",
+        validation.operator if compared else "",
+        " and ".join(validation.formulas),
+        *(f"{name} {text}" for name, text in validation.attributes[:12] if text != "0"),
+    ]
+    return ", ".join(filter(None, said))
+
+
+def format_rows(gold: Sheet, output: Sheet) -> Rows:
+    """Conditional formats, those that only one of the sheets has."""
+    return _one_sided(
+        *(
+            [_format(each) for each in formats_of(_root(side), side[0].facts.looks)]
+            for side in (gold, output)
+        )
+    )
+
+
+def _format(rule: FormatRule) -> str:
+    look = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in rule.look)
+    said = [
+        f"cells {' '.join(rule.places[:8])}",
+        rule.kind,
+        rule.operator or "",
+        " and ".join(rule.formulas),
+    ]
+    return f"{', '.join(filter(None, said))}{f' → {look}' if look else ''}"
+
+
+def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
+    """Sparklines by their cells, those that differ first."""
+    sides = [
+        {each.place.replace("$", ""): each for each in sparklines_of(_root(side))}
+        for side in (gold, output)
+    ]
+    rows = [
+        row(place, *(_sparkline(side.get(place)) for side in sides))
+        for place in dict.fromkeys((*sides[0], *sides[1]))
+    ]
+    return sorted(rows, key=lambda each: str(each["state"]) == "agrees")[:_MOST_ROWS]
+
+
+def _sparkline(found: Sparkline | None) -> str | None:
+    return None if found is None else f"{found.kind} of {whole.plain(found.reference).upper()}"
+
+
+def _one_sided(expected: Sequence[str], found: Sequence[str]) -> Rows:
+    left = list(found)
+    rows = []
+    for each in expected:
+        if each in left:
+            left.remove(each)
+        else:
+            rows.append(row("", each, None))
+    rows += [row("", None, each) for each in left]
+    return rows[:_MOST_ROWS]
+
+
+def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool) -> Rows:
+    """Properties of rows or columns, those that differ.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a part is broken or over a limit.
+    """
+    read: Callable[[Book, Tab, str], dict[int, object]] = whole.rows if of_rows else whole.columns
+    rows: Rows = []
+    for name in asked:
+        first, second = read(*gold, name), read(*output, name)
+        differing = (
+            line
+            for line in sorted(first.keys() | second.keys())
+            if first.get(line) != second.get(line)
+        )
+        for line in differing:
+            if len(rows) >= _MOST_ROWS:
+                return rows
+            label = f"row {line}" if of_rows else f"column {column_letters(line)}"
+            values = (_said(each.get(line)) for each in (first, second))
+            rows.append(row(f"{label}: {property_in_words(name)}", *values))
+    return rows
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "default"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
