@@ -127,10 +127,12 @@ class Requirements:
     Attributes:
         rules: what has to hold, a sentence each, in the order in which findings number them.
         published: whose published evaluator the second verdict on record is; empty without one.
+        ends_early: whether that evaluator ends at the first rule that does not hold.
     """
 
     rules: tuple[str, ...] = ()
     published: str = ""
+    ends_early: bool = False
 
 
 @runtime_checkable

@@ -108,7 +108,8 @@ class RulesChecker:
         """The rules as sentences, and the name of the evaluator."""
         spec = task.checker if gold is None else task.checker.with_options(gold.options)
         options = _options(spec)
-        return Requirements(tuple(map(rule_in_words, options.rules)), options.evaluator.suite)
+        words = tuple(map(rule_in_words, options.rules))
+        return Requirements(words, options.evaluator.suite, ends_early=True)
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
         """None: rules look at whole workbooks."""

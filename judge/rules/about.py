@@ -8,6 +8,8 @@ from judge.core.finding import About, DifferingCell, SheetOf, Subject
 from judge.rules.book import Book, SheetRef
 from judge.rules.naming import Rule, sheet_named
 from judge.rules.raised import PublishedError, Side
+from judge.rules.words import properties_in_words
+from judge.workbook.address import cell_name, parse_cell
 
 _SUBJECTS: Mapping[str, Subject] = {
     "sheet_name": Subject.SHEETS,
@@ -51,6 +53,9 @@ def about_rule(
         return None
     asked: object = next((rule[name] for name in _ASKED if name in rule), ())
     names = tuple(map(str, asked)) if isinstance(asked, list | tuple | dict) else ()
+    if rule.get("type") == "check_cell" and not cells:
+        cells = _checked_cell(rule)
+        all_cells = len(cells)
     decimals = rule.get("precision", 4) if rule.get("type") == "sheet_data" else None
     found = "sheet_idx" if "sheet_idx" in rule else "sheet_idx0"
     return About(
@@ -62,6 +67,15 @@ def about_rule(
         tuple(cells),
         all_cells,
     )
+
+
+def _checked_cell(rule: Rule) -> tuple[DifferingCell, ...]:
+    """The cell that a rule checks, with what it asks of it."""
+    coordinate, props = rule.get("coordinate"), rule.get("props")
+    place = parse_cell(coordinate) if isinstance(coordinate, str) else None
+    if place is None or not isinstance(props, Mapping):
+        return ()
+    return (DifferingCell(cell_name(*place), detail=properties_in_words(props)),)
 
 
 def _sheet(index: object, answer: Book, gold: Book | None) -> SheetOf | None:

@@ -297,17 +297,19 @@ def _data_validation(rule: Rule) -> str:
     if not entries:
         return f"{sheet} has no data validation"
     many = f"exactly {len(entries)} data validations" if len(entries) > 1 else "one data validation"
-    said = "; ".join(entry_in_words(each) for each in entries[:_MOST_NAMED])
+    said = "; ".join(properties_in_words(each) or "of any kind" for each in entries[:_MOST_NAMED])
     return f"{sheet} has {many}: {said}{_more(len(entries))}"
 
 
-def entry_in_words(entry: Mapping[str, Any]) -> str:
-    """What a rule asks of one data validation."""
-    if not entry:
-        return "of any kind"
-    return _listed(
-        f"{property_in_words(name)} {method_in_words(method)}" for name, method in entry.items()
-    )
+def properties_in_words(methods: Mapping[str, Any]) -> str:
+    """What a rule asks of the properties of a cell or a validation; empty if it asks nothing."""
+    try:
+        return _listed(
+            f"{property_in_words(name)} {method_in_words(method)}"
+            for name, method in methods.items()
+        )
+    except AttributeError:
+        return "properties that cannot be read"
 
 
 def _row_props(rule: Rule) -> str:
@@ -330,10 +332,7 @@ def _filter(rule: Rule) -> str:
 
 
 def _check_cell(rule: Rule) -> str:
-    props = rule["props"]
-    said = _listed(
-        f"{property_in_words(name)} {method_in_words(method)}" for name, method in props.items()
-    )
+    said = properties_in_words(rule["props"])
     where = f"cell {_clip(rule.get('coordinate'))} of {sheet_in_words(rule.get('sheet_idx'))}"
     return f"{where}: {said}" if said else f"nothing is asked of {where}"
 

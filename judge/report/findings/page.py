@@ -7,7 +7,7 @@ in which a rule does not hold, and within the limits of the reader.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,8 +31,11 @@ from judge.workbook.reader import Workbook, open_workbook
 
 _MOST_FINDINGS = 40
 _LONGEST_VALUE = 300
-_WHOLE = {"charts", "pivots", "looks"}
+_WHOLE = {"charts", "pivots", "looks", "elsewhere"}
 """Kinds of parts that show where the difference is."""
+_MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
+"""What is shown once for all rules about the same sheets."""
+_ON_A_SHEET = {each.value for each in Subject} - {Subject.SHEETS.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +71,61 @@ def rules_of_case(
 
     Returns:
         ``rules``, each with ``number``, ``words``, ``state`` (``holds``, ``fails``, ``unknown``)
-        and ``finding`` (null, or see :class:`_Findings`); ``published`` (the other verdict on
-        record, or null) and ``profile``. None if the task asks nothing by rules.
+        and ``findings`` (see :class:`_Findings`); ``published`` (the other verdict on record, or
+        null) and ``profile``. None if the task asks nothing by rules.
     """
     differences = [each for each in record.get("differences", ()) if "words" in each]
     if not required.rules and not differences:
         return None
-    failing = {each.get("rule", 0): each for each in differences}
     words = dict(enumerate(required.rules, start=1))
-    words |= {number: each["words"] for number, each in failing.items()}
-    shown = _Findings(files, rules, bounds)
-    listed = []
-    for number in sorted(words):
-        difference = failing.get(number)
-        found = None if difference is None else shown.of(difference)
-        state = "fails" if difference is not None else _state(record, number, failing)
-        listed.append({"number": number, "words": words[number], "state": state, "finding": found})
+    failing: dict[int, list[dict[str, Any]]] = {}
+    shown = _Findings(files, rules, bounds, _asked_of(differences))
+    for each in differences:
+        number = each.get("rule", 0)
+        words[number] = each["words"]
+        failing.setdefault(number, []).append(shown.of(each))
     return {
-        "rules": listed,
+        "rules": [
+            {
+                "number": number,
+                "words": words[number],
+                "state": "fails" if number in failing else _state(record, required, number),
+                "findings": failing.get(number, []),
+            }
+            for number in sorted(words)
+        ],
         "published": _published(record, required),
         "profile": record.get("profile", ""),
     }
 
 
-def _state(record: CaseComparison, number: int, failing: Mapping[int, object]) -> str:
-    """Whether a rule without a difference holds; the published evaluators end at the first."""
-    if "equal" not in record:
+_Place = tuple[str, str, str]
+
+
+def _place_of(about: AboutRecord) -> _Place:
+    """What is shown once for all rules that are about it: the subject and both sheets."""
+    return about["subject"], json.dumps(about["expected"]), json.dumps(about["found"])
+
+
+def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
+    """The properties that all rules about the same things of the same sheets ask for."""
+    asked: dict[_Place, list[str]] = {}
+    for each in differences:
+        if (about := each.get("about")) is not None and about["subject"] in _MERGED:
+            names = asked.setdefault(_place_of(about), [])
+            names += [name for name in about["asked"] if name not in names]
+    return asked
+
+
+def _state(record: CaseComparison, required: Requirements, number: int) -> str:
+    """Whether a rule without a difference holds, as far as the record tells."""
+    differences = record.get("differences", ())
+    if "equal" not in record or record.get("differing_cells", 0) > len(differences):
         return "unknown"
-    ended = record.get("profile") == "official" and bool(failing) and number > min(failing)
-    complete = record.get("differing_cells", 0) == len(record.get("differences", ()))
-    return "holds" if complete and not ended else "unknown"
+    if record.get("profile") == "official" and required.ends_early:
+        first = min((each.get("rule", 0) for each in differences), default=number)
+        return "holds" if number <= first else "unknown"
+    return "holds"
 
 
 def _published(record: CaseComparison, required: Requirements) -> dict[str, Any] | None:
@@ -117,10 +145,19 @@ class _Findings:
         files: gold, output and input.
         rules: how the run judged.
         bounds: how much is shown.
+        asked: the properties that all rules about the same things ask for.
     """
 
-    def __init__(self, files: CaseFiles, rules: GridRules, bounds: GridBounds) -> None:
+    def __init__(
+        self,
+        files: CaseFiles,
+        rules: GridRules,
+        bounds: GridBounds,
+        asked: Mapping[_Place, list[str]],
+    ) -> None:
         self._files = files
+        self._asked = asked
+        self._first: dict[_Place, int] = {}
         self._rules = rules
         self._bounds = bounds
         self._books: dict[bool, Book | JudgeError | None] = {}
@@ -166,13 +203,14 @@ class _Findings:
         self._shown += 1
         if about is not None and self._shown <= _MOST_FINDINGS:
             try:
-                part = self._part(about, difference)
+                part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
                 said = error.message
                 note = f"what differs cannot be shown: {clip(said)}"
         is_missing = difference["kind"] == MISSING_SHEET
-        if is_missing:
-            note = f"the output has no sheet “{clip(difference['sheet'])}”"
+        lacks = about is not None and about["found"] is None and about["subject"] in _ON_A_SHEET
+        if is_missing or lacks:
+            note = note or "the output has no such sheet"
         has_rows = part is not None and (part["kind"] != "rows" or bool(part["rows"]))
         is_whole = part is not None and part["kind"] in _WHOLE
         texts = [
@@ -188,6 +226,16 @@ class _Findings:
             "part": part,
             "note": note,
         }
+
+    def _once(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
+        """A part, or where it is if another rule is about the same."""
+        if about["subject"] in _MERGED:
+            place = _place_of(about)
+            if place in self._first:
+                return {"kind": "elsewhere", "rule": self._first[place]}
+            self._first[place] = difference.get("rule", 0)
+            about = {**about, "asked": self._asked[place]}
+        return self._part(about, difference)
 
     def _part(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
         if about["subject"] == Subject.CELLS and "decimals" not in about:

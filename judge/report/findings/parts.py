@@ -15,7 +15,7 @@ from judge.report.findings.looks import Side, show_looks
 from judge.report.findings.pivots import show_pivots
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
-from judge.rules.words import entry_in_words
+from judge.rules.words import properties_in_words
 from judge.workbook.reader import Workbook
 
 _POINTS, _FEW_POINTS = 200, 40
@@ -132,7 +132,7 @@ def _zoom(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
 
 
 def _validations(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
-    said = [entry_in_words(shown.wanted)] if isinstance(shown.wanted, dict) else []
+    said = [properties_in_words(shown.wanted)] if isinstance(shown.wanted, dict) else []
     heads = ["wanted, and not found", "in the output"]
     return {**_table(tables.validation_rows(said, output)), "heads": heads}
 

@@ -8,17 +8,40 @@ from typing import Any
 
 import pytest
 
+from judge.checkers.contract import Requirements
+from judge.comparison.computing import NoEngines
+from judge.core.answer import Origin
+from judge.core.finding import (
+    About,
+    DifferencePlace,
+    FoundDifference,
+    PlaceKind,
+    SheetOf,
+    Subject,
+)
+from judge.core.finding import (
+    finding_of as made_of,
+)
 from judge.report.build import build_report_data
 from judge.report.files import inspect_files
 from judge.report.findings.charts import show_charts
+from judge.report.findings.page import CaseFiles, rules_of_case
+from judge.report.grid import GridRules
+from judge.report.grid_window import GridBounds
 from judge.report.html.packing import LADDER
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import load_run
+from judge.rules.book import Book
+from judge.rules.judging import finding_of_standard
+from judge.rules.options import RuleOptions
+from judge.rules.raised import Side
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import with_part
 from tests.unit.report.rule_run import CORPUS, charts, few_rules, make_rule_run, rule
+from tests.unit.rules.test_hostile import HOSTILE
+from tests.unit.workbook.test_facts import package
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +70,14 @@ def second_rule(page: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def finding_of(page: dict[str, Any]) -> dict[str, Any]:
+    (found,) = second_rule(page)["findings"]
+    assert isinstance(found, dict)
+    return found
+
+
 def part(page: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = second_rule(page)["finding"]["part"]
+    found: dict[str, Any] = finding_of(page)["part"]
     return found
 
 
@@ -108,8 +137,8 @@ def test_series_with_other_data_are_marked(pages: dict[str, dict[str, Any]]) -> 
 
 
 def test_a_chart_on_a_sheet_that_is_not_there(pages: dict[str, dict[str, Any]]) -> None:
-    finding = second_rule(pages["missing"])["finding"]
-    assert finding["note"] == "the output has no sheet “Nowhere”"
+    finding = finding_of(pages["missing"])
+    assert finding["note"] == "the output has no such sheet"
     (pair,) = finding["part"]["pairs"]
     assert pair["gold"]["drawing"] is not None
     assert pair["output"] is None
@@ -191,7 +220,7 @@ def test_under_the_published_rules_the_same_is_shown(tmp_path: Path) -> None:
     assert [cell["cell"] for cell in part(found["looks"])["cells"]] == ["A1"]
     cells = part(found["values"])["block"]["cells"]
     assert [cell[2:4] for row in cells for cell in row if cell[1] >> 4 > 1] == [[1, 5]]
-    finding = second_rule(found["raised"])["finding"]
+    finding = finding_of(found["raised"])
     assert finding["kind"] == "published_error"
     assert finding["part"]["kind"] == "charts"
 
@@ -205,7 +234,7 @@ def test_files_are_read_only_where_a_rule_does_not_hold(tmp_path: Path) -> None:
         (tmp_path / "outputs" / f"{name}_output.xlsx").unlink()
     after = pages_of(run)
     assert after["right"]["cases"][0]["rules"] == before["right"]["cases"][0]["rules"]
-    finding = second_rule(after["data"])["finding"]
+    finding = finding_of(after["data"])
     assert [pair["output"] for pair in finding["part"]["pairs"]] == [None] * 8
     assert after["data"]["cases"][0]["grid"]["notes"] == [
         "the output workbook is no longer available"
@@ -218,6 +247,30 @@ def test_closer_bounds_show_fewer_charts(run: Path) -> None:
     at = next(at for at, each in enumerate(document["tasks"]) if each["task_id"] == "charts")
     page = TaskPages(loaded, document).page(at, LADDER[-1])
     assert (len(part(page)["pairs"]), part(page)["more"]) == (3, 5)
+
+
+def test_two_rules_about_the_same_charts_show_them_once(run: Path) -> None:
+    outputs = run.parent / "outputs"
+    asked = [rule("chart", chart_props=["title"]), rule("chart", chart_props=["direction"])]
+    answer = Book(open_workbook(outputs / "charts_output.xlsx"), Side.ANSWER)
+    path = run.parent / "suite" / "cache" / "charts" / "gold.xlsx"
+    options = RuleOptions.of({"rules": asked})
+    found = finding_of_standard(
+        answer,
+        Book(open_workbook(path), Side.GOLD),
+        options,
+        NoEngines(),
+        Origin.FINISHED,
+        "standard",
+    )
+    files = CaseFiles(path, (outputs / "charts_output.xlsx").read_bytes(), None)
+    shown = rules_of_case(found.record, Requirements(), files, GridRules(), GridBounds())
+    assert shown is not None
+    parts = [each["findings"][0]["part"] for each in shown["rules"]]
+    assert marked(parts[0]["pairs"][0]["rows"]) == [
+        ("direction", "columns", "bars"), ("title", "Sales", "Sale")
+    ]  # fmt: skip
+    assert parts[1] == {"kind": "elsewhere", "rule": 1}
 
 
 @pytest.mark.parametrize("value", ["1e308", "-1e400", "NaN", "INF", "9" * 400, "x", ""])
@@ -233,3 +286,20 @@ def test_no_value_of_a_cell_breaks_a_drawing(value: str) -> None:
     )
     assert len(shown["pairs"]) == 8
     json.dumps(shown, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
+    plain = package()
+    for subject in Subject:
+        about = About(
+            subject, SheetOf("S", in_gold=True), SheetOf("S", in_gold=False), ("hidden",), 4
+        )
+        difference = FoundDifference(
+            "x", DifferencePlace(PlaceKind.RULE), number=1, words="?", about=about
+        )
+        record = made_of([difference], units=1).record
+        for gold, output in ((HOSTILE[name], plain), (plain, HOSTILE[name])):
+            files = CaseFiles(gold, output, None)
+            shown = rules_of_case(record, Requirements(), files, GridRules(), GridBounds())
+            json.dumps(shown, allow_nan=False)

@@ -43,10 +43,10 @@ function publishedPart({ published, profile }) {
   return h("p", { class: "published" }, h("span", { class: "quiet" }, own), ...visible(whose), profile === "official" ? ", which " : " ", ...said, ".");
 }
 
-function ruleItem({ number, words, state, finding }, makeGrid) {
+function ruleItem({ number, words, state, findings }, makeGrid) {
   const [text, css] = STATES_OF_RULES[state];
   const item = h("li", { value: String(number), class: `rule-${state}` }, h("p", { class: "rule-words" }, h("span", { class: `chip ${css}` }, text), " ", ...visible(words)));
-  if (finding) item.append(findingPart(finding, makeGrid));
+  item.append(...findings.map((finding) => findingPart(finding, makeGrid)));
   return item;
 }
 
@@ -68,6 +68,7 @@ const PARTS = {
   charts: (part) => pairsPart(part, "chart", chartPair),
   pivots: (part) => pairsPart(part, "pivot table", pivotPair),
   looks: looksPart,
+  elsewhere: ({ rule }) => h("p", { class: "quiet" }, `Shown with rule ${rule}.`),
 };
 
 // -- properties side by side ------------------------------------------------------------------------
@@ -160,7 +161,7 @@ function looksPart({ cells, more }) {
   const rows = cells.map(({ cell, how, gold, output }) =>
     h("tr", {}, h("th", { scope: "row" }, ...visible(cell)), withGold ? h("td", { "data-label": "gold" }, swatch(gold)) : "", h("td", { "data-label": "output" }, swatch(output)), h("td", { class: "how" }, ...visible(how))),
   );
-  const head = h("tr", {}, ...["cell", ...(withGold ? ["gold"] : []), "output", "what differs"].map((text) => h("th", { scope: "col" }, text)));
+  const head = h("tr", {}, ...["cell", ...(withGold ? ["gold"] : []), "output", withGold ? "what differs" : "what is required"].map((text) => h("th", { scope: "col" }, text)));
   const table = h("table", { class: "looks" }, h("thead", {}, head), h("tbody", {}, ...rows));
   return h("div", {}, table, more ? h("p", { class: "quiet" }, `${more.toLocaleString("en")} more cells that differ are not shown.`) : "");
 }
