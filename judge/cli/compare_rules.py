@@ -121,23 +121,27 @@ def print_finding(
         click.echo(f"note: {note}")
 
 
-def _lines_of(difference: DifferenceRecord) -> Iterator[str]:
-    """A difference for people: the rule in words, and below it what was expected and found."""
-    words = difference.get("words")
+def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]:
+    """A difference for people: what is asked, in words, and below it what was expected and found.
+
+    Args:
+        difference: the difference as it is on record.
+        noun: what is asked.
+    """
     where = f" ({difference['sheet']})" if difference.get("sheet") else ""
-    if words:
-        yield f"  rule {difference.get('rule')}{where}: {words}"
-        if (difference.get("expected"), difference.get("actual")) != (None, None):
-            yield f"    expected {_short(difference.get('expected'))}"
-            yield f"    found {_short(difference.get('actual'))}"
-        if detail := difference.get("detail"):
-            yield f"    {detail}"
+    values = (difference.get("expected"), difference.get("actual"))
+    detail = difference.get("detail")
+    if not (words := difference.get("words")):
+        place = difference.get("place", {"name": ""})["name"]
+        said = f"expected {_short(values[0])}, found {_short(values[1])}"
+        yield f"  {noun} {place}{where}: {said}{f'; {detail}' if detail else ''}"
         return
-    yield (
-        f"  {difference['kind'].replace('_', ' ')}{where}: "
-        f"expected {_short(difference.get('expected'))}, "
-        f"found {_short(difference.get('actual'))}"
-    )
+    yield f"  {noun} {difference.get('rule')}{where}: {words}"
+    if values != (None, None):
+        yield f"    expected {_short(values[0])}"
+        yield f"    found {_short(values[1])}"
+    if detail:
+        yield f"    {detail}"
 
 
 def _short(value: object) -> str:
