@@ -108,7 +108,7 @@ def print_finding(
         f"profile {record.get('profile')}"
     )
     for each in differences[:show]:
-        for line in _lines_of(each):
+        for line in _lines_of(each, nouns[0]):
             click.echo(line)
     if len(differences) > show:
         click.echo(f"  … and {len(differences) - show} more (all with --json)")

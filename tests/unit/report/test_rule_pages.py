@@ -40,7 +40,7 @@ from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import with_part
 from tests.unit.report.rule_run import CORPUS, charts, few_rules, make_rule_run, rule
-from tests.unit.rules.test_hostile import HOSTILE
+from tests.unit.rules.hostile_packages import SMALL
 from tests.unit.workbook.test_facts import package
 
 
@@ -288,7 +288,7 @@ def test_no_value_of_a_cell_breaks_a_drawing(value: str) -> None:
     json.dumps(shown, allow_nan=False)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", SMALL)
 def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
     plain = package()
     for subject in Subject:
@@ -299,7 +299,7 @@ def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
             "x", DifferencePlace(PlaceKind.RULE), number=1, words="?", about=about
         )
         record = made_of([difference], units=1).record
-        for gold, output in ((HOSTILE[name], plain), (plain, HOSTILE[name])):
+        for gold, output in ((SMALL[name], plain), (plain, SMALL[name])):
             files = CaseFiles(gold, output, None)
             shown = rules_of_case(record, Requirements(), files, GridRules(), GridBounds())
             json.dumps(shown, allow_nan=False)
