@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import cast
 
 from judge.checkers.registry import aspects_of
@@ -30,8 +31,9 @@ from judge.report.breakdowns import (
 )
 from judge.report.entries import difference_counts, task_entry
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.large import LARGE_NOTE, MOST_EXCLUSIONS, MOST_SHOWN_CASES
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.measures import distributions
+from judge.report.measures import Measured
 from judge.report.model import (
     REPORT_DATA_VERSION,
     Breakdown,
@@ -44,6 +46,7 @@ from judge.report.model import (
     Scores,
     TableColumn,
     TableOfScores,
+    TaskEntry,
     VerdictCount,
 )
 from judge.report.phrasings import compare_phrasings
@@ -85,18 +88,12 @@ def build_report_data(
     divisions = divisions_for(list(facts.values()))
     results = [result for each in run.submissions for result in each.results.values()]
     cases = sum(len(each.cases) for each in run.submissions)
-    tasks = tuple(
-        task_entry(
-            each,
-            score,
-            run.overrides,
-            files,
-            _places(divisions, facts[each.task_id]),
-            run.suspicions,
-        )
-        for each, score in scored
-    )
+    rows = _Rows(keep=not run.is_large)
+    for each, score in scored:
+        places = _places(divisions, facts[each.task_id])
+        rows.add(task_entry(each, score, run.overrides, files, places, run.suspicions))
     kinds = _instruction_types(facts.values())
+    most_exclusions = MOST_EXCLUSIONS if run.is_large else None
     counted = scored
     if run.run.get("best_of"):
         best = best_samples(score for _, score in scored)
@@ -111,17 +108,22 @@ def build_report_data(
         tables=_tables(run.suite, counted, method),
         phases=_phases(results, cases),
         differences=_differences(results),
-        exclusions=tuple(_exclusions(run.submissions)),
-        manual_verdicts=sum(case.manual is not None for task in tasks for case in task.cases),
+        exclusions=tuple(islice(_exclusions(run.submissions), most_exclusions)),
+        manual_verdicts=rows.manual,
         stale_manual_verdicts=len(run.overrides.stale),
-        official_disagreements=sum(c.official_disagrees for task in tasks for c in task.cases),
-        measures=distributions(tasks),
+        official_disagreements=rows.official_disagreements,
+        measures=rows.measured.distributions(),
         usage=usage_of(each.asking for each in run.submissions),
         repeated=repeated_runs(scores_by_task(score for _, score in scored).values()),
-        tasks=tasks,
+        tasks=tuple(rows.kept),
         tasks_without_submission=run.tasks_without_submission,
         method=method,
-        notes=(*run.notes, *scope_lines(scope_of(results)), *_share_lines(counted, facts)),
+        notes=(
+            *run.notes,
+            *([LARGE_NOTE.format(cases=cases, most=MOST_SHOWN_CASES)] if run.is_large else ()),
+            *scope_lines(scope_of(results)),
+            *_share_lines(counted, facts),
+        ),
         suspects=None if run.suspicions is None else _suspects(counted, run.suspicions, method),
         phrasings=compare_phrasings(
             [score for _, score in counted],
@@ -131,6 +133,28 @@ def build_report_data(
             method,
         ),
     )
+
+
+class _Rows:
+    """The entries of a report: counted, and kept unless there are too many.
+
+    Args:
+        keep: whether they are kept.
+    """
+
+    def __init__(self, *, keep: bool) -> None:
+        self._keep = keep
+        self.kept: list[TaskEntry] = []
+        self.measured = Measured()
+        self.manual = self.official_disagreements = 0
+
+    def add(self, entry: TaskEntry) -> None:
+        """Takes an entry."""
+        self.measured.add(entry)
+        self.manual += sum(case.manual is not None for case in entry.cases)
+        self.official_disagreements += sum(case.official_disagrees for case in entry.cases)
+        if self._keep:
+            self.kept.append(entry)
 
 
 _Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]

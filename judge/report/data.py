@@ -30,5 +30,5 @@ def report_data(
         StoreError: the directory holds no run, or nothing that was judged.
         SuiteError: the suite that was named is not the one that the run was made with.
     """
-    run = load_run(path, dataset, suspects)
+    run = load_run(path, dataset, suspects, details=False)
     return build_report_data(run, inspect_files(run), method)

@@ -20,9 +20,10 @@ from judge.core.results import (
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.grading.case_records import case_records, result_of_record
+from judge.grading.case_records import case_record, case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
-from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.report.large import is_large, without_details, without_texts
 from judge.report.set_aside import suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
@@ -80,6 +81,7 @@ class LoadedRun:
         tasks_without_submission: tasks of the suite that the run holds no solution of.
         notes: what a reader has to know.
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
+        is_large: whether details of single cases were left out.
     """
 
     path: Path
@@ -90,6 +92,7 @@ class LoadedRun:
     tasks_without_submission: int
     notes: tuple[str, ...]
     suspicions: Suspicions | None = None
+    is_large: bool = False
 
     @property
     def name(self) -> str:
@@ -109,7 +112,11 @@ class LoadedRun:
 
 
 def load_run(
-    path: Path | str, dataset: str | None = None, suspects: Path | None = None
+    path: Path | str,
+    dataset: str | None = None,
+    suspects: Path | None = None,
+    *,
+    details: bool = True,
 ) -> LoadedRun:
     """Reads a run.
 
@@ -117,6 +124,8 @@ def load_run(
         path: the results directory.
         dataset: the suite; None for the one that run.json remembers.
         suspects: a suspects.json, in place of the suspects that the run keeps.
+        details: whether programs, texts and single differences are needed even if the run has more
+            cases than a report shows (:mod:`judge.report.large`).
 
     Raises:
         StoreError: the directory holds no run, or records that no judge wrote.
@@ -134,10 +143,9 @@ def load_run(
         run.pop("schema_version", None)
         report = _report_on_record(store)
         suite, notes = _suite(run, dataset)
-        records = _submission_records(store)
-        results: dict[tuple[str, int], dict[int, CaseResult]] = {}
-        for (task_id, sample, case), record in case_records(store).items():
-            results.setdefault((task_id, sample), {})[case] = result_of_record(record)
+        large = not details and is_large(store)
+        records = _submission_records(store, large=large)
+        results = _results(store, large=large)
         overrides = read_overrides(store)
         suspicions, left_out = _suspicions(store, run, suite, suspects)
         notes = (*notes, *left_out)
@@ -177,7 +185,22 @@ def load_run(
         tasks_without_submission=_without(report, suite, submissions),
         notes=notes,
         suspicions=suspicions,
+        is_large=large,
     )
+
+
+def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[int, CaseResult]]:
+    """The results on record by (task id, sample), then by case; the last of each case counts."""
+    results: dict[tuple[str, int], dict[int, CaseResult]] = {}
+    if not large:
+        for (task_id, sample, case), record in case_records(store).items():
+            results.setdefault((task_id, sample), {})[case] = result_of_record(record)
+        return results
+    # One record at a time: a later one of the same case takes the place of the earlier.
+    for line in store.read_records(CASES_FILE):
+        result = without_details(result_of_record(case_record(line)))
+        results.setdefault((result.task_id, result.sample), {})[result.case] = result
+    return results
 
 
 def _suspicions(
@@ -214,13 +237,16 @@ def _report_on_record(store: RunDirectory) -> ReportOnRecord | None:
     return None if report is None else store.checked(REPORT_FILE, report, ReportOnRecord)
 
 
-def _submission_records(store: RunDirectory) -> dict[tuple[str, int], SubmissionRecord]:
+def _submission_records(
+    store: RunDirectory, *, large: bool
+) -> dict[tuple[str, int], SubmissionRecord]:
     """The records of submissions.jsonl by (task id, sample)."""
     found = (
         store.checked(SUBMISSIONS_FILE, each, SubmissionRecord)
         for each in store.read_records(SUBMISSIONS_FILE)
     )
-    return {(str(each["id"]), each.get("sample") or 0): each for each in found}
+    kept = map(without_texts, found) if large else found
+    return {(str(each["id"]), each.get("sample") or 0): each for each in kept}
 
 
 _Results = Mapping[tuple[str, int], Mapping[int, CaseResult]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from judge.report.model import CaseEntry, Distribution, TaskEntry
@@ -27,24 +28,34 @@ _OF_TASKS: tuple[tuple[str, str, Callable[[TaskEntry], _Number]], ...] = (
 _WITHOUT_SUM = frozenset({"peak_memory_bytes"})
 
 
-def distributions(tasks: Sequence[TaskEntry]) -> tuple[Distribution, ...]:
-    """What was measured, by case and by submission; what nobody measured is left out."""
-    cases = [case for task in tasks for case in task.cases]
-    found = [
-        _distribution(key, label, "case", [read(case) for case in cases])
-        for key, label, read in _OF_CASES
-    ]
-    found += [
-        _distribution(key, label, "task", [read(task) for task in tasks])
-        for key, label, read in _OF_TASKS
-    ]
-    return tuple(each for each in found if each is not None)
+class Measured:
+    """What was measured, collected submission by submission; eight bytes for each number."""
+
+    def __init__(self) -> None:
+        self._of_cases = [array("d") for _ in _OF_CASES]
+        self._of_tasks = [array("d") for _ in _OF_TASKS]
+
+    def add(self, task: TaskEntry) -> None:
+        """Takes a submission with its cases."""
+        for numbers, (_, _, read_task) in zip(self._of_tasks, _OF_TASKS, strict=True):
+            if (number := read_task(task)) is not None:
+                numbers.append(number)
+        for case in task.cases:
+            for numbers, (_, _, read_case) in zip(self._of_cases, _OF_CASES, strict=True):
+                if (number := read_case(case)) is not None:
+                    numbers.append(number)
+
+    def distributions(self) -> tuple[Distribution, ...]:
+        """What was measured; what nobody measured is left out."""
+        cases = zip(_OF_CASES, self._of_cases, strict=True)
+        tasks = zip(_OF_TASKS, self._of_tasks, strict=True)
+        found = [_distribution(key, label, "case", each) for (key, label, _), each in cases]
+        found += [_distribution(key, label, "task", each) for (key, label, _), each in tasks]
+        return tuple(each for each in found if each is not None)
 
 
-def _distribution(
-    key: str, label: str, per: str, numbers: Sequence[_Number]
-) -> Distribution | None:
-    known = sorted(float(number) for number in numbers if number is not None)
+def _distribution(key: str, label: str, per: str, numbers: Iterable[float]) -> Distribution | None:
+    known = sorted(numbers)
     if not known:
         return None
     total = math.fsum(known)

@@ -132,7 +132,7 @@ class RunShelf:
         Raises:
             StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
-        return load_run(self.path(name), self._dataset)
+        return load_run(self.path(name), self._dataset, details=False)
 
     def scores(self, name: str) -> ReportData:
         """The report of a run without what needs its workbooks.

@@ -78,7 +78,7 @@ def render_run(
         SuiteError: the suite that was named is not the one that the run was made with.
         UsageError: there is no such suite.
     """
-    run = load_run(path, dataset, suspects)
+    run = load_run(path, dataset, suspects, details=False)
     data = build_report_data(run, inspect_files(run), method)
     return render_report(data, run, on_page=on_page)
 
