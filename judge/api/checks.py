@@ -44,7 +44,7 @@ def check_complete(runs: Sequence[ScoredRun]) -> None:
 
 
 def _may_hold_faults(run: ScoredRun) -> bool:
-    """Whether the results have to be looked through; those of a large run are read for it."""
+    """Whether the results have to be searched; those of a large run are read for it."""
     overall = run.report["overall"]
     # What a better sample outdid is in no score, and not counted there.
     return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]

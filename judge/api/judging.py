@@ -1,4 +1,4 @@
-"""A judge that is opened once and asked often: what everything else that judges stands on."""
+"""A judge that is opened once and asked often: what scoring and everything like it use."""
 
 from __future__ import annotations
 

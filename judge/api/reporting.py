@@ -66,7 +66,7 @@ class RunReporter:
 
         Args:
             pairs: all submissions of the run, with their tasks.
-            chosen: the tasks that were asked for this time; of the others, only what these very
+            chosen: the tasks that were requested this time; of the others, only what these very
                 rules said of this very code is reported.
             reused: cases whose result was on record already.
             problem: why the run is incomplete, or None.

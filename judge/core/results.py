@@ -604,7 +604,7 @@ class ReportHead(FurtherReports):
 class ReportDocument(ReportHead):
     """The document of report.json, as :func:`judge.report.summary.build_report` makes it.
 
-    The entries of a large run are read from the file when they are asked for.
+    The entries of a large run are read from the file when they are needed.
     """
 
     tasks: Sequence[TaskReport]

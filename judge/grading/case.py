@@ -157,7 +157,7 @@ class CaseJudge:
         return case_result(task.id, sample, case.number, outcome, judgement)
 
     def _problem_of_input(self, case: CaseInput) -> str | None:
-        """The inputs of a suite are looked at once, however many submissions there are."""
+        """The inputs of a suite are checked once, however many submissions there are."""
         if case not in self._input_problems:
             self._input_problems[case] = problem_of_input(case)
         return self._input_problems[case]

@@ -1,6 +1,6 @@
 """What is on record of many cases, in a few dozen bytes for each: keys, verdicts, places.
 
-The records themselves stay in cases.jsonl and are read when they are asked for.
+The records themselves stay in cases.jsonl and are read when they are needed.
 """
 
 from __future__ import annotations

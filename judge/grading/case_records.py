@@ -29,7 +29,7 @@ def latest_records(
 
     Args:
         store: the results directory.
-        only: the cases that are asked for; None for all, which takes memory for each.
+        only: the cases that are requested; None for all, which takes memory for each.
 
     Raises:
         StoreError: a record does not say which case it is about.

@@ -1,4 +1,4 @@
-"""Results on record as a sequence that reads each when it is asked for."""
+"""Results on record as a sequence that reads each when it is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.grading.store import RunDirectory
 
 
 class RecordedResults(Sequence[CaseResult]):
-    """Results of a run, changes by hand in place; about eight bytes for each beside the index.
+    """Results of a run, changes by hand in place; eight bytes for each, with a shared index.
 
     Args:
         path: the results directory.

@@ -92,7 +92,7 @@ class EntriesFile:
 
 
 class WrittenEntries(Sequence[TaskReport]):
-    """Entries that are in report.json, each read when it is asked for.
+    """Entries that are in report.json, each read when it is needed.
 
     Args:
         lines: the file.

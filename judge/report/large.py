@@ -1,7 +1,8 @@
 """Reports of runs with very many cases: what they leave out, so that they fit into memory.
 
 Scores, intervals, breakdowns and distributions are those of every case. What is about a single
-case (its entry, its page, its programs, texts and differences) is left out; ``cases.jsonl`` has it.
+case (its entry, its page, its conversation, its differences) is left out; ``cases.jsonl`` and
+``submissions.jsonl`` have it.
 """
 
 from __future__ import annotations

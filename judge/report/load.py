@@ -124,7 +124,7 @@ def load_run(
         path: the results directory.
         dataset: the suite; None for the one that run.json remembers.
         suspects: a suspects.json, in place of the suspects that the run keeps.
-        details: whether programs, texts and single differences are needed even if the run has more
+        details: whether conversations and single differences are needed even if the run has more
             cases than a report shows (:mod:`judge.report.large`).
 
     Raises:

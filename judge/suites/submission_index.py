@@ -1,4 +1,4 @@
-"""The submissions of a file with their tasks, in suite order, read when they are asked for."""
+"""The submissions of a file with their tasks, in suite order, read when they are needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SubmissionFacts:
 class SubmissionIndex(Sequence[tuple[Task, Submission]]):
     """Each submission with its task, by the order of the suite's tasks and then by sample.
 
-    About twenty bytes for each are held; a submission is read from its file when it is asked for.
+    About twenty bytes for each are held; a submission is read from its file when it is needed.
 
     Args:
         suite: the suite.
@@ -100,7 +100,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         return SubmissionIndex(self._suite, self._lines, rows, self.facts)
 
     def close(self) -> None:
-        """Closes the file, which is opened again if another submission is asked for."""
+        """Closes the file, which is opened again if another submission is needed."""
         self._lines.close()
 
 

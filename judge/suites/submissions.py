@@ -65,7 +65,7 @@ def iterate_submissions(
     """The same one after the other, each with the place of its line in the file and its length.
 
     Faults are raised after the last submission: until then, none of them can be relied on.
-    ``programs`` says whether programs and their paths are looked for, which is most of the work;
+    ``programs`` says whether programs and their paths are extracted, which is most of the work;
     without them, submissions have neither.
     """
     wanted = None if ids is None else {str(task_id) for task_id in ids}

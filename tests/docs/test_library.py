@@ -87,6 +87,17 @@ def test_the_lines_of_the_readme(here: Path, server: RawServer) -> None:
     assert len(list(RunDirectory(here / "results/asked").read_records("submissions.jsonl"))) == 2
 
 
+@pytest.mark.bubblewrap
+def test_the_lines_about_a_judge_that_stays_open(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (REPOSITORY / "docs" / "library.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(import judge\n.*?\n)```\n", page, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["found"].verdicts == ("NO",) * 3
+    shown = capsys.readouterr().out
+    assert [shown.count(f"Verdict.{code}") for code in ("NO", "AC")] == [5, 4]
+
+
 # -- what each of them takes -----------------------------------------------------------------------
 
 # What stands for several options of a command, and what a command has besides what it calls.
