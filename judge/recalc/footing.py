@@ -12,7 +12,7 @@ import zipfile
 
 from judge.errors import WorkbookError
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
-from judge.recalc.rewrite import sheet_parts, without_formulas
+from judge.recalc.rewrite import check_size, sheet_parts, without_formulas
 from judge.workbook.address import cell_name
 from judge.workbook.reader import Workbook
 
@@ -47,6 +47,7 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
 
 def _reduced(archive: zipfile.ZipFile, footing: Footing, index: FormulaIndex) -> bytes | None:
     superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
+    check_size(archive)
     parts = sheet_parts(archive)
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {

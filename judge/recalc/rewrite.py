@@ -31,6 +31,9 @@ _REF = re.compile(rb"""\br\s*=\s*["'](?P<letters>[A-Za-z]{0,3})(?P<row>\d+)["']"
 _TYPE = re.compile(rb"""\s+t\s*=\s*(?:"[^"]*"|'[^']*')""")
 _VALUE = re.compile(rb"<(?P<prefix>\w+:)?(?P<tag>v|is)\b" + _QUOTED + rb"?(?P<end>/?)>")
 _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
+
+COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
+"""Most that a package may unpack to, and its parts, for a copy that only saves time."""
 _SHARED_BY_OTHERS = re.compile(rb"<(?:\w+:)?f\b[^<>]*\sref\s*=")
 
 
@@ -74,7 +77,7 @@ def with_constants(package: bytes, values: Mapping[CellRef, CellValue]) -> bytes
         values: cell -> its value, a date as a number.
 
     Raises:
-        WorkbookError: a sheet cannot be found.
+        WorkbookError: a sheet cannot be found, or the package is too large to be copied.
     """
     target = io.BytesIO()
     with (
@@ -82,6 +85,7 @@ def with_constants(package: bytes, values: Mapping[CellRef, CellValue]) -> bytes
         # For one reading, so nothing is compressed.
         zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy,
     ):
+        check_size(archive)
         cells_of = _by_part(sheet_parts(archive), values)
         for entry in archive.infolist():
             content = archive.read(entry)
@@ -89,6 +93,17 @@ def with_constants(package: bytes, values: Mapping[CellRef, CellValue]) -> bytes
                 content = _settled(content, cells_of[entry.filename])
             copy.writestr(entry, content, compress_type=zipfile.ZIP_STORED)
     return target.getvalue()
+
+
+def check_size(archive: zipfile.ZipFile) -> None:
+    """Makes sure that a package can be copied; no part unpacks to more than it claims.
+
+    Raises:
+        WorkbookError: it is too large.
+    """
+    entries = archive.infolist()
+    if len(entries) > COPIED_PARTS or sum(each.file_size for each in entries) > COPIED_BYTES:
+        raise WorkbookError(f"the package unpacks to more than {COPIED_BYTES:,} bytes")
 
 
 def _by_part(

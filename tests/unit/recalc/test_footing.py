@@ -8,6 +8,7 @@ import io
 import openpyxl
 import pytest
 
+from judge.recalc import rewrite
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, reduced
 from judge.recalc.rewrite import without_formulas
@@ -97,3 +98,12 @@ def test_formulas_that_fill_or_are_shared_by_other_cells_stay() -> None:
     rest = shared + child + filling
     assert without_formulas(own + rest, set()) == b'<c r="A1" s="2"/>' + rest
     assert without_formulas(own + rest, {b"A1"}) == own + rest
+
+
+def test_a_package_that_would_unpack_to_too_much_is_not_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workbook = book("=Data!B2")
+    assert left_of(workbook).data != workbook.data
+    monkeypatch.setattr(rewrite, "COPIED_BYTES", 5_000)
+    assert left_of(workbook).data == workbook.data
