@@ -105,7 +105,7 @@ class _Part:
         return len(self._left)
 
     def cases(self) -> Iterator[CaseJob]:
-        """The cases that nobody else has taken, each taken when it is asked for."""
+        """The cases that nobody else has taken, each taken when it is needed."""
         while True:
             try:
                 yield self._left.popleft()

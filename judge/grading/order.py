@@ -18,7 +18,7 @@ class ExpectedCost:
     """About how much there is to do for a case of a task, in bytes of its files.
 
     Programs, engines and the comparison all read these files, and what they take grows with them;
-    a file is looked at once, however many submissions there are for its task.
+    the size of a file is taken once, however many submissions there are for its task.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""When engines agree on a value, and what their errors are worth. Pure."""
+"""When engines agree on a value, and which of their errors count. Pure."""
 
 from __future__ import annotations
 

@@ -46,8 +46,10 @@ them longer are computed by LibreOffice in the meantime. Whatever they are still
 again."""
 
 QUICK_S_OF_FORMULA = 2e-4
-"""How much longer the first quick engine gets for each formula that it has to compute. Thousands
-take LibreOffice longer than that, and where each of them searches thousands of rows, seconds."""
+QUICK_S_OF_NAMED_CELL = 2e-9
+QUICK_S_OF_BYTE = 1e-6
+"""How much longer the first of two quick engines gets for each formula, each cell that a formula
+names, and each byte of the workbook: LibreOffice takes several times as long for each of them."""
 
 SECOND_OPINION_S = 5.0
 """How long each gets then if LibreOffice has an answer: a hundred times what most need."""
@@ -199,7 +201,7 @@ class _Inquiry:
         """Asks the quick engines, whose results are useless without each other's, in turn."""
         first, second = PAIR_ENGINES
         question = self._question
-        limit_s = QUICK_S + QUICK_S_OF_FORMULA * question.dependencies.cells
+        limit_s = self._quick_s()
         if len(question.formulas) < FEWEST and self._ask_at_once(first, second, limit_s):
             return
         started = time.perf_counter()
@@ -217,6 +219,16 @@ class _Inquiry:
         said = self._answers.pop(second, None)
         if said is not None and agrees(sample, values, said.values, same_value):
             self._vouched = question.formulas.keys() & values.keys()
+
+    def _quick_s(self) -> float:
+        """How long the first quick engine gets where LibreOffice would have all of this to do."""
+        question = self._question
+        return (
+            QUICK_S
+            + QUICK_S_OF_FORMULA * question.dependencies.cells
+            + QUICK_S_OF_NAMED_CELL * question.dependencies.named_cells
+            + QUICK_S_OF_BYTE * len(question.workbook)
+        )
 
     def _ask_at_once(self, first: str, second: str, timeout_s: float) -> bool:
         """Asks two engines in one go; False if they cannot be asked so."""
@@ -273,7 +285,7 @@ class _Inquiry:
             name: the engine.
             timeout_s: how long it may take.
             workbook: what it computes, if not the workbook as it is.
-            ranges: what it is asked for then.
+            ranges: the cells to compute then.
         """
         question = self._question
         timeout_s = min(timeout_s, question.timeout_s)

@@ -30,7 +30,7 @@ characters. Each column that is searched is a step, and so is each cell that is 
 
 @dataclass(frozen=True, slots=True)
 class Footing:
-    """The cells that some formula cells rest on, in so far as these are formulas.
+    """The formula cells that some formula cells depend on.
 
     Attributes:
         cells: every formula cell that was reached, those asked for included.
@@ -58,6 +58,8 @@ class Dependencies:
             cells that its text does not show, and where there is more to follow than is followed.
             Then every formula of the workbook is counted.
         cells: how many formula cells were reached.
+        named_cells: how many cells their formulas name, each formula by itself: about how many an
+            engine visits. Whole columns count in full.
         footing: which these are; None where a formula may read cells that its text does not name.
     """
 
@@ -71,6 +73,7 @@ class Dependencies:
     opaque: bool
     complete: bool
     cells: int
+    named_cells: int = 0
     footing: Footing | None = None
 
 
@@ -79,6 +82,7 @@ class _Sum:
 
     def __init__(self) -> None:
         self.cells = 0
+        self.named_cells = 0
         self._known: dict[int, FormulaTraits] = {}
         self._functions: set[str] = set()
         self._volatile: set[str] = set()
@@ -120,6 +124,7 @@ class _Sum:
             opaque=self._opaque,
             complete=complete,
             cells=self.cells,
+            named_cells=self.named_cells,
             footing=None if self._further or self._arrays or arrays else footing,
         )
 
@@ -286,6 +291,7 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
         if said.opaque:
             return index.everything()
         for reference in named:
+            found.named_cells += reference.size
             waiting.extend(search.unseen(reference, sheet))
             if index.work_left < 0:
                 return index.everything()

@@ -1,4 +1,4 @@
-"""A workbook reduced to what the cells that are asked for rest on.
+"""A workbook reduced to what the requested cells depend on.
 
 Engines open and compute whole workbooks. Formulas that no asked cell depends on, and the cells of
 sheets that none of them names, are left out where that saves more than it costs.
@@ -26,7 +26,7 @@ _SHEET_DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b[^<>]*(?<!/)>")
 
 
 def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> bytes:
-    """The package of a workbook, without what some cells do not rest on.
+    """The package of a workbook, without what some cells do not depend on.
 
     Args:
         workbook: the workbook.

@@ -111,7 +111,7 @@ NEVER_READ = FormulaTraits(
     broken=False,
     reaches_further=True,
 )
-"""What is said of such a formula."""
+"""What such a formula says."""
 
 
 @functools.lru_cache(maxsize=4096)

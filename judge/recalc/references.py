@@ -21,6 +21,11 @@ class Reference(NamedTuple):
     max_row: int
     max_column: int
 
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
+
 
 _REFERENCE = re.compile(
     r"""
