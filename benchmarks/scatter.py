@@ -54,9 +54,9 @@ def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) ->
             'font-family="sans-serif" font-size="13">'
         ),
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        _text(LEFT, 24, title, size=16),
-        _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_title, anchor="middle"),
-        _text(16, (TOP + HEIGHT - BOTTOM) / 2, y_title, anchor="middle", turned=True),
+        written(LEFT, 24, title, size=16),
+        written((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_title, anchor="middle"),
+        written(16, (TOP + HEIGHT - BOTTOM) / 2, y_title, anchor="middle", turned=True),
         *_grid(x_axis, y_axis),
     ]
     for number, (each, colour) in enumerate(zip(series, COLOURS, strict=False)):
@@ -68,7 +68,7 @@ def scatter(title: str, x_title: str, y_title: str, series: Sequence[Series]) ->
         )
         x = LEFT + 220 + 240 * number
         parts.append(f'<circle cx="{x}" cy="20" r="5" fill="{colour}"/>')
-        parts.append(_text(x + 10, 24, each.label))
+        parts.append(written(x + 10, 24, each.label))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -76,15 +76,16 @@ def _grid(x_axis: _Axis, y_axis: _Axis) -> Iterator[str]:
     line = '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="#dddddd"/>'
     for place, label in x_axis.ticks():
         yield line.format(place, TOP, place, HEIGHT - BOTTOM)
-        yield _text(place, HEIGHT - BOTTOM + 18, label, anchor="middle")
+        yield written(place, HEIGHT - BOTTOM + 18, label, anchor="middle")
     for place, label in y_axis.ticks():
         yield line.format(LEFT, place, WIDTH - RIGHT, place)
-        yield _text(LEFT - 6, place + 4, label, anchor="end")
+        yield written(LEFT - 6, place + 4, label, anchor="end")
 
 
-def _text(
+def written(
     x: float, y: float, text: str, *, anchor: str = "start", size: int = 13, turned: bool = False
 ) -> str:
+    """Text of a plot, placed and escaped."""
     turn = f' transform="rotate(-90 {x} {y})"' if turned else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{turn}>'

@@ -18,9 +18,6 @@ CERTIFICATES_VARIABLE = "JUDGE_CLUSTER_CERTIFICATES"
 
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "certificate.pem", "key.pem"
 
-LEAST_SECRET_MODE = 0o077
-"""Permission bits that the file of a key must not have."""
-
 _FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT or a .yaml file"
 _FIELDS = frozenset(
     {"address", "local", "slurm", "kubernetes", "certificates", "workers", "wait_s"}
@@ -56,13 +53,19 @@ class Certificates:
                     f"{path}: there is no such file, and a cluster needs certificates",
                     hint=f"`judge cluster certificates {folder}` makes them.",
                 )
-        if found.key.stat().st_mode & LEAST_SECRET_MODE:
+        if _is_open(found.key.stat()):
             raise UsageError(
                 f"{found.key}: others on this machine can read the key, and so could run code "
                 "on every worker",
                 hint=f"chmod 600 {found.key}",
             )
         return found
+
+
+def _is_open(key: os.stat_result) -> bool:
+    """Whether others can read a key; one that root hands out may be for a group, as in a pod."""
+    from_root = key.st_uid == 0 and os.geteuid() != 0
+    return bool(key.st_mode & (0o037 if from_root else 0o077))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +134,11 @@ def at_address(
     Raises:
         UsageError: it is not such an address, has no certificates, or would not be safe.
     """
-    parts = urlsplit(address)
     try:
-        port = parts.port
-    except ValueError:
-        port = None
-    complete = parts.hostname is not None and port is not None and parts.scheme in {"tcp", "tls"}
+        parts = urlsplit(address)
+        complete = None not in {parts.hostname, parts.port} and parts.scheme in {"tcp", "tls"}
+    except ValueError as error:
+        raise UsageError(f"{address}: is not an address: {error}") from error
     if not complete or parts.path or parts.username is not None:
         raise UsageError(f"{address}: is not an address", hint="Write tls://HOST:PORT.")
     if parts.scheme == "tls":
@@ -184,6 +186,12 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
     if kinds == ["address"]:
         address = str(document["address"])
         return at_address(address, certificates, insecure=insecure, workers=workers, wait_s=wait_s)
+    if kinds == ["kubernetes"] and not insecure:
+        raise UsageError(
+            f"{path}: the pods that the operator of Kubernetes starts speak without TLS",
+            hint="Start workers with certificates (docs/cluster/kubernetes.yaml) and give their "
+            "address, or say --insecure-cluster if nobody else reaches these pods.",
+        )
     options = document[kinds[0]]
     if options is not None and not isinstance(options, dict):
         raise UsageError(f"{path}: {kinds[0]} must hold fields, found {options!r:.80}")

@@ -15,10 +15,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import dask
 from distributed import LocalCluster
 from distributed.security import Security
 
-from judge.cluster.engine.security import NO_PAGES, settle
+from judge.cluster.engine.security import NO_PAGES, SETTINGS, settle
 
 ROLES = ("ca_file", "client_cert", "client_key")
 
@@ -27,11 +28,11 @@ def main() -> None:
     """Does what the first line of standard input says."""
     settle()
     plan = json.loads(sys.stdin.readline())
-    security = _security(plan.get("certificates"))
+    security = None if plan["kind"] == "kubernetes" else _security(plan.get("certificates"))
     cluster = _start(plan["kind"], plan["workers"], plan["options"], security)
     answer = {
         "address": cluster.scheduler_address,
-        "tls": {name: getattr(security, f"tls_{name}") for name in ROLES},
+        "tls": security and {name: getattr(security, f"tls_{name}") for name in ROLES},
     }
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
@@ -55,7 +56,7 @@ def _security(certificates: Mapping[str, str] | None) -> Security:
     )
 
 
-def _start(kind: str, workers: int, options: Mapping[str, Any], security: Security) -> Any:
+def _start(kind: str, workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
     if kind == "local":
         return LocalCluster(
             n_workers=workers,
@@ -71,14 +72,38 @@ def _start(kind: str, workers: int, options: Mapping[str, Any], security: Securi
             **options,
         )
     if kind == "slurm":
-        from dask_jobqueue import SLURMCluster  # noqa: PLC0415  an extra of its own
+        return _start_slurm(workers, options, security)
+    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  an extra of its own
 
-        cores = int(options.get("cores", 1))
-        chosen = {**options, "cores": cores, "processes": cores}
-        slurm = SLURMCluster(protocol="tls://", security=security, **chosen)
-        slurm.scale(n=workers)
-        return slurm
-    raise ValueError(kind)
+    return KubeCluster(n_workers=workers, quiet=True, **options)
+
+
+def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
+    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  an extra of its own
+
+    cores = int(options.get("cores", 1))
+    settings = f"export DASK_INTERNAL_INHERIT_CONFIG={dask.config.serialize(SETTINGS)}"
+    cluster = SLURMCluster(
+        **{
+            "memory": "4GB",
+            **options,
+            "cores": cores,
+            "processes": cores,  # what kills a process must take one submission along, not many
+            "protocol": "tls://",
+            "security": security,
+            "worker_extra_args": [
+                *options.get("worker_extra_args", ()),
+                *("--dashboard-address", NO_PAGES),
+            ],
+            "job_script_prologue": [*options.get("job_script_prologue", ()), settings],
+            "scheduler_options": {
+                "dashboard_address": NO_PAGES,
+                **options.get("scheduler_options", {}),
+            },
+        }
+    )
+    cluster.scale(n=workers)
+    return cluster
 
 
 if __name__ == "__main__":

@@ -35,8 +35,10 @@ def reached(place: Place) -> Iterator[Connection]:
             yield connection
         return
     with _host(place) as answer:
-        fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
-        security = Security(require_encryption=True, **fields)
+        security = None
+        if answer["tls"] is not None:
+            fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
+            security = Security(require_encryption=True, **fields)
         with connected(answer["address"], security) as connection:
             yield connection
 

@@ -1,0 +1,242 @@
+"""Cases per second over workers, memory of the client over cases, and the share of each phase.
+
+    python benchmarks/scale.py [--copies 8] [--workers 1,2,4,8] [--plots docs/plots]
+        [--suite SUITE --solutions SOLUTIONS.jsonl] [--json FILE]
+
+The solutions of the sample suite that are meant to be compared (accepted or wrong answers), each
+as so many samples, are judged by threads, by ``local:N`` for each number of workers, and by
+threads again: as many threads as processors. A first round, which is not counted, fills the
+cache of recalculation for all of them. Reports of one and the same round must be identical.
+
+Processor time is that of a control group around each command, with all that it started, programs
+and calculation engines included; without the right to make one, the script ends. The client's
+memory is read from ``/proc`` while it works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from benchmarks.lines import bars, lines
+from benchmarks.scatter import Series
+from judge.sandbox.backends.cgroups import find_groups
+from judge.suites import load_suite
+from judge.suites.submissions import load_submissions
+
+COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
+PHASES = ("run", "recalculation", "comparison")
+SAMPLE = Path(__file__).resolve().parents[1] / "dataset" / "sample" / "submissions.jsonl"
+COMPARED = {"AC", "WA"}
+
+
+@dataclass
+class Round:
+    """One command and what it took.
+
+    Attributes:
+        name: ``threads`` or ``local:N``.
+        workers: how many cases are judged at once.
+        cases: how many cases were judged.
+        wall_s: seconds by the clock.
+        cpu_s: processor seconds of everything that was started.
+        phases: phase -> seconds by the clock, summed over all cases.
+        memory: cases on record and bytes of the client, as they grew.
+        report: the report.
+    """
+
+    name: str
+    workers: int
+    cases: int = 0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
+    memory: list[tuple[int, int]] = field(default_factory=list)
+    report: bytes = b""
+
+    @property
+    def rate(self) -> float:
+        """Cases per second."""
+        return self.cases / self.wall_s
+
+
+def main() -> None:
+    """Measures, prints and draws."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suite", default="sample")
+    parser.add_argument("--solutions", type=Path, default=SAMPLE)
+    parser.add_argument("--copies", type=int, default=8)
+    parser.add_argument("--workers", default="1,2,4,8")
+    parser.add_argument("--plots", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    counts = [int(each) for each in options.workers.split(",")]
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="judge-scale-") as scratch:
+        folder = Path(scratch)
+        once = copied(options.suite, options.solutions, 1, folder / "once.jsonl")
+        measure(options.suite, once, Round("warm", cores), folder)
+        many = copied(options.suite, options.solutions, options.copies, folder / "many.jsonl")
+        plan = [Round("threads", cores), *(Round(f"local:{n}", n) for n in counts)]
+        plan.append(Round("threads again", cores))
+        rounds = [measure(options.suite, many, each, folder) for each in plan]
+    show(rounds)
+    if options.json is not None:
+        found = [{**asdict(each), "report": len(each.report)} for each in rounds]
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    if options.plots is not None:
+        draw(rounds, options.plots)
+    if len({each.report for each in rounds}) != 1:
+        sys.exit("the reports differ")
+
+
+def copied(suite: str, solutions: Path, copies: int, out: Path) -> Path:
+    """Writes each solution several times, as samples of its task."""
+    loaded = load_suite(suite)
+    samples: dict[str, int] = {}
+    with out.open("w", encoding="utf-8") as file:
+        for each in load_submissions(solutions, loaded):
+            if each.expected and not set(each.expected) <= COMPARED:
+                continue
+            for _ in range(copies):
+                sample = samples[each.task_id] = samples.get(each.task_id, -1) + 1
+                record = {
+                    "id": each.task_id,
+                    "sample": sample,
+                    "solution": f"```python\n{each.code}\n```",
+                    "input_path": each.input_path,
+                    "output_path": each.output_path,
+                }
+                file.write(json.dumps(record) + "\n")
+    return out
+
+
+def measure(suite: str, solutions: Path, found: Round, folder: Path) -> Round:
+    """Runs one command."""
+    out = folder / found.name.replace(":", "-").replace(" ", "-")
+    arguments = ["score", str(solutions), "--dataset", suite, "--out", str(out), "--quiet"]
+    if found.name.startswith("local:"):
+        arguments += ["--cluster", found.name]
+    else:
+        arguments += ["--jobs", str(found.workers)]
+    group, started = Group(), time.monotonic()
+    command = [*group.entering(), *COMMAND, *arguments]
+    client = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while client.poll() is None:
+        found.memory.append((_lines(out / "cases.jsonl"), _resident_bytes(client.pid)))
+        time.sleep(0.5)
+    found.wall_s = time.monotonic() - started
+    found.cpu_s = group.end()
+    records = [json.loads(line) for line in (out / "cases.jsonl").read_text().splitlines()]
+    found.cases = len(records)
+    found.phases = {
+        name: sum(each["timings_s"].get(name, 0.0) for each in records) for name in PHASES
+    }
+    found.report = (out / "report.json").read_bytes()
+    found.memory = [each for each in found.memory if each[0] and each[1]]
+    print(f"{found.name}: {found.cases} cases, {found.wall_s:.1f} s, {found.cpu_s:.1f} s of CPU")
+    return found
+
+
+class Group:
+    """A control group whose processor time is measured."""
+
+    def __init__(self) -> None:
+        groups = find_groups()
+        if groups is None:
+            sys.exit("no control group can be made here: run as root, or with systemd-run --scope")
+        self._folder = groups.homes["cpu"] / f"scale-{os.getpid()}-{time.monotonic_ns()}"
+        self._folder.mkdir()
+
+    def entering(self) -> list[str]:
+        """How a command begins that enters the group."""
+        return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self._folder / "cgroup.procs")]
+
+    def end(self) -> float:
+        """Waits for the last process, removes the group; returns its processor seconds."""
+        while any(path.read_text().strip() for path in self._folder.rglob("cgroup.procs")):
+            time.sleep(0.05)
+        used = self._used_s()
+        for folder in sorted(self._folder.rglob("*"), reverse=True):
+            if folder.is_dir():
+                folder.rmdir()
+        self._folder.rmdir()
+        return used
+
+    def _used_s(self) -> float:
+        usage = self._folder / "cpuacct.usage"
+        if usage.is_file():
+            return int(usage.read_text()) / 1e9
+        line = (self._folder / "cpu.stat").read_text().splitlines()[0]
+        return int(line.split()[1]) / 1e6
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def show(rounds: Sequence[Round]) -> None:
+    """Prints a table."""
+    threads = [each for each in rounds if each.name.startswith("threads")]
+    usual = sum(each.cpu_s for each in threads) / len(threads)
+    print("| | cases/s | processor s | against threads | client at the end, MB |")
+    print("|---|---|---|---|---|")
+    for each in rounds:
+        memory = each.memory[-1][1] / 1e6 if each.memory else 0.0
+        extra = each.cpu_s / usual - 1
+        print(f"| {each.name} | {each.rate:.2f} | {each.cpu_s:.1f} | {extra:+.1%} | {memory:.0f} |")
+
+
+def draw(rounds: Sequence[Round], folder: Path) -> None:
+    """Writes the plots."""
+    clusters = [each for each in rounds if each.name.startswith("local:")]
+    threads = next(each for each in rounds if each.name == "threads")
+    measured = Series("local:N", [(each.workers, each.rate) for each in clusters])
+    beside = Series("threads", [(threads.workers, threads.rate)])
+    plots = {
+        "scale-rate": lines("Cases per second", "workers", "cases/s", [measured, beside]),
+        "scale-memory": lines(
+            "Memory of the client",
+            "cases on record",
+            "MB",
+            [
+                Series(each.name, [(cases, size / 1e6) for cases, size in each.memory])
+                for each in (threads, clusters[-1])
+            ],
+        ),
+        "scale-phases": bars(
+            "Where the time of the workers goes",
+            {
+                each.name: {
+                    **each.phases,
+                    "all else": max(0.0, each.workers * each.wall_s - sum(each.phases.values())),
+                }
+                for each in (threads, *clusters)
+            },
+        ),
+    }
+    for name, svg in plots.items():
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
