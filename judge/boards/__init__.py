@@ -1,1 +1,1 @@
-"""Check boards over workbooks: what SheetCopilot asks of each sheet, as published and mended."""
+"""Check boards over workbooks, as SheetCopilot publishes them and as they are meant."""

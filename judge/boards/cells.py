@@ -130,6 +130,11 @@ class SheetCells:
         return max((key & COLUMN_MASK for key in self.filled), default=0)
 
     @cached_property
+    def rows(self) -> frozenset[int]:
+        """The rows in which a cell has content or a format."""
+        return frozenset(key >> COLUMN_BITS for key in self.filled | self._styles.keys())
+
+    @cached_property
     def used_size(self) -> tuple[int, int]:
         """Rows and columns of the rectangle around all cells with content or a format."""
         keys = self.filled | self._styles.keys()

@@ -14,6 +14,9 @@ from judge.workbook.facts.references import MOST_VALUES, areas_of
 from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
+_MOST_CHARTS = 300
+"""Charts of a sheet that are read; a sheet with more never has as many as its gold."""
+
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
 _WITH_MARKERS = {"lineChart", "scatterChart", "radarChart", "stockChart"}
 
@@ -67,7 +70,7 @@ def charts_of(owner: BoardBook, tab: Tab) -> list[ChartView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, each) for each in owner.book.facts.charts(tab)]
+    return [_view(owner, each) for each in owner.book.facts.charts(tab)[:_MOST_CHARTS]]
 
 
 def _view(owner: BoardBook, chart: Chart) -> ChartView:
@@ -274,7 +277,7 @@ def numbers_agree(expected: float, actual: float) -> bool:
 
 
 def without_blank_end(values: Sequence[object]) -> tuple[object, ...]:
-    """Values without the blank ones at their end, texts without space around them."""
+    """Values without the blank ones at their end, text without space around them."""
     kept = [each.strip() if isinstance(each, str) else each for each in values]
     while kept and kept[-1] in {None, ""}:
         kept.pop()

@@ -144,7 +144,7 @@ def _switch(value: str) -> str:
 
 
 def _plain(formula: str) -> str:
-    """A formula without spaces and in capitals outside of texts, without the equals sign."""
+    """A formula without spaces and in capitals outside of strings, without the equals sign."""
     if len(formula) > MOST_FORMULA_CHARS:
         return formula
     pieces = formula.strip().removeprefix("=").split('"')

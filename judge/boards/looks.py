@@ -44,7 +44,7 @@ class CellLook:
 
 FONT_FIELDS = ("font", "size", "color", "bold", "italic", "underline")
 FIELDS = (*FONT_FIELDS, "fill")
-"""What ``cells.formatting`` compares, beside the class of the number format."""
+"""What ``cells.formatting`` compares, in addition to the class of the number format."""
 
 
 def differing_field(

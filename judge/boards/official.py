@@ -291,10 +291,10 @@ def _values_agree(first: tuple[str, object], second: tuple[str, object]) -> bool
 
 
 def _single_header(sheet: SheetCells) -> str:
-    """The header of a table of one cell, whose value is no list of rows: its first letter.
+    """The header of a table of one cell, whose value is not a list of rows: its first letter.
 
     Raises:
-        PublishedError: it is no text.
+        PublishedError: it is not text.
     """
     value = sheet.values.get(cell_key(1, 1))
     if not isinstance(value, str) or not value:

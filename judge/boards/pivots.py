@@ -9,7 +9,8 @@ from judge.workbook.address import Window, cell_name, parse_window
 from judge.workbook.facts.model import Pivot
 from judge.workbook.workbook_parts import Tab
 
-_VALUES = -2
+_MOST_PIVOTS = 300
+"""Pivot tables of a sheet that are read; a sheet with more never has as many as its gold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, each) for each in owner.book.facts.pivots(tab)]
+    return [_view(owner, each) for each in owner.book.facts.pivots(tab)[:_MOST_PIVOTS]]
 
 
 def _view(owner: BoardBook, pivot: Pivot) -> PivotView:

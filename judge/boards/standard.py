@@ -1,7 +1,7 @@
 """The judge's own reading of boards: what a board declares counts, on every sheet and row.
 
 Sheets are paired by name, objects one to one, and everything that the published evaluation leaves
-out of a board is looked at; docs/boards.md lists the differences.
+out of a board is checked; docs/boards.md lists the differences.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ from judge.workbook.workbook_parts import Tab
 _Object = TypeVar("_Object")
 Properties = Mapping[str, tuple[object, object, bool]]
 """Property -> what the gold has, what the answer has, and whether they agree."""
-
-_MOST_OBJECTS = 300
 
 
 class UnusableBoardError(Exception):
@@ -143,7 +141,7 @@ class StandardJudge:
         """Matches objects one to one in all that is asked, and says in what the rest differs."""
         number, category = place
         asked = self._board.sheets[number][category]
-        first, second = (each[:_MOST_OBJECTS] for each in sides)
+        first, second = sides
 
         def wrong(one: _Object, other: _Object) -> list[str]:
             return [

@@ -1,4 +1,4 @@
-"""The cells of two sheets compared: the table at A1 by its headings, the rest where it stands."""
+"""The cells of two sheets compared: the table at A1 by its headings, the rest at its place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from judge.boards.cells import SheetCells
 from judge.boards.charts import numbers_agree
 from judge.boards.differences import Differences, Shown, shown, where
 from judge.boards.looks import FONT_FIELDS, differing_field
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.address import COLUMN_MASK, cell_key
 from judge.workbook.cell import CellValue
 
 
@@ -52,11 +52,11 @@ class TableJudge:
         matched = self._matched(columns[0])
         if matched is None:
             return
-        rows = max(*(_last_row(each, columns[0]) for each in (self._gold, self._answer)), 1)
+        rows = self._gold.rows | self._answer.rows
         package = self._answer.owner.book.workbook.package
         with package.blamed():
-            package.budget.take_cells(rows * columns[0])
-        for row in range(1, rows + 1):
+            package.budget.take_cells(len(rows) * columns[0])
+        for row in sorted(rows):
             for column, match in enumerate(matched, start=1):
                 self._cell(cell_key(row, column), cell_key(row, match))
                 if not self._open:
@@ -119,7 +119,7 @@ class TableJudge:
         return None
 
     def _shows_format(self, expected: int, actual: int) -> bool:
-        """Whether the number format of a cell shows: that of a text does not."""
+        """Whether the number format of a cell shows: that of text does not."""
         values = self._gold.values.get(expected), self._answer.values.get(actual)
         return any(each is not None and not isinstance(each, str) for each in values)
 
@@ -134,14 +134,8 @@ def _width(sheet: SheetCells) -> int:
     return max(1, min(sheet.ends[1], sheet.last_column))
 
 
-def _last_row(sheet: SheetCells, columns: int) -> int:
-    return max((key for key in sheet.filled if key & COLUMN_MASK <= columns), default=0) >> (
-        COLUMN_BITS
-    )
-
-
 def values_agree(gold: SheetCells, expected: int, answer: SheetCells, actual: int) -> bool:
-    """Whether two cells hold the same: dates are numbers, texts count without outer space."""
+    """Whether two cells hold the same: dates are numbers, text counts without outer space."""
     first, second = _plain(gold, expected), _plain(answer, actual)
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
