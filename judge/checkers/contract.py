@@ -128,11 +128,13 @@ class Requirements:
         rules: what has to hold, a sentence each, in the order in which findings number them.
         published: whose published evaluator the second verdict on record is; empty without one.
         ends_early: whether that evaluator ends at the first rule that does not hold.
+        complete: whether each rule that does not hold has a difference of its own on record.
     """
 
     rules: tuple[str, ...] = ()
     published: str = ""
     ends_early: bool = False
+    complete: bool = True
 
 
 @runtime_checkable

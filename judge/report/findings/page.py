@@ -122,8 +122,10 @@ def _state(record: CaseComparison, required: Requirements, number: int) -> str:
     differences = record.get("differences", ())
     if "equal" not in record or record.get("differing_cells", 0) > len(differences):
         return "unknown"
-    if any("words" not in each for each in differences):
-        return "unknown"  # it may be about any rule
+    if record["equal"]:
+        return "holds"
+    if not required.complete or any("words" not in each for each in differences):
+        return "unknown"  # a difference may be about any rule
     if record.get("profile") == "official" and required.ends_early:
         first = min((each.get("rule", 0) for each in differences), default=number)
         return "holds" if number <= first else "unknown"

@@ -337,4 +337,9 @@ def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         document: the JSON form of a report.
     """
     others = {each["kind"] for each in document["differences"]} - KINDS.keys()
-    return {**KINDS, **{kind: ("•", kind.replace("_", " ")) for kind in sorted(others)}}
+    return {**KINDS, **{kind: ("•", _kind_in_words(kind)) for kind in sorted(others)}}
+
+
+def _kind_in_words(kind: str) -> str:
+    """A class of differences that another checker names: ``pivot table``, ``charts: title``."""
+    return kind.replace("_", " ").replace(".", ": ")

@@ -2,7 +2,7 @@
 // Rules over whole workbooks: each in words, and what was found instead, gold next to output.
 
 const SVG_TAGS = { r: "rect", p: "path", c: "circle", t: "text" };
-const STATES_OF_RULES = { holds: ["holds", "v-AC"], fails: ["does not hold", "v-WA"], unknown: ["not on record", "v-none"] };
+const STATES_OF_RULES = { holds: ["holds", "v-AC"], fails: ["does not hold", "v-WA"], unknown: ["no difference on record", "v-none"] };
 const STATES_OF_ROWS = { differs: "differs", unasked: "differs, not required", agrees: "", listed: "" };
 
 function svg(tag, attributes, ...children) {
@@ -91,7 +91,7 @@ function rowsPart(rows, heads = ["gold", "output"]) {
     ),
   );
   const head = h("tr", {}, ...[...(named ? [""] : []), ...heads].map((text) => h("th", { scope: "col" }, text)));
-  return h("table", { class: "sidebyside" }, h("thead", {}, head), h("tbody", {}, ...body));
+  return h("table", { class: named ? "sidebyside named" : "sidebyside" }, h("thead", {}, head), h("tbody", {}, ...body));
 }
 
 function pairsPart({ agreeing, more, pairs }, what, make) {
