@@ -75,11 +75,8 @@ class RulesChecker:
         for gold in golds or (None,):
             spec = task.checker if gold is None else task.checker.with_options(gold.options)
             options = _options(spec)
-            book = None if gold is None else _open_gold(gold)
-            reader = sealed(compute)
-            if book is not None and reader is not None:
-                book.printer = reader.print_sheet
-            finding = _check(options, book, gold, answer, compute, rules)
+            book = None if gold is None else open_gold(gold, compute)
+            finding = check_workbook(options, book, gold, answer, compute, rules)
             findings.append(("" if gold is None else gold.name, finding))
             if finding.agrees:
                 break
@@ -89,14 +86,14 @@ class RulesChecker:
         self,
         task: Task,
         case: TestCase,
-        compute: Compute | None,  # noqa: ARG002
+        compute: Compute | None,
     ) -> Examination:
         """Opens the first gold and counts the rules."""
         gold = case.golds[0] if case.golds else None
         spec = task.checker if gold is None else task.checker.with_options(gold.options)
         options = _options(spec)
         if gold is not None:
-            _open_gold(gold)
+            open_gold(gold, compute)
         doubts = () if options.rules else ("the rule list is empty",)
         return Examination(units=len(options.rules), doubts=doubts)
 
@@ -136,9 +133,16 @@ def _options(spec: CheckerSpec) -> RuleOptions:
     )
 
 
-def _open_gold(gold: Gold) -> Book:
+def open_gold(gold: Gold, compute: Compute | None) -> Book:
+    """The gold, with the text files next to it, and what prints its sheets.
+
+    Raises:
+        GoldFaultError: it cannot be read.
+    """
+    reader = None if compute is None else sealed(compute)
+    printer = None if reader is None else reader.print_sheet
     try:
-        return Book(open_workbook(gold.read()), Side.GOLD, _prints(gold.path))
+        return Book(open_workbook(gold.read()), Side.GOLD, _prints(gold.path), printer)
     except WorkbookError as error:
         raise GoldFaultError(f"{gold.name}: {error.message}") from error
 
@@ -147,7 +151,7 @@ def _prints(path: Path | None) -> Mapping[str, Sequence[str]]:
     return {} if path is None else prints_beside(path)
 
 
-def _check(
+def check_workbook(
     options: RuleOptions,
     gold: Book | None,
     gold_file: Gold | None,
@@ -155,6 +159,13 @@ def _check(
     compute: Compute,
     rules: Rules,
 ) -> Finding:
+    """Checks the rules on an answer that may be hostile.
+
+    Raises:
+        GoldFaultError: the suite is at fault.
+        AnswerFaultError: the answer cannot be read.
+        RecalcError: an engine cannot be started.
+    """
     try:
         prints = prints_of(answer.files)
         if gold is not None and answer.data == gold.workbook.data:

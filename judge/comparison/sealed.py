@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -42,3 +44,32 @@ class SealedFiles(Protocol):
 def sealed(compute: Compute) -> SealedFiles | None:
     """The same object as a reader of files; None if it only computes."""
     return compute if isinstance(compute, SealedFiles) else None
+
+
+class Remembering:
+    """Reads each file once, whoever asks for it.
+
+    Args:
+        files: reads them.
+    """
+
+    def __init__(self, files: SealedFiles) -> None:
+        self._files = files
+        self._known: dict[tuple[str, bytes, str], Mapping[str, Any] | UnreadableFileError] = {}
+
+    def print_sheet(self, workbook: bytes, number: int) -> list[str]:
+        """The lines of a sheet."""
+        return self._files.print_sheet(workbook, number)
+
+    def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a reader makes of a file, or made of it before."""
+        key = reader, hashlib.sha256(data).digest(), json.dumps(options, sort_keys=True)
+        if key not in self._known:
+            try:
+                self._known[key] = self._files.read_file(reader, data, options)
+            except UnreadableFileError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, UnreadableFileError):
+            raise found
+        return found

@@ -167,6 +167,7 @@ class CaseComparison(TypedDict, total=False):
     equal: bool
     profile: str
     official_equal: bool | None
+    official_score: float | None
     published_error: str
     gold: str
     ranges: list[str]

@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import sys
+import time
 from typing import Any
 
 from judge.recalc.services.common import Answer, CannotComputeError
@@ -17,6 +18,7 @@ from judge.recalc.services.common import Answer, CannotComputeError
 MOST_ROWS = 200_000
 MOST_CHARS = 32 << 20
 MOST_PAGES = 500
+MOST_SECONDS = 10.0
 _ALLOWED = ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 
 
@@ -67,6 +69,8 @@ def read_database(data: bytes, options: dict[str, Any]) -> Answer:
             return sqlite3.SQLITE_OK if harmless else sqlite3.SQLITE_DENY
 
         connection.set_authorizer(authorise)
+        stop_at = time.process_time() + MOST_SECONDS
+        connection.set_progress_handler(lambda: time.process_time() > stop_at, 100_000)
         return {"objects": _objects(connection, options)}
     except sqlite3.Error as error:
         raise CannotComputeError(f"not a readable SQLite database: {error}") from error

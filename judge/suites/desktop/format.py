@@ -17,7 +17,26 @@ from judge.suites.formats import (
 )
 
 EXAMPLES = "evaluation_examples/examples"
-_OUTPUT = re.compile(r"(?:(?P<number>\d{1,6})_)?(?P<id>[0-9A-Za-z-]{1,80})_output\.xlsx")
+SUFFIXES = (
+    ".xlsx",
+    ".csv",
+    ".pdf",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".txt",
+    ".ipynb",
+    ".sqlite",
+    ".db",
+)
+"""What a task may ask for; the first is what most do."""
+
+_OUTPUT = re.compile(
+    rf"(?:(?P<number>\d{{1,6}})_)?(?P<id>[0-9A-Za-z-]{{1,80}})_output"
+    rf"(?:{'|'.join(map(re.escape, SUFFIXES))})"
+)
+ASKED_FILE = "file"
+"""Name of the detail of a task that says which file it asks for, if that is not a workbook."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +53,7 @@ class DesktopFormat:
     folder: str
     before: str | None = None
 
-    file_suffixes = (".xlsx",)
+    file_suffixes = SUFFIXES
     output_pattern = "{id}_output.xlsx"
 
     @property
@@ -64,7 +83,7 @@ class DesktopFormat:
         return
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{id}_output.xlsx``, with or without the number of the case, which is 1."""
+        """Reads ``{id}_output.xlsx`` or the like, perhaps with the number of the case, 1."""
         match = _OUTPUT.fullmatch(file_name)
         return None if match is None else (match["id"], int(match["number"] or 1))
 
@@ -76,7 +95,8 @@ class DesktopFormat:
         """The workbook under its own name, and the output next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePath(files[0].path.name if files else "input.xlsx")
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output.xlsx")
+        asked = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{asked}")
 
     def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:  # noqa: ARG002
         """None: each task has one case, whose files its JSON file names."""

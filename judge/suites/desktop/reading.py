@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from judge.checkers.registry import check_options
+from judge.core.answer import AnswerForm
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,
-    CheckerSpec,
     FileKind,
     Gold,
     InputFile,
@@ -22,19 +21,15 @@ from judge.core.task import (
     TestCase,
 )
 from judge.errors import SuiteError, UsageError
-from judge.files.documents import MIB, read_json, read_text
-from judge.rules.options import NAME
+from judge.files.documents import read_json, read_text
 from judge.suites.boundary import Boundary
+from judge.suites.desktop.evaluation import read_evaluation
 
 if TYPE_CHECKING:
     from judge.suites.desktop.format import DesktopFormat
 
 _MOST_TASKS = 10_000
 _COPIES = {"download", "copyfile_from_host_to_guest"}
-_PLAN_FILE = "verbose_instruction.txt"
-_PHRASINGS = ("abstract", "verbose")
-_MOST_PLAN_BYTES = MIB
-_INFEASIBLE = "infeasible: only the last action on a desktop decides"
 
 
 class _FieldError(Exception):
@@ -122,12 +117,22 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         raise _FieldError("field 'evaluator' must be an object")
     places = _places(boundary, task_id, chosen)
     inputs, absent = _inputs(record.get("config"), boundary, places)
-    golds, missing = _golds(evaluator.get("expected"), boundary, places)
-    reason = _needs_desktop(evaluator)
-    lacking = [each.name for each in absent] + missing
+    evaluation = read_evaluation(
+        evaluator, chosen.name, lambda given: _gold(given, boundary, places)
+    )
+    reason = evaluation.reason
+    lacking = [each.name for each in absent] + list(evaluation.missing)
     if reason is None and lacking:
-        reason = f"the workbooks are not there: {', '.join(lacking)}"
-    spec = _checker(evaluator, chosen.name, reason)
+        reason = f"the files are not there: {', '.join(lacking)}"
+        if evaluation.answer is AnswerForm.TEXT:
+            reason = f"infeasible, so that the answer FAIL is right; {reason}"
+    spec = evaluation.spec
+    if reason is not None:
+        spec = spec.with_options({LEFT_OUT_OPTION: reason})
+    try:
+        check_options(spec)
+    except UsageError as error:
+        raise _FieldError(f"field 'evaluator': {error.message}") from error
     tags = record.get("tags")
     levels = [each for each in _PHRASINGS if isinstance(tags, list) and each in tags]
     groups = {"instruction": levels[0]} if levels else {}
@@ -136,9 +141,11 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         id=task_id,
         instruction=instruction,
         kind=chosen.folder,
-        cases=(TestCase(1, tuple(inputs), tuple(golds), tuple(absent)),),
+        cases=(TestCase(1, tuple(inputs), evaluation.golds, tuple(absent)),),
         checker=spec,
+        answer=evaluation.answer,
         groups=groups,
+        context=evaluation.context,
         raw_id=task_id,
         phrasing=Phrasing(levels[0], task_id) if levels else None,
         plan="" if plan is None else _plan(plan),
@@ -147,39 +154,6 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
 
 def _plan(path: Path) -> str:
     return read_text(path, SuiteError, most_bytes=_MOST_PLAN_BYTES).strip()
-
-
-def _checker(evaluator: Mapping[str, Any], name: str, reason: str | None) -> CheckerSpec:
-    options: dict[str, object] = {"rules": _rules(evaluator), "evaluator": name}
-    if reason is not None:
-        options[LEFT_OUT_OPTION] = reason
-    spec = CheckerSpec(NAME, options)
-    try:
-        check_options(spec)
-    except UsageError as error:
-        raise _FieldError(f"field 'evaluator': {error.message}") from error
-    return spec
-
-
-def _rules(evaluator: Mapping[str, Any]) -> object:
-    given = evaluator.get("options")
-    if evaluator.get("func") != "compare_table" or not isinstance(given, dict):
-        return []
-    return given.get("rules", [])
-
-
-def _needs_desktop(evaluator: Mapping[str, Any]) -> str | None:
-    """Why a finished workbook does not decide a task; None if it does."""
-    function = evaluator.get("func")
-    if function == "infeasible":
-        return _INFEASIBLE
-    if function != "compare_table":
-        named = " and ".join(map(str, function)) if isinstance(function, list) else function
-        return f"the evaluator {named} looks at other files than the workbook"
-    expected = evaluator.get("expected")
-    if isinstance(expected, dict) and expected.get("type") == "vm_file":
-        return "the gold is a file of the desktop"
-    return None
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -231,17 +205,15 @@ def _inputs(
     return found, absent
 
 
-def _golds(
-    expected: Any, boundary: Boundary, places: Sequence[Path]
-) -> tuple[list[Gold], list[str]]:
-    """The gold workbook; and the names of those that are not there."""
+def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | str | None:
+    """The gold of a metric, its name if it is not there, or None if the metric names none."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
-        return [], []
+        return None
     written, placed = (_first(expected.get(each)) for each in ("path", "dest"))
     name = _name(unquote(urlsplit(str(written)).path), "evaluator")
     names = [name] if placed is None else [name, _name(placed, "evaluator")]
     path = next((found for each in names if (found := _find(each, boundary, places))), None)
-    return ([Gold(path)], []) if path is not None else ([], [name])
+    return name if path is None else Gold(path)
 
 
 def _first(written: Any) -> Any:

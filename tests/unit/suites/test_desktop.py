@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from judge.api import verify
+from judge.core.answer import AnswerForm
 from judge.core.task import Phrasing
 from judge.errors import SuiteError
 from judge.suites.load import load_suite
@@ -36,6 +37,19 @@ def table(*rules: dict[str, Any], gold: str | None = "gold.xlsx") -> dict[str, A
     if gold is not None:
         made["expected"] = {"type": "cloud_file", "path": f"https://example.org/a/{gold}"}
     return made
+
+
+PDF = [{"type": "vm_file", "path": "/home/user/a.pdf"}] * 2
+
+
+def pages(conj: str, *files: str) -> dict[str, Any]:
+    rules = {"relation": "eq", "ref_value": 1}
+    return {
+        "func": ["check_pdf_pages"] * len(files),
+        "conj": conj,
+        "result": [{"type": "vm_file", "path": f"/home/user/{each}"} for each in files],
+        "expected": [{"type": "rule", "rules": rules} for _ in files],
+    }
 
 
 def make(root: Path, records: list[dict[str, Any]], folder: str = "libreoffice_calc") -> Path:
@@ -67,7 +81,10 @@ def test_osworld(tmp_path: Path) -> None:
             record("plain", table(DATA)),
             record("zoom", table(ZOOM, gold=None)),
             record("csv", {"func": "compare_csv"}),
-            record("both", {"func": ["check_pdf_pages", "compare_pdfs"]}),
+            record("both", {"func": ["check_pdf_pages", "is_expected_tabs"], "result": PDF}),
+            record("either", pages("or", "a.pdf", "a.pdf")),
+            record("several", pages("and", "a.pdf", "b.pdf")),
+            record("shell", {"func": "exact_match", "result": {"type": "vm_command_line"}}),
             record("never", {"func": "infeasible"}),
             record("print", table({**DATA, "type": "sheet_print"})),
             record("desktop", on_desktop),
@@ -81,17 +98,29 @@ def test_osworld(tmp_path: Path) -> None:
         "plain",
         "zoom",
         "print",
+        "never",
+        "either",
     }
     assert "nowhere.xlsx" in str(said["gone"])
-    assert "check_pdf_pages and compare_pdfs" in str(said["both"])
-    assert "infeasible" in str(said["never"])
+    assert "is_expected_tabs needs the desktop" in str(said["both"])
+    assert "2 files: a.pdf, b.pdf" in str(said["several"])
+    assert "vm_command_line" in str(said["shell"])
+    assert "None" in str(said["csv"])
+    tasks = {task.id: task for task in suite.tasks}
+    assert tasks["never"].answer is AnswerForm.TEXT
+    assert tasks["either"].details == {"file": "a.pdf"}
+    assert tasks["either"].checker.options["conj"] == "or"
+    paths = suite.conventions.default_paths(tasks["either"].question)
+    assert paths.output_path == "/mnt/data/in_output.pdf"
+    assert suite.conventions.output_of("either_output.pdf") == ("either", 1)
     left_out: dict[str, str] = {}
     found = verify(root, recalc="never", on_left_out=left_out.__setitem__)
     checks = {each.task_id: each for each in found}
     assert checks["plain"].gold_accepted
     assert checks["plain"].untouched_accepted is False
     assert str(said["gone"]) in left_out["gone"]
-    assert len(found) == 3
+    assert checks["never"].gold_accepted
+    assert len(found) == 5
     assert not checks["print"].gold_accepted  # nothing prints here
 
 
