@@ -47,7 +47,7 @@ def sealed(compute: Compute) -> SealedFiles | None:
 
 
 class Remembering:
-    """Reads each file once, whoever asks for it.
+    """Reads each file once, however often it is needed.
 
     Args:
         files: reads them.

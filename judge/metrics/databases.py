@@ -1,7 +1,7 @@
 """Local databases: tables, views, their columns, and their rows in order.
 
 Source, read and not run: ``check_local_database`` (xlang-ai/Spider2-V, dbt.py at ebb518db).
-SQLite is read in the sandbox, whoever made the file; DuckDB is not read: the sandbox has none.
+SQLite is read in the sandbox; DuckDB is not read: the sandbox has none.
 """
 
 from __future__ import annotations

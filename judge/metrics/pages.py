@@ -94,7 +94,7 @@ def right_pages(asked: Asked) -> Wrong | None:
 
 
 def published_pdfs(asked: Asked) -> float:
-    """How alike the texts are, from 0 to 1."""
+    """How alike both are as text, from 0 to 1."""
     if asked.answer is None:
         return 0.0
     try:

@@ -75,7 +75,7 @@ def _gold_elsewhere(expected: Any) -> str | None:
 
 
 def _listed(evaluator: Mapping[str, Any], name: str, count: int) -> list[Any]:
-    """A field for each of the metrics; one that is no list is for the only metric."""
+    """A field for each of the metrics; one that is not a list is for the only metric."""
     given = evaluator.get(name)
     found = given if isinstance(given, list) else [given]
     return [*found, *[None] * count][:count]
