@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -21,7 +22,7 @@ from judge.core.task import (
     TestCase,
 )
 from judge.errors import SuiteError, UsageError
-from judge.files.documents import read_json, read_text
+from judge.files.documents import MIB, read_json, read_text
 from judge.suites.boundary import Boundary
 from judge.suites.desktop.evaluation import read_evaluation
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _MOST_TASKS = 10_000
 _COPIES = {"download", "copyfile_from_host_to_guest"}
+_PLAN_FILE = "verbose_instruction.txt"
+_PHRASINGS = ("abstract", "verbose")
+_MOST_PLAN_BYTES = MIB
 
 
 class _FieldError(Exception):
