@@ -14,7 +14,7 @@ from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
-from judge.grading.batch import Settings, current_records, tasks_of
+from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.known_cases import KnownCases
 from judge.grading.overrides import read_overrides
 from judge.grading.recorded import RecordedResults
@@ -28,7 +28,7 @@ from judge.suspects.standing import kept_suspicions
 
 @dataclass(frozen=True, slots=True)
 class _Reported:
-    """A submission that is reported on."""
+    """A submission that is reported on; its program is not read for it."""
 
     task: Task
     submission: Submission
@@ -44,31 +44,36 @@ class RunReporter:
         run: the run's description.
         suite: which it answers.
         settings: the rules that the verdicts have to be of.
+        outcome: how the batch ended.
     """
 
     def __init__(
-        self, store: RunDirectory, run: RunDocument, suite: Suite, settings: Settings
+        self,
+        store: RunDirectory,
+        run: RunDocument,
+        suite: Suite,
+        settings: Settings,
+        outcome: BatchResult,
     ) -> None:
         self._store = store
         self._run = run
         self._suite = suite
         self._settings = settings
         self._overrides = read_overrides(store)
-        self._known = KnownCases(store)
+        self._outcome = outcome
+        unchanged = None if outcome.judged else outcome.known
+        self._known = unchanged or KnownCases(store)
         self._slots = array("Q")
         self._places = array("I")
         self._held: list[CaseResult] = []
 
-    def report(
-        self, pairs: SubmissionIndex, chosen: set[str], *, reused: int, problem: str | None
-    ) -> ScoredRun:
+    def report(self, pairs: SubmissionIndex, chosen: set[str], *, problem: str | None) -> ScoredRun:
         """Writes report.json.
 
         Args:
             pairs: all submissions of the run, with their tasks.
             chosen: the tasks that were requested this time; of the others, only what these very
                 rules said of this very code is reported.
-            reused: cases whose result was on record already.
             problem: why the run is incomplete, or None.
         """
         suspicions = kept_suspicions(self._store)
@@ -96,7 +101,7 @@ class RunReporter:
             report=report,
             results=self._held if few else self._recorded(),
             submissions=list(reported) if few else reported,
-            reused=reused,
+            reused=self._outcome.reused,
             problem=problem,
         )
 
@@ -105,9 +110,12 @@ class RunReporter:
 
     def _submissions(self, pairs: SubmissionIndex, chosen: set[str]) -> Iterator[_Reported]:
         """What is reported on, in suite order."""
-        tasks = tasks_of(pairs)
-        records = current_records(self._known, pairs, self._settings)
-        for place, (task, (submission, slots)) in enumerate(zip(tasks, records, strict=True)):
+        # The keys are those of all submissions only if all of them were asked to be judged.
+        whole = all(pairs.task(place).id in chosen for place in range(len(pairs)))
+        keys = self._outcome.keys if whole else None
+        records = current_records(self._known, pairs, self._settings, keys)
+        for place, slots in enumerate(records):
+            task = pairs.task(place)
             known = [slot for slot in slots if slot is not None]
             if not known and task.id not in chosen:
                 continue
@@ -121,5 +129,5 @@ class RunReporter:
                 self._held += present
             else:
                 self._held = []
-            score = score_submission(task.id, submission.sample, verdicts)
-            yield _Reported(task, submission, score, present)
+            score = score_submission(task.id, pairs.sample(place), verdicts)
+            yield _Reported(task, pairs.without_program(place), score, present)

@@ -106,8 +106,8 @@ class RunScorer:
             store.write_run(described)
             with progress(source.run.name) as show:
                 outcome = grade(store, selected, settings, on_event=show, keep=False)
-            reporter = RunReporter(store, described, suite, settings)
-            return reporter.report(pairs, chosen, reused=outcome.reused, problem=_problem(outcome))
+            reporter = RunReporter(store, described, suite, settings, outcome)
+            return reporter.report(pairs, chosen, problem=_problem(outcome))
 
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite

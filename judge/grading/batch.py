@@ -20,12 +20,13 @@ from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.case_index import short_key
 from judge.grading.case_records import CaseKey, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.finished import FinishedOutput, read_output
 from judge.grading.jobs import CaseJob, Job, Worker
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
-from judge.grading.known_cases import KnownCases
+from judge.grading.known_cases import BatchKeys, KnownCases
 from judge.grading.order import ExpectedCost, longest_first
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -61,12 +62,18 @@ class BatchResult:
         reused: how many cases were taken from the results directory as they were.
         failed: how many hold judge errors (JE).
         stopped: why the batch stopped early, or None.
+        judged: how many cases were judged.
+        known: what was on record at the beginning.
+        keys: the comparison keys of the cases, by their number among all cases of the batch.
     """
 
     results: dict[CaseKey, CaseResult] = field(default_factory=dict)
     reused: int = 0
     failed: int = 0
     stopped: JudgeError | None = None
+    judged: int = 0
+    known: KnownCases | None = None
+    keys: BatchKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ def grade(
     tasks = tasks_of(pairs)
     first_cases = array("Q", accumulate((len(task.cases) for task in tasks), initial=0))
     batch = _Batch(store, first_cases[-1], on_event, keep=keep)
-    done = bytearray(first_cases[-1])
+    done, short_keys = bytearray(first_cases[-1]), BatchKeys(first_cases[-1])
     for place in range(len(tasks)) if len(known.index) else ():
         task, submission = pairs[place]
         for number, case in enumerate(task.cases, first_cases[place]):
@@ -164,16 +171,18 @@ def grade(
             found = known.complete(key, keys) if keep else known.verdict(key, keys)
             if found is not None:
                 done[number] = True
+                # That of the record: earlier versions of the judge had others.
+                short_keys.put(number, known.short_key(key))
                 batch.take_known(found)
 
-    def missing_of(place: int) -> list[TestCase]:
+    def missing_of(place: int) -> list[tuple[int, TestCase]]:
         cases = enumerate(tasks[place].cases, first_cases[place])
-        return [case for number, case in cases if not done[number]]
+        return [(number, case) for number, case in cases if not done[number]]
 
     cost = ExpectedCost()
     order = longest_first(
         range(len(tasks)),
-        lambda place: sum(cost.of(tasks[place], case.number) for case in missing_of(place)),
+        lambda place: sum(cost.of(tasks[place], case.number) for _, case in missing_of(place)),
     )
 
     def jobs() -> Iterator[Job]:
@@ -182,14 +191,17 @@ def grade(
             task, missing = tasks[place], missing_of(place)
             if missing:
                 submission = pairs[place][1]
-                keyed = ((c, case_keys(task, submission, c, settings, digests)) for c in missing)
-                cases = tuple(
-                    CaseJob(case, keys, _stored_outcome(known, _case_key(submission, case), keys))
-                    for case, keys in keyed
-                )
-                yield Job(task, submission, cases, settings.limits_of(task))
+                cases: list[CaseJob] = []
+                for number, case in missing:
+                    keys = case_keys(task, submission, case, settings, digests)
+                    short_keys.put(number, short_key(keys.comparison))
+                    stored = _stored_outcome(known, _case_key(submission, case), keys)
+                    cases.append(CaseJob(case, keys, stored))
+                yield Job(task, submission, tuple(cases), settings.limits_of(task))
 
-    return batch.judge(jobs(), settings.executor())
+    outcome = batch.judge(jobs(), settings.executor())
+    outcome.known, outcome.keys = known, short_keys
+    return outcome
 
 
 def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
@@ -227,27 +239,45 @@ def grade_outputs(
 
 
 def current_records(
-    known: KnownCases, pairs: Sequence[tuple[Task, Submission]], settings: Settings
-) -> Iterator[tuple[Submission, list[int | None]]]:
+    known: KnownCases,
+    pairs: SubmissionIndex,
+    settings: Settings,
+    batch_keys: BatchKeys | None = None,
+) -> Iterator[list[int | None]]:
     """Records that belong to just these submissions, judged by just these rules.
 
     Judge errors count as well; what other code, limits, sandbox, gold or profile gave does not.
 
+    Args:
+        known: what is on record.
+        pairs: the submissions with their tasks.
+        settings: the rules, limits and sandbox.
+        batch_keys: the keys of a batch of all these submissions; those that it does not have, or
+            all, are computed.
+
     Returns:
-        Each submission, with the numbers of the records of its cases in the index, in case order;
+        For each submission the numbers of the records of its cases in the index, in case order;
         None for a case without one.
 
     Raises:
         SandboxError: there is no sandbox.
     """
-    digests = FileDigests()
+    digests, number = FileDigests(), 0
     for place in range(len(pairs)):
-        task, submission = pairs[place]
+        task, sample = pairs.task(place), pairs.sample(place)
+        submission: Submission | None = None
         slots: list[int | None] = []
         for case in task.cases:
+            key = (task.id, sample, case.number)
+            short = None if batch_keys is None else batch_keys.get(number)
+            number += 1
+            if short is not None:
+                slots.append(known.slot_of_short_key(key, short))
+                continue
+            submission = submission or pairs[place][1]
             keys = case_keys(task, submission, case, settings, digests)
-            slots.append(known.current_slot(_case_key(submission, case), keys))
-        yield submission, slots
+            slots.append(known.current_slot(key, keys))
+        yield slots
 
 
 class _Batch:
@@ -278,6 +308,7 @@ class _Batch:
                 if each.output is not None:
                     self._store.put_workbook(each.output)
                 self._store.append(CASES_FILE, record_of_result(each.keys, each.result))
+                self._found.judged += 1
                 self._take(each.result, reused=False)
         self._found.stopped = executor.stopped
         return self._found

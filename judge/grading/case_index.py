@@ -13,7 +13,7 @@ from judge.core.verdict import Verdict
 from judge.grading.case_records import CaseKey, record_key
 from judge.grading.store import CASES_FILE, RunDirectory
 
-_KEY_BYTES = 16
+KEY_BYTES = 16
 _IN_ORDER = tuple(Verdict)
 _VERDICTS = {verdict.value: number for number, verdict in enumerate(_IN_ORDER)}
 _NO_VERDICT = 255
@@ -21,7 +21,7 @@ _NO_VERDICT = 255
 
 def short_key(key: object) -> bytes:
     """A reuse key in 16 bytes."""
-    return hashlib.sha256(str(key).encode()).digest()[:_KEY_BYTES]
+    return hashlib.sha256(str(key).encode()).digest()[:KEY_BYTES]
 
 
 class CaseIndex:
@@ -48,8 +48,8 @@ class CaseIndex:
                 samples.put(sample, slot)
                 self._places.append(0)
                 self._lengths.append(0)
-                self._run_keys += bytes(_KEY_BYTES)
-                self._comparison_keys += bytes(_KEY_BYTES)
+                self._run_keys += bytes(KEY_BYTES)
+                self._comparison_keys += bytes(KEY_BYTES)
                 self._verdicts.append(0)
             self._places[slot], self._lengths[slot] = place, length
             self._verdicts[slot] = _VERDICTS.get(str(record.get("verdict")), _NO_VERDICT)
@@ -69,6 +69,10 @@ class CaseIndex:
         """Whether the record is of this run."""
         return self._has(self._run_keys, slot, key)
 
+    def short_comparison_key(self, slot: int) -> bytes:
+        """The key of the record's comparison in 16 bytes."""
+        return bytes(self._comparison_keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES])
+
     def has_comparison_key(self, slot: int, key: str) -> bool:
         """Whether the record is of this run and this comparison."""
         return self._has(self._comparison_keys, slot, key)
@@ -85,10 +89,10 @@ class CaseIndex:
     @staticmethod
     def _set(keys: bytearray, slot: int, key: object) -> None:
         if key is not None:
-            keys[slot * _KEY_BYTES : (slot + 1) * _KEY_BYTES] = short_key(key)
+            keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = short_key(key)
         else:
-            keys[slot * _KEY_BYTES : (slot + 1) * _KEY_BYTES] = bytes(_KEY_BYTES)
+            keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = bytes(KEY_BYTES)
 
     @staticmethod
     def _has(keys: bytearray, slot: int, key: str) -> bool:
-        return keys[slot * _KEY_BYTES : (slot + 1) * _KEY_BYTES] == short_key(key)
+        return keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] == short_key(key)

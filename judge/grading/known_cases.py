@@ -5,10 +5,30 @@ from __future__ import annotations
 import copy
 
 from judge.core.verdict import CaseResult, Verdict
-from judge.grading.case_index import CaseIndex
+from judge.grading.case_index import KEY_BYTES, CaseIndex
 from judge.grading.case_records import CaseKey, case_record, result_of_record
 from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
+
+
+class BatchKeys:
+    """The comparison keys of the cases of a batch, as far as they are known; 16 bytes for each.
+
+    Args:
+        cases: how many cases there are.
+    """
+
+    def __init__(self, cases: int) -> None:
+        self._keys = bytearray(cases * KEY_BYTES)
+
+    def put(self, number: int, short: bytes) -> None:
+        """Notes the key of a case, in 16 bytes, by its number in the batch."""
+        self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES] = short
+
+    def get(self, number: int) -> bytes | None:
+        """The key of a case; None where it is not known."""
+        found = self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
+        return bytes(found) if any(found) else None
 
 
 class KnownCases:
@@ -53,6 +73,19 @@ class KnownCases:
             keys.former is not None and self.index.has_comparison_key(slot, keys.former.comparison)
         )
         return slot if fits else None
+
+    def short_key(self, key: CaseKey) -> bytes:
+        """The key of the comparison on record of a case that has a record."""
+        slot = self.index.slot(key)
+        assert slot is not None, "only of cases on record"
+        return self.index.short_comparison_key(slot)
+
+    def slot_of_short_key(self, key: CaseKey, short: bytes) -> int | None:
+        """The record of a case, if it is of the comparison with this key of 16 bytes."""
+        slot = self.index.slot(key)
+        if slot is None or self.index.short_comparison_key(slot) != short:
+            return None
+        return slot
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
         """The result on record that need not be tried again: a current one other than JE."""

@@ -83,6 +83,12 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         line = self._lines.read(self._places[index], self._lengths[index])
         return task, read_submission(line, self._suite, (task.id, self._samples[index]))
 
+    def without_program(self, index: int) -> Submission:
+        """A submission without its program, which is what takes time to read."""
+        line = self._lines.read(self._places[index], self._lengths[index])
+        key = (self.task(index).id, self._samples[index])
+        return read_submission(line, self._suite, key, programs=False)
+
     def task(self, index: int) -> Task:
         """The task of a submission, which is not read for it."""
         return self._suite.tasks[self._numbers[index]]

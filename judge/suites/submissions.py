@@ -98,20 +98,24 @@ def iterate_submissions(
     _raise_unknown(path, suite, unknown)
 
 
-def read_submission(line: bytes, suite: Suite, key: tuple[str, int]) -> Submission:
+def read_submission(
+    line: bytes, suite: Suite, key: tuple[str, int], *, programs: bool = True
+) -> Submission:
     """A submission from a line that was accepted before.
 
     Args:
         line: the line.
         suite: the suite that it answers.
         key: the task id and the sample that it has.
+        programs: as for :func:`iterate_submissions`.
 
     Raises:
         SubmissionError: it is another line now.
     """
     found: Submission | None = None
     with contextlib.suppress(_LineError, UnicodeDecodeError):
-        found = _read_line(line.decode("utf-8"), suite, None, {}, 0, TakenKeys())
+        text, taken = line.decode("utf-8"), TakenKeys()
+        found = _read_line(text, suite, None, {}, 0, taken, programs=programs)
     if found is None or found.task_id != key[0]:
         raise SubmissionError(
             f"the solution of task {key[0]}, sample {key[1]}, has changed while it was in use",
