@@ -120,16 +120,17 @@ class Judge:
         the background.
         """
         stop = threading.Event()
-        with self._closing:
+        self._turns.raise_if_closed()
+        loop = asyncio.get_running_loop()
+        with self._closing:  # or the threads could be gone before they are given the call
             self._turns.raise_if_closed()
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(
                     self.options.jobs, thread_name_prefix="judge-async"
                 )
-            threads = self._threads
-        loop = asyncio.get_running_loop()
+            judged = loop.run_in_executor(self._threads, self._judge, task, answer, stop)
         try:
-            return await loop.run_in_executor(threads, self._judge, task, answer, stop)
+            return await judged
         except asyncio.CancelledError:
             stop.set()
             raise
