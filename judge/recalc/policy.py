@@ -77,7 +77,7 @@ def code_digest() -> str:
     return texts.hexdigest()
 
 
-RULES = 2
+RULES = 3
 """Incremented whenever the policy or the cascade decides differently."""
 
 OLDEST_EXCEL = 9
