@@ -16,8 +16,9 @@ from typing import Literal
 
 from judge.core.answer import Origin
 from judge.errors import RecalcError
+from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import FOLLOWED_ALONE, Cascade, CascadeResult, Question, address
+from judge.recalc.cascade import Cascade, CascadeResult, address
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND

@@ -9,8 +9,16 @@ import pytest
 
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.cascade import Cascade, CascadeResult, Question
-from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
+from judge.recalc.asking import Question
+from judge.recalc.cascade import Cascade, CascadeResult
+from judge.recalc.contract import (
+    PLAIN,
+    Dialect,
+    Engine,
+    EngineResult,
+    EngineUnavailableError,
+    Patience,
+)
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
@@ -283,3 +291,67 @@ def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() ->
     outcome = Cascade([slow, last], TRUST).compute(question)
     assert last.asked == []
     assert "took longer" in outcome.failed[ref(1)]
+
+
+class Teamed(ScriptedEngine):
+    """Computes with another engine in one go; that one's answer is given here."""
+
+    def __init__(
+        self, name: str, values: Mapping[CellRef, CellValue], then: EngineResult | RecalcError
+    ) -> None:
+        super().__init__(name, values)
+        self.then = then
+
+    def is_teamed_with(self, other: Engine) -> bool:
+        return other.name == "ironcalc"
+
+    def compute_both(
+        self,
+        second: Engine,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        patience: Patience,
+        dialect: Dialect = PLAIN,
+    ) -> tuple[EngineResult, EngineResult | RecalcError]:
+        assert patience.limit_s(timeout_s) >= timeout_s
+        return self.compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect), self.then
+
+
+@pytest.mark.parametrize(
+    ("then", "expected", "used"),
+    [
+        (EngineResult({ref(1): 7}, {}, 0.0), 7, {"formualizer", "ironcalc"}),
+        (EngineResult({ref(1): 8}, {}, 0.0), 9, {"libreoffice"}),
+        (RecalcError("took longer"), 9, {"libreoffice"}),
+    ],
+)
+def test_two_engines_of_a_team_are_asked_in_one_go(
+    then: EngineResult | RecalcError, expected: int, used: set[str]
+) -> None:
+    cell = Cell(1, 1, None, formula="=SUM(B1)")
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    other = ScriptedEngine("ironcalc", AssertionError("asked by itself"))
+    engines = [
+        Teamed("formualizer", {ref(1): 7}, then),
+        other,
+        ScriptedEngine("libreoffice", {ref(1): 9}),
+    ]
+    question = Question(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
+    outcome = Cascade(engines, TRUST).compute(question)
+    assert (outcome.values[ref(1)], outcome.used) == (expected, used)
+    assert not other.asked
+
+
+def test_a_second_engine_that_cannot_be_started_is_our_fault() -> None:
+    cell = Cell(1, 1, None, formula="=SUM(B1)")
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    engines = [
+        Teamed("formualizer", {ref(1): 7}, EngineUnavailableError("no room")),
+        ScriptedEngine("ironcalc", {}),
+        ScriptedEngine("libreoffice", {ref(1): 9}),
+    ]
+    question = Question(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
+    with pytest.raises(EngineUnavailableError, match="no room"):
+        Cascade(engines, TRUST).compute(question)

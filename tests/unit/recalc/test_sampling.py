@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from judge.recalc.agreement import same_value
-from judge.recalc.cascade import Cascade, CascadeResult, Question
+from judge.recalc.asking import Question
+from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.rewrite import with_constants
