@@ -114,7 +114,8 @@ def _in_file(path: Path) -> Located:
 def _name_of(folder: Path) -> str:
     """The name of a folder; that of the one above if it only says that it holds data."""
     path = folder.resolve()
-    return path.parent.name if path.name == "data" and path.parent.name else path.name
+    holds_data = path.name in {"data", "dataset"} and path.parent.name
+    return path.parent.name if holds_data else path.name
 
 
 def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located:
