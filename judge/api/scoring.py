@@ -276,6 +276,8 @@ def add_published_figures(
 ) -> None:
     """Adds to a report what the suite's own evaluation gives for a folder of results with logs.
 
+    It is about the published verdicts, whatever the profile is.
+
     Raises:
         SubmissionError: the folder cannot be listed.
         SuiteError: the suite cannot be read.
@@ -285,7 +287,9 @@ def add_published_figures(
     accepted: dict[tuple[str, int], bool] = {}
     for each in scored.results:
         key = each.task_id, each.sample
-        accepted[key] = accepted.get(key, True) and each.verdict is Verdict.AC
+        official = each.comparison.get("official_equal")
+        agrees = each.verdict is Verdict.AC if official is None else official
+        accepted[key] = accepted.get(key, True) and agrees
     figures = conventions.published_figures(suite.whole, folder, accepted)
     if figures:
         scored.report["published_figures"] = figures

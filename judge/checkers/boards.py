@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from judge.boards.board import CATEGORIES, NAME, Board, BoardOptions
 from judge.boards.cells import BoardBook
@@ -75,20 +76,32 @@ class BoardsChecker:
             book = Book(open_workbook(answer.data), Side.ANSWER)
         except WorkbookError as error:
             raise AnswerFaultError(error.message) from error
+
+        def judged(gold: Gold, *, published: bool) -> Finding:
+            return _check(task, gold, book, answer.origin, compute, rules, published=published)
+
         findings: list[tuple[str, Finding]] = []
         unusable: list[str] = []
-        for gold in golds:
+        published = False
+        left = list(golds)
+        while left and not (findings and findings[-1][1].agrees):
+            gold = left.pop(0)
             try:
-                found = _check(task, gold, book, answer.origin, compute, rules)
+                found = judged(gold, published=rules.profile.published)
             except UnusableBoardError as problem:
                 unusable.append(f"{gold.name}: {problem}")
+                left_out = judged(gold, published=True)
+                published = published or left_out.agrees
                 continue
             findings.append((gold.name, found))
-            if found.agrees:
-                break
+            published = published or bool(found.record.get("official_equal"))
         if not findings:
             raise GoldFaultError("; ".join(unusable))
-        return nearest(findings)
+        # The published verdict is about all golds, too.
+        published = published or any(judged(gold, published=True).agrees for gold in left)
+        found = nearest(findings)
+        record = {**found.record, "official_equal": published}
+        return replace(found, record=record)  # type: ignore[arg-type]
 
     def examine(
         self,
@@ -170,7 +183,14 @@ def _open_gold(gold: Gold) -> Book:
 
 
 def _check(
-    task: Task, gold: Gold, answer: Book, origin: Origin, compute: Compute, rules: Rules
+    task: Task,
+    gold: Gold,
+    answer: Book,
+    origin: Origin,
+    compute: Compute,
+    rules: Rules,
+    *,
+    published: bool,
 ) -> Finding:
     board = board_of(task, gold)
     expected = _open_gold(gold)
@@ -182,7 +202,7 @@ def _check(
                 board,
                 compute,
                 origin,
-                published=rules.profile.published,
+                published=published,
                 profile=rules.profile.name,
             )
     except WorkbookError as error:

@@ -205,6 +205,21 @@ def test_one_of_several_golds_is_enough() -> None:
     assert not find(workbook(Made(title="Gold")), asked, "standard", None, other).agrees
 
 
+def test_the_published_verdict_is_about_all_golds() -> None:
+    # The first gold is right for the judge only, the second one for the published code only.
+    asked = board((1, "charts.title"), (1, "charts.trendlines"))
+    published = Gold(data=workbook(Made(trend="exp", title="Sold")), options={"board": asked})
+    answer = workbook(Made(title="Sold"))
+    found = find(answer, asked, "standard", workbook(Made(title="Sale")), published)
+    assert (found.agrees, found.record["official_equal"]) == (False, True)
+    views = board((2, "view.freeze_pane"))
+    del views["1"]
+    frozen = workbook(Made(frozen="B3"))
+    same = Gold(data=frozen, options={"board": views})
+    found = find(frozen, views, "standard", None, same)
+    assert (found.agrees, found.record["official_equal"]) == (True, True)
+
+
 def test_a_board_without_effect_is_the_suites_fault() -> None:
     beyond = {"7": {"cells": {"values": True}}}
     assert find(workbook(), beyond, "official").agrees
