@@ -138,12 +138,14 @@ def _task(order: int, row: Mapping[str, CellValue], places: _Places) -> Task:
     absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
     return Task(
         id=f"{order}_{sheet}",
-        instruction=str(row["Instructions"] or ""),
+        # The published agent is given both; a prompt has one place for what a person asks.
+        instruction="\n\n".join(
+            str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
+        ),
         kind=", ".join(each for each in CATEGORIES if each in categories) or "no category",
         cases=(TestCase(1, inputs, golds, absent),),
         checker=CheckerSpec(CHECKER, {LEFT_OUT_OPTION: reason} if reason else {}),
         groups={division_of(each): "yes" if each in categories else "no" for each in CATEGORIES},
-        context={"context": str(row["Context"])} if row["Context"] else {},
         raw_id=f"{order}_{sheet}",
         aliases=(named,),
     )

@@ -63,7 +63,8 @@ def test_tasks_golds_boards_and_groups(tmp_path: Path) -> None:
     suite = load_suite(make(tmp_path))
     first, second, third = suite.tasks
     assert [task.id for task in suite.tasks] == ["1_Sales", "2_Sales", "3_Costs"]
-    assert first.question.details == {"context": "My sheet."}
+    assert first.question.instruction == "My sheet.\n\nDraw it."
+    assert second.question.instruction == "Name it."
     assert (first.groups["charts"], first.groups["formula"]) == ("yes", "yes")
     assert second.groups["formula"] == "no"
     assert [gold.name for gold in second.cases[0].golds] == ["2_Sales_gt1.xlsx", "2_Sales_gt2.xlsx"]
