@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judge.api.options import JudgingOptions, cores
+from judge.api.published_figures import add_published_figures
 from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
@@ -327,7 +328,7 @@ def _report(
     run: RunDocument,
     results: Sequence[CaseResult],
 ) -> ReportDocument:
-    return build_report(
+    report = build_report(
         run,
         [(suite.task(each.task_id), each.sample) for each in loaded.submissions],
         results,
@@ -337,6 +338,8 @@ def _report(
         asked=[each.asking for each in loaded.submissions],
         suspicions=loaded.suspicions,
     )
+    add_published_figures(report, suite, run.get("outputs"), results)
+    return report
 
 
 def _suite_of(loaded: LoadedRun) -> Suite:

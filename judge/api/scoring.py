@@ -11,11 +11,11 @@ from pathlib import Path
 
 from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
+from judge.api.published_figures import add_published_figures
 from judge.api.reporting import RunReporter
 from judge.api.resources import JudgingResources
 from judge.api.sources import RunToScore, check_same_source, check_same_suite
 from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
-from judge.core.verdict import Verdict
 from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,
@@ -33,7 +33,6 @@ from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
 from judge.suites.correction_records import describe_corrections
-from judge.suites.formats import LoggedFormat
 from judge.suites.outputs import find_outputs
 from judge.suites.submission_index import (
     SubmissionFacts,
@@ -219,8 +218,8 @@ class RunScorer:
             reused=outcome.reused,
             problem=_problem(outcome),
         )
-        if isinstance(suite.conventions, LoggedFormat):
-            add_published_figures(store, scored, suite, folder)
+        if add_published_figures(scored.report, suite, folder, scored.results):
+            store.write_document(REPORT_FILE, scored.report)
         return scored
 
     def _suite(self, source: RunToScore, run: RunDocument) -> Suite:
@@ -269,31 +268,6 @@ class RunScorer:
             "sandbox": sandbox_record(settings.sandbox.info) if settings.sandbox else None,
             "host": {"python": platform.python_version(), "system": platform.platform()},
         }
-
-
-def add_published_figures(
-    store: RunDirectory, scored: ScoredRun, suite: Suite, folder: Path
-) -> None:
-    """Adds to a report what the suite's own evaluation gives for a folder of results with logs.
-
-    It is about the published verdicts, whatever the profile is.
-
-    Raises:
-        SubmissionError: the folder cannot be listed.
-        SuiteError: the suite cannot be read.
-    """
-    conventions = suite.conventions
-    assert isinstance(conventions, LoggedFormat)
-    accepted: dict[tuple[str, int], bool] = {}
-    for each in scored.results:
-        key = each.task_id, each.sample
-        official = each.comparison.get("official_equal")
-        agrees = each.verdict is Verdict.AC if official is None else official
-        accepted[key] = accepted.get(key, True) and agrees
-    figures = conventions.published_figures(suite.whole, folder, accepted)
-    if figures:
-        scored.report["published_figures"] = figures
-        store.write_document(REPORT_FILE, scored.report)
 
 
 def _reference_record(options: ScoreOptions) -> dict[str, object] | None:

@@ -9,6 +9,7 @@ import openpyxl
 import pytest
 
 from judge.api import ScoreOptions, score, verify
+from judge.api.rejudging import rejudge
 from judge.errors import SuiteError
 from judge.files.yaml_documents import dump_yaml
 from judge.suites.formats import format_named
@@ -164,6 +165,9 @@ def test_results_in_both_namings_with_repeats_and_logs(tmp_path: Path) -> None:
     assert (first["tasks"], first["exec_at_1"], first["pass_at_1"]) == (1, 1, 1)
     assert (first["a50"], first["a90"]) == (3, 3)
     assert (second["executed"], second["pass_at_1"], second["a50"]) == (1, 0, None)
+    before = run.report["published_figures"]
+    again = rejudge(tmp_path / "run", profile="official", recalc="never")
+    assert again.after["published_figures"] == before
 
 
 def test_a_task_by_its_number_within_the_workbook(tmp_path: Path) -> None:
