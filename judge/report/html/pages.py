@@ -32,7 +32,7 @@ from judge.report.html.code import highlight
 from judge.report.inputs import shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.pictures import PictureShelf
-from judge.suites.outputs import find_outputs
+from judge.suites.outputs import FoundOutputs, find_outputs
 
 KINDS = {
     DifferenceClass.MISSING.value: ("M", "missing"),
@@ -212,18 +212,18 @@ class TaskPages:
         self, task_id: str, number: int, result: CaseResult | None
     ) -> tuple[bytes | None, list[str]]:
         digest = None if result is None else result.run.get("output_sha256")
-        if digest is None:
+        if result is None or digest is None:
             return None, []
         output = self._store.get_workbook(digest)
         if output is None:
-            output = self._finished_output(task_id, number, digest)
+            output = self._finished_output((task_id, result.sample, number), digest)
         if output is None:
             return None, ["the output workbook is no longer available"]
         return output, []
 
-    def _finished_output(self, task_id: str, number: int, digest: str) -> bytes | None:
+    def _finished_output(self, key: tuple[str, int, int], digest: str) -> bytes | None:
         """An output that was made elsewhere, of which no run keeps a copy."""
-        path = self._finished.get((task_id, number))
+        path = None if self._finished is None else self._finished.of_sample(*key)
         try:
             data = None if path is None else read_regular(path, StoreError)
         except StoreError:
@@ -231,14 +231,14 @@ class TaskPages:
         return data if data and hashlib.sha256(data).hexdigest() == digest else None
 
     @cached_property
-    def _finished(self) -> Mapping[tuple[str, int], Path]:
+    def _finished(self) -> FoundOutputs | None:
         folder, suite = self._run.run.get("outputs"), self._run.suite
         if folder is None or suite is None:
-            return {}
+            return None
         try:
             return find_outputs(Path(folder), suite)
         except (JudgeError, OSError):
-            return {}
+            return None
 
     def _code(self, submission: LoadedSubmission) -> list[tuple[str, str]] | None:
         code = None if submission.record is None else recorded_program(submission.record)
