@@ -181,10 +181,11 @@ def sheet_in_words(index: object) -> str:
 def _place(index: int) -> str:
     if index == -1:
         return "last sheet"
-    return f"{_ordinal(-index)} sheet from the end" if index < 0 else f"{_ordinal(index + 1)} sheet"
+    return f"{ordinal(-index)} sheet from the end" if index < 0 else f"{ordinal(index + 1)} sheet"
 
 
-def _ordinal(number: int) -> str:
+def ordinal(number: int) -> str:
+    """A place in words: ``first``, ``12th``."""
     if number <= len(_ORDINALS):
         return _ORDINALS[number - 1]
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 // 10 != 1 else 0, "th")
