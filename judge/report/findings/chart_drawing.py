@@ -10,164 +10,78 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.report.findings.chart_data import Drawn, DrawnPlot
+from judge.report.findings.chart_data import DrawnPlot
+from judge.report.findings.chart_frame import (
+    DRAWN_KINDS,
+    END,
+    POINTS,
+    ROUND,
+    Area,
+    Frame,
+    colour,
+    draw_axis_titles,
+    draw_legend,
+    draw_right_ticks,
+    draw_ticks,
+    marked,
+    room_of,
+)
+from judge.report.findings.chart_points import draw_points, draw_round
 from judge.report.findings.drawing import Canvas, width_of
-from judge.report.findings.scales import Scale, scale_of, tick_label
+from judge.report.findings.scales import Scale, scale_of
 
 WIDTH, HEIGHT = 520, 320
-_COLOURS = 8
-_MOST_SLICES = 24
-_LEGEND = 120
-_BESIDE = 6
-"""Names in a legend above or below."""
-_LINE = 16
-_END = 24
-"""Room for half of the label at the end of a lying scale."""
-
-DRAWN_KINDS = frozenset(
-    {
-        *("barChart", "lineChart", "areaChart", "pieChart", "doughnutChart"),
-        *("scatterChart", "bubbleChart"),
-    }
-)
-"""Kinds that are drawn, 3-D ones flat."""
-
-_ROUND = {"pieChart", "doughnutChart"}
-_POINTS = {"scatterChart", "bubbleChart"}
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What is around the data of a chart.
-
-    Attributes:
-        title, x_title, y_title: titles; empty without.
-        legend: ``r``, ``b``, ``l``, ``t`` or ``tr``; None without a legend.
-        differing: which of ``title``, ``xtitle``, ``ytitle``, ``legend`` differ from the other
-            workbook's chart.
-        x_bounds, y_bounds: ends of the scales, if they are set.
-    """
-
-    title: str = ""
-    x_title: str = ""
-    y_title: str = ""
-    legend: str | None = None
-    differing: frozenset[str] = frozenset()
-    x_bounds: tuple[float | None, float | None] = (None, None)
-    y_bounds: tuple[float | None, float | None] = (None, None)
-
-
-@dataclass(slots=True)
-class _Area:
-    """The room that is left for the data."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
 
 
 def draw_chart(plots: Sequence[DrawnPlot], frame: Frame) -> Canvas:
     """Draws a chart, at least one part of which is of a kind that is drawn."""
     canvas = Canvas(WIDTH, HEIGHT)
-    area = _Area(8, 8, WIDTH - 8, HEIGHT - 8)
+    area = Area(8, 8, WIDTH - 8, HEIGHT - 8)
     if frame.title:
-        css = _marked("ct", "title" in frame.differing)
+        css = marked("ct", "title" in frame.differing)
         canvas.text(css, WIDTH / 2, 20, frame.title, room=WIDTH - 20)
         area.top += 22
     shown = [each for each in plots if each.kind in DRAWN_KINDS]
     if frame.legend is not None:
-        _draw_legend(canvas, area, _entries(shown), frame)
-    if shown[0].kind in _ROUND:
-        _draw_round(canvas, area, shown[0])
-    elif shown[0].kind in _POINTS:
-        _draw_points(canvas, area, shown, frame)
+        draw_legend(canvas, area, shown, frame)
+    if shown[0].kind in ROUND:
+        draw_round(canvas, area, shown[0])
+    elif shown[0].kind in POINTS:
+        draw_points(canvas, area, shown, frame)
     else:
-        flat = [each for each in shown if each.kind not in {*_ROUND, *_POINTS}]
+        flat = [each for each in shown if each.kind not in {*ROUND, *POINTS}]
         _draw_categories(canvas, area, flat, frame)
     return canvas
-
-
-def _marked(css: str, differs: bool) -> str:
-    return f"{css} bad" if differs else css
-
-
-def _colour(number: int) -> str:
-    return f"s{number % _COLOURS}"
-
-
-# -- legends --------------------------------------------------------------------------------------
-
-
-def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
-    """Names in the legend, and whether they differ: series, or the slices of a pie."""
-    if plots[0].kind in _ROUND:
-        first = plots[0].series[:1]
-        return [(each, False) for series in first for each in series.labels[:_MOST_SLICES]]
-    return [(each.name, each.differs) for plot in plots for each in plot.series]
-
-
-def _draw_legend(
-    canvas: Canvas, area: _Area, entries: Sequence[tuple[str, bool]], frame: Frame
-) -> None:
-    css = _marked("cl", "legend" in frame.differing)
-    if frame.legend in {"t", "b"}:
-        y = area.top + 10 if frame.legend == "t" else area.bottom - 6
-        listed = entries[:_BESIDE]
-        most = (area.right - area.left) / max(1, len(listed))
-        rooms = [min(most, 1.2 * width_of(name) + 30) for name, _ in listed]
-        x = (area.left + area.right - sum(rooms)) / 2
-        for number, ((name, differs), room) in enumerate(zip(listed, rooms, strict=True)):
-            canvas.rect(_colour(number), x, y - 8, 9, 9)
-            canvas.text(_marked(css, differs), x + 13, y, name, room=room - 14)
-            x += room
-        if frame.legend == "t":
-            area.top += 20
-        else:
-            area.bottom -= 20
-        return
-    longest = max((width_of(name) for name, _ in entries), default=0.0)
-    width = min(_LEGEND, 20 + longest)
-    x = area.left if frame.legend == "l" else area.right - width
-    most = int((area.bottom - area.top - 10) / _LINE)
-    for number, (name, differs) in enumerate(entries[:most]):
-        y = area.top + 14 + number * _LINE
-        canvas.rect(_colour(number), x, y - 8, 9, 9)
-        canvas.text(_marked(css, differs), x + 13, y, name, room=width - 14)
-    if frame.legend == "l":
-        area.left += width + 8
-    else:
-        area.right -= width + 8
 
 
 # -- columns, bars, lines, areas ------------------------------------------------------------------
 
 
-def _draw_categories(canvas: Canvas, area: _Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
+def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
     labels = max((each.labels for plot in plots for each in plot.series), key=len, default=())
     count = max((len(each.values) for plot in plots for each in plot.series), default=0)
     lying = any(plot.kind == "barChart" and plot.direction == "bar" for plot in plots)
     names = [labels[index] if index < len(labels) else str(index + 1) for index in range(count)]
-    _draw_axis_titles(canvas, area, frame, lying=lying)
+    draw_axis_titles(canvas, area, frame, lying=lying)
     groups = _by_axes(plots)
     longest = max(map(width_of, names), default=0)
     if lying:
         area.left += min(120, longest + 8)
         area.bottom -= 18
-        area.right -= _END
+        area.right -= END
         scale = _value_scale(groups[0], area.left, area.right, frame)
-        _draw_ticks(canvas, area, scale, lying=True)
+        draw_ticks(canvas, area, scale, lying=True)
         _draw_names(canvas, area, names, lying=True)
         scales = [scale, *(_value_scale(each, area.left, area.right, frame) for each in groups[1:])]
     else:
         area.bottom -= 18
-        room = [_room_of(_value_scale(each, area.bottom, area.top, frame)) for each in groups]
+        room = [room_of(_value_scale(each, area.bottom, area.top, frame)) for each in groups]
         area.left += room[0]
-        area.right -= sum(room[1:])
+        area.right -= sum(room[1:], start=END / 2)
         scales = [_value_scale(each, area.bottom, area.top, frame) for each in groups]
-        _draw_ticks(canvas, area, scales[0], lying=False)
+        draw_ticks(canvas, area, scales[0], lying=False)
         if len(groups) > 1:
-            _draw_right_ticks(canvas, area, scales[1])
+            draw_right_ticks(canvas, area, scales[1])
         _draw_names(canvas, area, names, lying=False)
     bands = _Bands(area, max(1, count), lying=lying)
     bars = [plot for plot in plots if plot.kind == "barChart"]
@@ -179,11 +93,6 @@ def _draw_categories(canvas: Canvas, area: _Area, plots: Sequence[DrawnPlot], fr
             _draw_bars(canvas, bands, scale, plot, first, bars)
         else:
             _draw_lines(canvas, bands, scale, plot, first)
-
-
-def _room_of(scale: Scale) -> float:
-    """The room of the labels next to a scale; on a narrow screen, text is wider than usual."""
-    return 10 + 1.2 * max((width_of(tick_label(each)) for each in scale.ticks), default=0.0)
 
 
 def _by_axes(plots: Sequence[DrawnPlot]) -> list[list[DrawnPlot]]:
@@ -239,7 +148,7 @@ def _stacked(plot: DrawnPlot) -> list[_Ends]:
 class _Bands:
     """The room of each category along the axis of categories."""
 
-    area: _Area
+    area: Area
     count: int
     lying: bool
 
@@ -272,7 +181,7 @@ def _draw_bars(
     before = 0 if stacked else sum(len(each.series) for each in bars[: bars.index(plot)])
     width = 0.76 * bands.width / beside
     for number, (series, ends) in enumerate(zip(plot.series, _stacked(plot), strict=True)):
-        css = _marked(_colour(first + number), series.differs)
+        css = marked(colour(first + number), series.differs)
         offset = 0.12 * bands.width + (0 if stacked else (before + number) * width)
         if bands.lying and not stacked:
             offset = 0.88 * bands.width - (before + number + 1) * width
@@ -288,7 +197,7 @@ def _draw_bars(
 
 def _draw_lines(canvas: Canvas, bands: _Bands, scale: Scale, plot: DrawnPlot, first: int) -> None:
     for number, (series, ends) in enumerate(zip(plot.series, _stacked(plot), strict=True)):
-        css = _marked(_colour(first + number), series.differs)
+        css = marked(colour(first + number), series.differs)
         for stretch in _stretches(ends):
             tops = [(bands.middle(at), scale.at(high)) for at, _, high in stretch]
             if plot.kind == "areaChart":
@@ -312,40 +221,7 @@ def _stretches(ends: _Ends) -> list[list[tuple[int, float | None, float]]]:
     return [each for each in found if each]
 
 
-# -- axes -----------------------------------------------------------------------------------------
-
-
-def _draw_axis_titles(canvas: Canvas, area: _Area, frame: Frame, *, lying: bool) -> None:
-    below, beside = ("ytitle", "xtitle") if lying else ("xtitle", "ytitle")
-    texts = {"xtitle": frame.x_title, "ytitle": frame.y_title}
-    if texts[beside]:
-        css = _marked("ca", beside in frame.differing)
-        canvas.text(css, area.left, area.top + 10, texts[beside], room=area.right - area.left)
-        area.top += 18
-    if texts[below]:
-        css = _marked("ca mid", below in frame.differing)
-        room = area.right - area.left
-        canvas.text(css, area.left + room / 2, area.bottom - 3, texts[below], room=room)
-        area.bottom -= 18
-
-
-def _draw_ticks(canvas: Canvas, area: _Area, scale: Scale, *, lying: bool) -> None:
-    for tick in scale.ticks:
-        at = scale.at(tick)
-        if lying:
-            canvas.line("rule", [(at, area.top), (at, area.bottom)])
-            canvas.text("cv mid", at, area.bottom + 14, tick_label(tick))
-        else:
-            canvas.line("rule", [(area.left, at), (area.right, at)])
-            canvas.text("cv end", area.left - 5, at + 4, tick_label(tick))
-
-
-def _draw_right_ticks(canvas: Canvas, area: _Area, scale: Scale) -> None:
-    for tick in scale.ticks:
-        canvas.text("cv", area.right + 5, scale.at(tick) + 4, tick_label(tick))
-
-
-def _draw_names(canvas: Canvas, area: _Area, names: Sequence[str], *, lying: bool) -> None:
+def _draw_names(canvas: Canvas, area: Area, names: Sequence[str], *, lying: bool) -> None:
     """The names of categories, as many as there is room for."""
     bands = _Bands(area, max(1, len(names)), lying=lying)
     if lying:
@@ -358,79 +234,3 @@ def _draw_names(canvas: Canvas, area: _Area, names: Sequence[str], *, lying: boo
     for place in range(0, len(names), step):
         room = step * bands.width - 4
         canvas.text("cv mid", bands.middle(place), area.bottom + 14, names[place], room=room)
-
-
-# -- points and pies ------------------------------------------------------------------------------
-
-
-def _draw_points(canvas: Canvas, area: _Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
-    _draw_axis_titles(canvas, area, frame, lying=False)
-    area.right -= _END
-    area.bottom -= 18
-    series = [each for plot in plots for each in plot.series]
-    placed = [list(_places(each)) for each in series]
-    every = [point for points in placed for point in points]
-    bounds = frame.y_bounds
-    ys = scale_of([y for _, y, _ in every], area.bottom, area.top, from_zero=False, bounds=bounds)
-    area.left += _room_of(ys)
-    xs = scale_of(
-        [x for x, _, _ in every], area.left, area.right, from_zero=False, bounds=frame.x_bounds
-    )
-    _draw_ticks(canvas, area, ys, lying=False)
-    for tick in xs.ticks:
-        canvas.text("cv mid", xs.at(tick), area.bottom + 14, tick_label(tick))
-    largest = max((size for _, _, size in every if size), default=0.0)
-    for number, (one, points) in enumerate(zip(series, placed, strict=True)):
-        css = f"point {_marked(_colour(number), one.differs)}"
-        for x, y, size in points:
-            radius = 2 + 14 * math.sqrt(max(size, 0.0) / largest) if size and largest else 3.2
-            canvas.dot(css, xs.at(x), ys.at(y), radius)
-
-
-def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
-    """Points that can be drawn: x, y and size. Without numbers, x counts from 1."""
-    found = []
-    numbered = any(each is not None for each in series.xs)
-    for at, y in enumerate(series.values):
-        x: float | None = float(at + 1)
-        if numbered:
-            x = series.xs[at] if at < len(series.xs) else None
-        if x is not None and y is not None:
-            found.append((x, y, series.sizes[at] if at < len(series.sizes) else None))
-    return found
-
-
-def _draw_round(canvas: Canvas, area: _Area, plot: DrawnPlot) -> None:
-    """A pie of the first series; of a doughnut, a ring for each."""
-    rings = plot.series if plot.kind == "doughnutChart" else plot.series[:1]
-    x, y = (area.left + area.right) / 2, (area.top + area.bottom) / 2
-    outer = min(area.right - area.left, area.bottom - area.top) / 2 - 4
-    hole = 0.45 * outer if plot.kind == "doughnutChart" else 0.0
-    width = (outer - hole) / max(1, len(rings))
-    for ring, series in enumerate(rings):
-        inside = hole + ring * width
-        values = [abs(each or 0.0) for each in series.values]
-        if len(values) > _MOST_SLICES:
-            values = [*values[: _MOST_SLICES - 1], sum(values[_MOST_SLICES - 1 :])]
-        total = sum(values) or 1.0
-        angle = 0.0
-        for number, value in enumerate(values):
-            turn = min(value / total, 0.9999) * 2 * math.pi
-            css = f"slice {_marked(_colour(number), series.differs)}"
-            canvas.path(css, _slice(x, y, inside, inside + width, angle, turn))
-            angle += turn
-
-
-def _slice(x: float, y: float, inner: float, outer: float, angle: float, turn: float) -> str:
-    large = int(turn > math.pi)
-    (ax, ay), (bx, by) = (
-        (x + outer * math.sin(each), y - outer * math.cos(each)) for each in (angle, angle + turn)
-    )
-    (cx, cy), (dx, dy) = (
-        (x + inner * math.sin(each), y - inner * math.cos(each)) for each in (angle + turn, angle)
-    )
-    back = f"A{inner:.1f} {inner:.1f} 0 {large} 0 {dx:.1f} {dy:.1f}" if inner else ""
-    return (
-        f"M{ax:.1f} {ay:.1f}A{outer:.1f} {outer:.1f} 0 {large} 1 {bx:.1f} {by:.1f}"
-        f"L{cx:.1f} {cy:.1f}{back}Z"
-    )

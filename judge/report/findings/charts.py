@@ -15,7 +15,8 @@ from judge.report.findings.chart_data import (
     kind_in_words,
     title_text,
 )
-from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
+from judge.report.findings.chart_drawing import draw_chart
+from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
 from judge.report.findings.rows import Property, pair, rows_of
 from judge.rules.whole_objects import chart_property, data_of
 from judge.workbook.address import cell_name

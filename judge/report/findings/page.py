@@ -70,11 +70,14 @@ def rules_of_case(
         bounds: how much is shown.
 
     Returns:
-        ``rules``, each with ``number``, ``words``, ``state`` (``holds``, ``fails``, ``unknown``)
-        and ``findings`` (see :class:`_Findings`); ``published`` (the other verdict on record, or
-        null) and ``profile``. None if the task asks nothing by rules.
+        ``rules``, each with ``number``, ``words``, ``state`` (``holds``, ``fails``, ``unknown``,
+        ``unjudged``) and ``findings`` (see :class:`_Findings`); ``published`` (the other verdict
+        on record, or null) and ``profile``. None if the task asks nothing by rules.
     """
-    differences = [each for each in record.get("differences", ()) if "words" in each]
+    differences = sorted(
+        (each for each in record.get("differences", ()) if "words" in each),
+        key=lambda each: each.get("rule", 0),
+    )
     if not required.rules and not differences:
         return None
     words = dict(enumerate(required.rules, start=1))
@@ -120,7 +123,9 @@ def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]
 def _state(record: CaseComparison, required: Requirements, number: int) -> str:
     """Whether a rule without a difference holds, as far as the record tells."""
     differences = record.get("differences", ())
-    if "equal" not in record or record.get("differing_cells", 0) > len(differences):
+    if "equal" not in record:
+        return "unjudged"
+    if record.get("differing_cells", 0) > len(differences):
         return "unknown"
     if record["equal"]:
         return "holds"

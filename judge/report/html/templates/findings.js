@@ -2,7 +2,7 @@
 // Rules over whole workbooks: each in words, and what was found instead, gold next to output.
 
 const SVG_TAGS = { r: "rect", p: "path", c: "circle", t: "text" };
-const STATES_OF_RULES = { holds: ["holds", "v-AC"], fails: ["does not hold", "v-WA"], unknown: ["no difference on record", "v-none"] };
+const STATES_OF_RULES = { holds: ["holds", "v-AC"], fails: ["does not hold", "v-WA"], unknown: ["no difference on record", "v-none"], unjudged: ["not judged", "v-none"] };
 const STATES_OF_ROWS = { differs: "differs", unasked: "differs, not required", agrees: "", listed: "" };
 
 function svg(tag, attributes, ...children) {
