@@ -1,16 +1,20 @@
-"""Times rule lists: the judge beside openpyxl and pandas, which the published evaluators use.
+"""Times rule lists, and measures their memory: the judge with openpyxl and pandas in the same run.
 
     python benchmarks/rules.py DATA
 
 DATA is the folder with ``spider2v_calc`` (recorded verdicts and workbooks). Each recorded call is
-judged from the files, under ``official`` and under ``standard`` without engines. Next to it,
+judged from the files, under ``official`` and under ``standard`` without engines. Right after it,
 openpyxl opens both workbooks, and pandas reads the first sheet of both, as the published function
-does before it compares anything. Times are processor time, each call once after a warm-up.
+does before it compares anything; so both meet the same machine. Times are processor time, each
+call once after a warm-up. Memory is what one call adds to the peak of a process of its own, for the
+calls with the largest files, under a bound of 512 MB.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import statistics
 import sys
 import time
@@ -29,6 +33,10 @@ from judge.rules.judging import finding_of_standard, published_verdict
 from judge.rules.options import RuleOptions
 from judge.rules.raised import Side
 from judge.workbook.reader import open_workbook
+from tests.bounds import bound_process
+
+LARGEST = 12
+MEMORY_BYTES = 512 << 20
 
 
 def main() -> None:
@@ -42,15 +50,42 @@ def main() -> None:
         "openpyxl and pandas": _libraries,
     }
     warnings.simplefilter("ignore")
-    for name, way in ways.items():
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
         way(records[0], root)
-        taken = []
-        for record in records:
+    for record in records:
+        for name, way in ways.items():
             started = time.process_time()
             way(record, root)
-            taken.append(1000 * (time.process_time() - started))
-        median, worst = statistics.median(taken), max(taken)
-        print(f"{name:20} {len(taken)} calls: median {median:.1f} ms, worst {worst:.0f} ms")
+            taken[name].append(1000 * (time.process_time() - started))
+    largest = sorted(records, key=lambda each: -(root / each["result_path"]).stat().st_size)
+    for name, way in ways.items():
+        median, worst = statistics.median(taken[name]), max(taken[name])
+        added = max(_added_mb(way, record, root) for record in largest[:LARGEST])
+        print(
+            f"{name:20} {len(taken[name])} calls: median {median:.1f} ms, worst {worst:.0f} ms, "
+            f"memory at most {added:.0f} MB"
+        )
+
+
+def _added_mb(way: Callable[[dict[str, Any], Path], object], record: Any, root: Path) -> float:
+    """What a call adds to the peak memory of a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        bound_process(cpu_s=60, memory_bytes=MEMORY_BYTES)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        way(record, root)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        os.write(writing, str(grown / 1024).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if not said:
+        sys.exit(f"a call ended with {os.waitstatus_to_exitcode(status)}")
+    return float(said)
 
 
 def _opened(record: dict[str, Any], root: Path) -> tuple[Book, Book, RuleOptions]:

@@ -209,18 +209,17 @@ class RunScorer:
             overrides=overrides,
             suspicions=kept_suspicions(store),
         )
+        changed = overrides.apply(results)
+        add_published_figures(report, suite, folder, changed)
         store.write_document(REPORT_FILE, report)
-        scored = ScoredRun(
+        return ScoredRun(
             path=store.path,
             report=report,
-            results=overrides.apply(results),
+            results=changed,
             submissions=[],
             reused=outcome.reused,
             problem=_problem(outcome),
         )
-        if add_published_figures(scored.report, suite, folder, scored.results):
-            store.write_document(REPORT_FILE, scored.report)
-        return scored
 
     def _suite(self, source: RunToScore, run: RunDocument) -> Suite:
         remembered = run.get("suite")

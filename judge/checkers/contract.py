@@ -10,6 +10,7 @@ from judge.comparison.computing import Compute
 from judge.comparison.profiles import Profile
 from judge.core.answer import Answer
 from judge.core.finding import Finding
+from judge.core.results import CaseComparison
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import JudgeError
 from judge.workbook.cell import CellRange
@@ -52,6 +53,20 @@ class Needs:
     golds: bool = True
     inputs: bool = False
     engines: bool = False
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """A checker that has a figure for answers to tasks that are left out, which have no verdict."""
+
+    def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison:
+        """What is put on record next to the reason; it decides nothing.
+
+        Raises:
+            JudgeError: there is no such figure, because of the gold or of the judge.
+            OSError: a gold cannot be read.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

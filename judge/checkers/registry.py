@@ -13,6 +13,7 @@ from judge.errors import UsageError
 _HOMES = {
     "boards": "judge.checkers.boards",
     "cell_range": "judge.checkers.cell_range",
+    "charts": "judge.checkers.charts",
     "metrics": "judge.checkers.metrics",
     "rules": "judge.checkers.rules",
     "typed_answer": "judge.checkers.typed_answer",

@@ -140,6 +140,11 @@ def _print_scope(console: Console, report: ReportDocument) -> None:
 
         for line in scope_lines(scope):
             console.print(styled((line, "dim")))
+    if (charts := report.get("charts")) is not None:
+        from judge.report.charts import chart_lines  # noqa: PLC0415  seldom needed
+
+        for line in chart_lines(charts):
+            console.print(styled((line, "dim")))
     if "shares" in report["overall"]:
         from judge.report.shares import share_lines  # noqa: PLC0415  seldom needed
 

@@ -152,6 +152,25 @@ FormulaAskedRecord = TypedDict(
 )
 """What the option ``formula_asked`` found: see :class:`judge.comparison.formula_asked`."""
 
+
+class ChartFact(TypedDict):
+    """A chart of a gold: how much of it the output has, and what that lacks."""
+
+    sheet: str
+    title: str
+    share: Amount
+    lacking: list[str]
+
+
+class ChartsRecord(TypedDict):
+    """The charts of a gold and of an output: how many, and the share that both have."""
+
+    gold: Count
+    output: Count
+    share: Amount
+    charts: list[ChartFact]
+
+
 SheetValues = dict[str, dict[str, object]]
 """Sheet -> address -> value."""
 
@@ -185,6 +204,7 @@ class CaseComparison(TypedDict, total=False):
     computed_values: dict[str, SheetValues]
     kept: KeptRecord
     formula_asked: FormulaAskedRecord
+    charts: ChartsRecord
 
 
 class CaseRecord(TypedDict, total=False):
@@ -512,6 +532,14 @@ class FormulaAskedReport(TypedDict):
     accepted_constants: int
 
 
+class ChartsReport(TypedDict):
+    """How much of the golds' charts outputs have: the mean, and the share of each task."""
+
+    cases: Count
+    mean_share: float
+    tasks: dict[str, Amount]
+
+
 class ScopeReport(TypedDict, total=False):
     """What was found of what a user would object to, where an option asks for it."""
 
@@ -588,6 +616,7 @@ class FurtherReports(TypedDict, total=False):
     of_suite: OfSuite
     repeated_runs: RepeatedReport
     scope: ScopeReport
+    charts: ChartsReport
     usage: UsageReport
     suspects: SuspectsReport
     published_figures: list[PublishedFigures]

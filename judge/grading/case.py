@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.checkers.contract import AnswerFaultError, GoldFaultError, Rules
+from judge.checkers.contract import AnswerFaultError, GoldFaultError, Measures, Rules
 from judge.checkers.registry import checker_of
 from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
 from judge.console.visible import visible
@@ -149,10 +149,14 @@ class CaseJudge:
         if fault is None and ran:
             # Nobody can work on an input that cannot be read: that is the suite's fault.
             fault = self._problem_of_input(case.question)
+        measured, answer = None, outcome.answer
         if fault is not None:
             outcome = RunOutcome(Verdict.BT, fault, outcome.record)
+            measured = self._measured(task, case, answer)
         judgement = None
-        if outcome.verdict is None and outcome.answer is not None:
+        if measured:
+            judgement = Judgement(Verdict.BT, outcome.cause, measured)
+        elif outcome.verdict is None and outcome.answer is not None:
             judgement = self.judge(task, case, outcome.answer)
         return case_result(task.id, sample, case.number, outcome, judgement)
 
@@ -161,6 +165,16 @@ class CaseJudge:
         if case not in self._input_problems:
             self._input_problems[case] = problem_of_input(case)
         return self._input_problems[case]
+
+    def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
+        """The figure of a task that is left out, if its checker has one; it decides nothing."""
+        checker = checker_of(task.checker)
+        if answer is None or not isinstance(checker, Measures):
+            return None
+        try:
+            return checker.measure(task, case.golds, answer)
+        except (JudgeError, OSError) as error:
+            return {"notes": [f"nothing was measured: {error}"]}
 
 
 def verdict_of_finding(found: Finding) -> Verdict:

@@ -29,6 +29,7 @@ from judge.report.breakdowns import (
     aspect_divisions,
     divisions_for,
 )
+from judge.report.charts import chart_lines, charts_of
 from judge.report.entries import difference_counts, task_entry
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.large import LARGE_NOTE, MOST_EXCLUSIONS, MOST_SHOWN_CASES
@@ -123,6 +124,7 @@ def build_report_data(
             *([LARGE_NOTE.format(cases=cases, most=MOST_SHOWN_CASES)] if run.is_large else ()),
             *scope_lines(scope_of(results)),
             *_share_lines(counted, facts),
+            *chart_lines(charts_of(results)),
         ),
         suspects=None if run.suspicions is None else _suspects(counted, run.suspicions, method),
         phrasings=compare_phrasings(

@@ -26,6 +26,7 @@ from judge.core.score import SubmissionScore, TaskScores, best_samples, score_su
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
+from judge.report.charts import ChartsTally
 from judge.report.scope import ScopeTally
 from judge.report.set_aside import suspicions_of_run
 from judge.report.tally import SuspectsTally, TaskTally
@@ -123,6 +124,7 @@ class ReportBuilder:
         self._samples: dict[str, TaskScores] = {}
         self._has_samples = self._shared = False
         self._scope = ScopeTally()
+        self._charts = ChartsTally()
         self._usage = UsageTally()
         settled = suspicions_of_run(suspicions, run)
         self._suspects = None if settled is None else SuspectsTally(settled)
@@ -150,6 +152,7 @@ class ReportBuilder:
         self._has_samples = self._has_samples or bool(score.sample)
         for each in present:
             self._scope.add(each)
+            self._charts.add(each)
             self._shared = self._shared or "shares" in each.comparison
         if counts:
             tally = self._tallies.get(task.id)
@@ -183,6 +186,8 @@ class ReportBuilder:
             further["repeated_runs"] = repeated
         if (scope := self._scope.report()) is not None:
             further["scope"] = scope
+        if (charts := self._charts.report()) is not None:
+            further["charts"] = charts
         if (usage := self._usage.report()) is not None:
             further["usage"] = usage
         if self._suspects is not None:

@@ -144,7 +144,7 @@ def _task(record: object, category: str, boundary: Boundary) -> Task:
     golds: tuple[Gold, ...] = ()
     excluded = None
     if category == VISUALIZATION:
-        checker = CheckerSpec("unjudged", {LEFT_OUT_OPTION: NOT_JUDGED})
+        checker = CheckerSpec("charts", {LEFT_OUT_OPTION: NOT_JUDGED})
         excluded = NOT_JUDGED
         if record.get("golden_response_path"):
             golds = (Gold(_file(record, "golden_response_path", category, boundary)),)

@@ -26,6 +26,7 @@ from judge.suites.spreadsheetbench2.format import FORMAT
 from judge.suites.stats import compute_stats
 from judge.suites.validate import validate_suite
 from tests.unit.comparison.packages import Book, cell, sheet_data, simple
+from tests.unit.rules.judged import CORPUS
 
 BEFORE, GOLD = simple({"A1": 1, "B1": "x"}), simple({"A1": 1, "A2": 2, "B1": "x"})
 RED = Book(
@@ -96,8 +97,11 @@ def suite(tmp_path: Path) -> Path:
     put(
         root,
         "Visualization",
-        [record("07", "07_input.xlsx", None, category="Bars", criteria=criteria)],
-        {"07_input.xlsx": BEFORE},
+        [record("07", "07_input.xlsx", "07_golden.xlsx", category="Bars", criteria=criteria)],
+        {
+            "07_input.xlsx": BEFORE,
+            "07_golden.xlsx": (CORPUS / "ch_line.xlsx").read_bytes(),
+        },
     )
     return root
 
@@ -212,7 +216,7 @@ def outputs(suite: Path, folder: Path) -> Path:
         "Template/02_01/02_01_output.xlsx": GOLD,
         "02_02_output.xlsx": formulas.read_bytes(),
         "05_01_output.xlsx": b"no workbook",
-        "07_output.xlsx": BEFORE,
+        "07_output.xlsx": (CORPUS / "ch_line_t2.xlsx").read_bytes(),
     }
     for name, data in written.items():
         path = folder / name
@@ -261,6 +265,17 @@ def test_verdicts_and_means_by_category(scored: ScoredRun) -> None:
     }
     (chart,) = by_category["Visualization"]["excluded"]["BT"]
     assert "a vision model that looks at pictures" in chart["reason"]
+
+
+def test_charts_have_a_figure_of_their_own(scored: ScoredRun) -> None:
+    (case,) = [result for result in scored.results if result.task_id == "07"]
+    (fact,) = case.comparison["charts"]["charts"]
+    assert fact["lacking"] == ["title"]
+    assert case.comparison["charts"]["share"] == fact["share"] == 0.75
+    assert scored.report["charts"] == {"cases": 1, "mean_share": 0.75, "tasks": {"07": 0.75}}
+    notes = judge.Report.of_run(scored.path).data.notes
+    assert any("on average 75.00 % is there" in note for note in notes)
+    assert "charts by task: 07 75 %" in notes
 
 
 def test_the_report_for_people_says_the_same(scored: ScoredRun) -> None:
