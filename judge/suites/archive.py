@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import tarfile
+import zipfile
 import zlib
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -14,8 +15,9 @@ from typing import BinaryIO, cast
 
 from judge.errors import SuiteError
 from judge.files.writing import folder_beside
+from judge.suites.zip_archive import MAGIC, ZipRefusedError, extract_zip
 
-ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
 """Endings of the archives that are read."""
 
 MAX_UNPACKED_BYTES = 8 * 1024**3
@@ -133,15 +135,15 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
     try:
         _extract(archive, scratch)
         _move(scratch, target)
-    except _RefusedError as error:
+    except (_RefusedError, ZipRefusedError) as error:
         raise SuiteError(
             f"{archive} is refused: {error}",
             faults=(f"{archive.name}: {error}",),
             hint="do not use an archive from this place",
         ) from error
-    except (tarfile.TarError, EOFError, ValueError, zlib.error) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, ValueError, zlib.error) as error:
         raise SuiteError(
-            f"{archive} is not a whole .tar.gz: {error}",
+            f"{archive} is not a whole .tar.gz or .zip: {error}",
             faults=(f"{archive.name}: {error}",),
             hint="the download may have been cut off: fetch it again",
         ) from error
@@ -156,6 +158,10 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
 def _extract(archive: Path, scratch: Path) -> None:
     with ExitStack() as stack:
         file = stack.enter_context(archive.open("rb"))
+        if file.read(len(MAGIC)) == MAGIC:
+            extract_zip(file, scratch, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+            return
+        file.seek(0)
         if file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
             file.seek(0)
             headers = _Headers(cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=file))))

@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import tarfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,3 +192,78 @@ def test_what_programs_pack_is_unpacked(form: int, packing: str, tmp_path: Path)
         if path.is_file()
     }
     assert found == {each: content for each, content in names.items() if "._" not in each}
+
+
+# -- zip files ------------------------------------------------------------------------------------
+
+
+def zipped(folder: Path, *members: tuple[str, str], mode: int = 0, method: int = 8) -> Path:
+    path = folder / "suite.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            info.compress_type = method
+            archive.writestr(info, text)
+    return path
+
+
+def test_a_zip_file_is_unpacked(tmp_path: Path) -> None:
+    archive = zipped(tmp_path, ("suite/a/dataset.json", "[]"), ("suite/b.txt", "x" * 9999))
+    unpack(archive, tmp_path / "out")
+    assert (tmp_path / "out/suite/a/dataset.json").read_text() == "[]"
+    assert len((tmp_path / "out/suite/b.txt").read_text()) == 9999
+
+
+def encrypted(folder: Path) -> Path:
+    path = zipped(folder, ("a", "x"))
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    return path
+
+
+def long_list(folder: Path) -> Path:
+    path = zipped(folder, ("a", "x"))
+    data = bytearray(path.read_bytes())
+    data[-10:-6] = (1 << 31).to_bytes(4, "little")
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda folder: zipped(folder, ("../a", "x")), "leaves the archive"),
+        (lambda folder: zipped(folder, ("/a", "x")), "leaves the archive"),
+        (lambda folder: zipped(folder, ("a", "/etc/passwd"), mode=0o120777), "neither a file"),
+        (lambda folder: zipped(folder, ("a", "x"), method=zipfile.ZIP_BZIP2), "unknown way"),
+        (encrypted, "is encrypted"),
+        (long_list, "too long"),
+    ],
+)
+def test_a_zip_file_that_is_refused(
+    make: Callable[[Path], Path], problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SuiteError, match="refused") as caught:
+        unpack(make(tmp_path), tmp_path / "out")
+    assert problem in str(caught.value.faults)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_large_zip_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = zipped(tmp_path, ("a", "x" * 5000), ("b", "x"))
+    monkeypatch.setattr(archive_module, "MAX_UNPACKED_BYTES", 5000)
+    with pytest.raises(SuiteError, match="refused"):
+        unpack(archive, tmp_path / "out")
+    monkeypatch.setattr(archive_module, "MAX_UNPACKED_BYTES", 6000)
+    monkeypatch.setattr(archive_module, "MAX_MEMBERS", 1)
+    with pytest.raises(SuiteError, match="refused"):
+        unpack(archive, tmp_path / "out")
+
+
+def test_half_a_zip_file(tmp_path: Path) -> None:
+    archive = zipped(tmp_path, ("a", "x" * 5000))
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(SuiteError, match=r"not a whole \.tar\.gz or \.zip"):
+        unpack(archive, tmp_path / "out")

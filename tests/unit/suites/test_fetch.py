@@ -20,6 +20,7 @@ import pytest
 from judge.errors import SuiteError, UsageError
 from judge.suites import fetch, load_suite
 from judge.suites.fetch import fetch_suite
+from judge.suites.formats import suite_formats
 from judge.suites.locate import data_folder
 from judge.suites.sources import PublishedSuite, load_sources
 from tests.unit.suites.conftest import WriteSuite
@@ -422,7 +423,10 @@ def test_the_published_sources_are_well_formed() -> None:
     for source in sources.values():
         assert all(url.startswith("https://") for url in source.urls)
         assert all(url.endswith(f"/{source.archive}") for url in source.urls)
-        assert source.licence.startswith(("CC BY-", "GPL-3.0"))
+        assert source.format in {name for each in suite_formats() for name in each.names}
+        assert source.licence
+    tried = {name for name, source in sources.items() if source.sha256 is not None}
+    assert tried == {"spreadsheetbench-912", "spreadsheetbench-verified-400"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""Unpacks a suite's archive that is a zip file, as safely as any other."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+import struct
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+MAGIC = b"PK\x03\x04"
+
+_END = struct.Struct("<4s4H2LH")
+_END_MAGIC = b"PK\x05\x06"
+_MOST_COMMENT = 1 << 16
+_MOST_DIRECTORY = 64 << 20
+_ENCRYPTED = 0x1
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+
+class ZipRefusedError(Exception):
+    """The archive is made to be slow, large, or to reach outside its folder; says how."""
+
+
+def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members: int) -> None:
+    """Unpacks plain files and folders; everything is checked before anything is written.
+
+    Args:
+        file: the archive.
+        scratch: an empty folder.
+        most_bytes: what all members may take together.
+        most_members: how many there may be.
+
+    Raises:
+        ZipRefusedError: the archive, or a member of it, cannot be trusted.
+        zipfile.BadZipFile: it is damaged.
+        OSError: a file cannot be written.
+    """
+    _check_directory(file)
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if len(members) > most_members:
+            raise ZipRefusedError(f"it has {len(members):,} members")
+        total = sum(member.file_size for member in members)
+        if total > most_bytes:
+            raise ZipRefusedError(f"it unpacks to {total / 1024**3:.1f} GiB")
+        for member in members:
+            if (problem := _problem(member)) is not None:
+                raise ZipRefusedError(f"{member.filename[:200]!r} {problem}")
+        for member in members:
+            target = scratch / PurePosixPath(member.filename)
+            if member.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # No more is read of a member than the size that was counted above.
+            with archive.open(member) as packed, target.open("xb") as plain:
+                shutil.copyfileobj(packed, plain)
+
+
+def _check_directory(file: BinaryIO) -> None:
+    """Refuses a list of members that is too long to be read into memory."""
+    file.seek(0, 2)
+    size = file.tell()
+    file.seek(max(0, size - _END.size - _MOST_COMMENT))
+    tail = file.read()
+    place = tail.rfind(_END_MAGIC)
+    if place < 0 or len(tail) - place < _END.size:
+        raise zipfile.BadZipFile("it has no list of members")
+    directory_bytes = _END.unpack_from(tail, place)[5]
+    if directory_bytes > _MOST_DIRECTORY:
+        raise ZipRefusedError("its list of members is too long")
+    file.seek(0)
+
+
+def _problem(member: zipfile.ZipInfo) -> str | None:
+    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
+    name = member.filename
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
+        return "leaves the archive's folder"
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+        return "is neither a file nor a folder (links and devices are refused)"
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    return None if member.compress_type in _METHODS else "is packed in an unknown way"
