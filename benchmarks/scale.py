@@ -16,6 +16,7 @@ memory is read from ``/proc`` while it works.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -35,6 +36,7 @@ from judge.suites.submissions import load_submissions
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 PHASES = ("run", "recalculation", "comparison")
 SAMPLE = Path(__file__).resolve().parents[1] / "dataset" / "sample" / "submissions.jsonl"
+HOST = b"judge.cluster.engine.host"
 COMPARED = {"AC", "WA"}
 
 
@@ -50,6 +52,8 @@ class Round:
         cpu_s: processor seconds of everything that was started.
         phases: phase -> seconds by the clock, summed over all cases.
         memory: cases on record and bytes of the client, as they grew.
+        own_s: processor seconds of the client, and of its process with the scheduler, from the
+            first record on.
         report: the report.
     """
 
@@ -60,6 +64,7 @@ class Round:
     cpu_s: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
     memory: list[tuple[int, int]] = field(default_factory=list)
+    own_s: dict[str, float] = field(default_factory=dict)
     report: bytes = b""
 
     @property
@@ -130,7 +135,11 @@ def measure(suite: str, solutions: Path, found: Round, folder: Path) -> Round:
     group, started = Group(), time.monotonic()
     command = [*group.entering(), *COMMAND, *arguments]
     client = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    first: dict[str, float] = {}
     while client.poll() is None:
+        used = _own_s(client.pid)
+        first = first or (used if _lines(out / "cases.jsonl") else {})
+        found.own_s = {name: each - first.get(name, each) for name, each in used.items()}
         found.memory.append((_lines(out / "cases.jsonl"), _resident_bytes(client.pid)))
         time.sleep(0.5)
     found.wall_s = time.monotonic() - started
@@ -183,6 +192,22 @@ def _lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.is_file() else 0
 
 
+def _own_s(client: int) -> dict[str, float]:
+    """Processor seconds so far of a client and of its process with the scheduler."""
+    pids = {"client": client}
+    for path in Path(f"/proc/{client}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in path.read_text().split():
+                if HOST in Path(f"/proc/{child}/cmdline").read_bytes():
+                    pids["scheduler"] = int(child)
+    used = {}
+    for name, pid in pids.items():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            used[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
 def _resident_bytes(pid: int) -> int:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
@@ -198,12 +223,17 @@ def show(rounds: Sequence[Round]) -> None:
     """Prints a table."""
     threads = [each for each in rounds if each.name.startswith("threads")]
     usual = sum(each.cpu_s for each in threads) / len(threads)
-    print("| | cases/s | processor s | against threads | client at the end, MB |")
-    print("|---|---|---|---|---|")
+    titles = ("", "cases/s", "processor s", "against threads", "client, MB", "ms a case in it")
+    print(f"| {' | '.join((*titles, 'ms a case in the scheduler'))} |")
+    print("|---|---|---|---|---|---|---|")
     for each in rounds:
         memory = each.memory[-1][1] / 1e6 if each.memory else 0.0
         extra = each.cpu_s / usual - 1
-        print(f"| {each.name} | {each.rate:.2f} | {each.cpu_s:.1f} | {extra:+.1%} | {memory:.0f} |")
+        own = [1000 * each.own_s.get(name, 0.0) / each.cases for name in ("client", "scheduler")]
+        print(
+            f"| {each.name} | {each.rate:.2f} | {each.cpu_s:.1f} | {extra:+.1%} | {memory:.0f} "
+            f"| {own[0]:.1f} | {own[1]:.1f} |"
+        )
 
 
 def draw(rounds: Sequence[Round], folder: Path) -> None:

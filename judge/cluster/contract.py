@@ -13,11 +13,9 @@ class WorkerFacts:
 
     Attributes:
         threads: how many tasks it does at once.
-        host: the machine.
     """
 
     threads: int = 1
-    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

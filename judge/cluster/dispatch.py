@@ -1,6 +1,6 @@
 """Who gets which work, and what happens when a worker dies.
 
-Work goes out in chunks of about a second, so that a cluster costs little more than threads; each
+Work goes out in chunks of one or two seconds, so that a cluster costs little more than threads; each
 worker has one chunk that it works on and one that waits. A worker answers in the order in which it
 was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is tried again
 alone on an idle worker, so that nobody else is blamed for it, then case by case, and then given up.
@@ -24,8 +24,9 @@ from judge.grading.jobs import Job, JudgedCase
 from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CaseCheck
 
-CHUNK_S = 1.0
-"""What a chunk should take: a task costs the scheduler about a millisecond whatever is in it."""
+CHUNK_S = 2.0
+"""What a chunk should take: a task costs client, scheduler and worker a few hundredths of a second
+together, whatever is in it."""
 
 DEPTH = 2
 """Chunks that a worker has: the one it works on, and the next."""
@@ -35,7 +36,7 @@ DEATHS = 3
 
 MOST_WORK = 1000
 MOST_BYTES = 32 * MIB
-_LOOK_S = 1.0
+_LOOK_S = 2.0
 _FIRST_S = 1.0
 
 
@@ -274,7 +275,7 @@ class Dispatcher:
                 lost_since = self._clock()
             elif self._clock() - lost_since >= self._terms.wait_s:
                 raise self._nobody()
-            for answered in self._cluster.wait(_LOOK_S / 2):
+            for answered in self._cluster.wait(_LOOK_S):
                 yield from self._take(answered)
 
     def _nobody(self) -> ClusterError:

@@ -52,12 +52,9 @@ class Connection:
 
     def workers(self) -> Mapping[str, WorkerFacts]:
         """The workers that there are now, by address."""
-        found = self._call(self._scheduler.identity, n_workers=-1)
+        found = self._call(self._scheduler.ncores)
         self._find_stranded()
-        return {
-            address: WorkerFacts(int(each["nthreads"]), str(each.get("host", "")))
-            for address, each in found["workers"].items()
-        }
+        return {address: WorkerFacts(int(threads)) for address, threads in found.items()}
 
     def send(self, address: str, key: str, request: bytes) -> None:
         """Gives a task to a worker."""

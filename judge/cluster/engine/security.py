@@ -21,7 +21,12 @@ SETTINGS = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    "distributed.admin.system-monitor.interval": "5 s",
+    # What looks after itself many times a second, in each process, costs as much as judging does.
+    "distributed.admin.system-monitor.interval": "10 s",
+    "distributed.admin.tick.interval": "1 s",
+    "distributed.admin.tick.limit": "60 s",
+    "distributed.worker.memory.monitor-interval": "10 s",
+    "distributed.scheduler.work-stealing-interval": "10 s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.compression": None,
     # No pages about what is being judged for whoever asks.
