@@ -8,6 +8,8 @@ Each round begins in a new results directory and is compared with the report tha
   as a judge error, and report.json must be the same, byte for byte.
 * ``scheduler``: the process with the scheduler is killed; the command must end with exit code 11,
   and the same command again must give the same report.
+* ``joins``: a worker that starts while the others judge must be at work 5 s after the scheduler
+  knows it: a program that is judged is among its descendants then.
 * ``interrupt`` and ``client``: Ctrl-C, or SIGKILL, of the client; 3 s later, no process of the run
   may be alive.
 
@@ -32,6 +34,7 @@ from pathlib import Path
 
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 HOST = "judge.cluster.engine.host"
+INSIDE = "python3 -s -P -c"
 GRACE_S = 3.0
 
 
@@ -75,15 +78,15 @@ class Trial:
         if report is None:
             out = self.scratch / "threads"
             started = time.monotonic()
-            assert self.start(out, cluster=False).wait() in {0, 1}
+            assert self.start(out, cluster=None).wait() in {0, 1}
             print(f"threads: {time.monotonic() - started:.0f} s", flush=True)
             report = out / "report.json"
         self.report = report.read_bytes()
         self.cases = sum(json.loads(self.report)["overall"]["verdicts"].values())
 
-    def start(self, out: Path, *, cluster: bool = True) -> subprocess.Popen[bytes]:
-        """Begins to score; on a cluster, or on threads."""
-        where = ["--cluster", f"local:{self.workers}"] if cluster else []
+    def start(self, out: Path, *, cluster: str | None = "") -> subprocess.Popen[bytes]:
+        """Begins to score; on workers of its own, on those of an address, or on threads."""
+        where = [] if cluster is None else ["--cluster", cluster or f"local:{self.workers}"]
         arguments = ["score", str(self.solutions), "--dataset", self.suite, "--out", str(out), "-q"]
         return subprocess.Popen(
             [*COMMAND, *arguments, *where],
@@ -229,9 +232,52 @@ def worker_processes(client: int) -> list[int]:
     return [each for each in children if "spawn_main" in known[each][2]]
 
 
+def joining_worker(trial: Trial) -> tuple[bool, str]:
+    """A worker joins a scheduler with one worker, while that one judges."""
+    folder = Path(tempfile.mkdtemp(dir=trial.scratch))
+    os.environ["JUDGE_CLUSTER_CERTIFICATES"] = str(folder / "keys")
+    subprocess.run([*COMMAND, "cluster", "certificates", str(folder / "keys")], check=True)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> str:
+        with (folder / name).open("wb") as log:
+            process = subprocess.Popen([*COMMAND, "cluster", *arguments], stdout=log)
+        started.append(process)
+        while " at " not in (said := (folder / name).read_text()):
+            assert process.poll() is None
+            time.sleep(0.02)
+        return said.split()[-1]
+
+    try:
+        address = start("scheduler", "scheduler", "--listen", "tls://127.0.0.1:0")
+        start("first", "worker", address, "-n", "1")
+        out = folder / "run"
+        client = trial.start(out, cluster=address)
+        started.append(client)
+        trial.await_records(client, out, max(1, trial.cases // 10))
+        start("second", "worker", address, "-n", "1")
+        joined, second = time.monotonic(), started[-1].pid
+        while client.poll() is None and not judging(second):
+            time.sleep(0.02)
+        took = time.monotonic() - joined
+        return client.poll() is None and took <= 5.0, f"at work after {took:.1f} s"
+    finally:
+        for each in reversed(started):
+            each.terminate()
+            each.wait()
+
+
+def judging(worker: int) -> bool:
+    """Whether a program that is judged runs below a worker: what a warden has forked."""
+    known = processes()
+    wardens = {each for each in descendants(worker) if each in known and INSIDE in known[each][2]}
+    return any(known[each][0] in wardens for each in wardens)
+
+
 ROUNDS = {
     "workers": killed_workers,
     "scheduler": killed_scheduler,
+    "joins": joining_worker,
     "interrupt": ended_client(signal.SIGINT),
     "client": ended_client(signal.SIGKILL),
 }

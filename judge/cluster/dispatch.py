@@ -1,9 +1,10 @@
 """Who gets which work, and what happens when a worker dies.
 
-Work goes out in chunks of one or two seconds, so that a cluster costs little more than threads; each
-worker has one chunk that it works on and one that waits. A worker answers in the order in which it
-was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is tried again
-alone on an idle worker, so that nobody else is blamed for it, then case by case, and then given up.
+Work goes out in chunks of one or two seconds, so that a cluster costs little more than threads;
+each worker has one chunk that it works on and one that waits. A worker answers in the order in
+which it was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is
+tried again alone on an idle worker, so that nobody else is blamed for it, then case by case, and
+then given up.
 """
 
 from __future__ import annotations
