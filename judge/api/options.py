@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from judge.cluster.place import Place, parse_place
+from judge.cluster.place import parse_place
 from judge.cluster.session import check_installed
 from judge.comparison.profiles import get_profile
 from judge.comparison.style_check import check_style_names
@@ -71,19 +71,8 @@ class JudgingOptions:
         check_style_names(self.style)
         check_sandbox_kind(self.sandbox)
         check_recalculation(self.recalc, self.engine)
-        if self.place is not None:
-            check_installed(self.place.kind)
-
-    @property
-    def place(self) -> Place | None:
-        """Where the workers are; None for threads of this process.
-
-        Raises:
-            UsageError: ``cluster`` names no cluster, or one that would not be safe.
-        """
-        if self.cluster is None:
-            return None
-        return parse_place(self.cluster, insecure=self.insecure_cluster)
+        if self.cluster is not None:
+            check_installed(parse_place(self.cluster, insecure=self.insecure_cluster).kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

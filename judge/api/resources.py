@@ -11,6 +11,7 @@ from pathlib import Path
 from judge.api.options import JudgingOptions
 from judge.checkers.contract import Rules
 from judge.checkers.registry import checker_of
+from judge.cluster.place import parse_place
 from judge.cluster.session import ClusterSeats, ClusterSession
 from judge.comparison.profiles import get_profile
 from judge.console.terminal import print_label
@@ -125,7 +126,7 @@ class JudgingResources:
         )
 
     def placed(self, settings: Settings, suite: Suite, folder: Path | None = None) -> Settings:
-        """The same settings for the cluster that was asked for, if one was.
+        """The same settings for the cluster, if the options name one.
 
         Args:
             settings: what :meth:`settings` gave.
@@ -135,16 +136,17 @@ class JudgingResources:
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        place = self._options.place
-        if place is None:
+        options = self._options
+        if options.cluster is None:
             return settings
         if self._session is None:
+            place = parse_place(options.cluster, insecure=options.insecure_cluster)
             self._session = ClusterSession(place, self._stack, _tell)
         recipe = replace(self._recipes[id(settings)], threads=1)
         return replace(settings, executor_of=ClusterSeats(self._session, recipe, suite, folder))
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
-        """What checks cases of a suite on the cluster, if one was asked for.
+        """What checks cases of a suite on the cluster, if the options name one.
 
         Raises:
             ClusterError: the cluster cannot be reached.

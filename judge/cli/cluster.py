@@ -43,7 +43,7 @@ def cluster() -> None:
 @_CERTIFICATES
 @_INSECURE
 def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
-    """Run the scheduler: it hands out work and never judges."""
+    """Run the scheduler: it assigns work and never judges."""
     from judge.cli.signals import run_until_signal  # noqa: PLC0415  for a quick --help
     from judge.cluster.engine.daemons import serve_scheduler  # noqa: PLC0415
 
@@ -82,7 +82,7 @@ def worker(
 def make(folder: Path, days: int) -> None:
     """Make the certificates that scheduler, workers and clients share, in FOLDER.
 
-    Whoever can read key.pem can run code wherever the cluster does.
+    Anyone who can read key.pem can run code wherever the cluster does.
     """
     _check_installed()
     from judge.cluster.certificates import make_certificates  # noqa: PLC0415  an extra

@@ -33,7 +33,7 @@ def make_certificates(folder: Path, days: int) -> None:
     for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE):
         if (folder / name).exists():
             raise UsageError(
-                f"{folder / name}: is there already",
+                f"{folder / name}: already exists",
                 hint="Name another folder: what runs with the old certificates needs them.",
             )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -110,7 +110,7 @@ class _Seat:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all workers of a run are told and asked.
+    """What all workers of a run get and are compared with.
 
     Attributes:
         recipe: what sandbox and engines are opened from.
@@ -134,8 +134,8 @@ class Dispatcher:
 
     Args:
         cluster: the workers.
-        terms: what they are told and asked.
-        on_notice: told what people should know: a worker that was refused, one that died.
+        terms: what they get and are compared with.
+        on_notice: called with what people should know: a worker that was refused, one that died.
         clock: seconds that never go back.
 
     Attributes:
@@ -285,7 +285,7 @@ class Dispatcher:
         return ClusterError(f"no worker is left, and {waited}{''.join(reasons[:1])}")
 
     def _fill(self, source: Iterator[Piece]) -> None:
-        """Gives work to whoever has room; suspects go to idle workers, alone."""
+        """Gives work to workers that have room; suspects go to idle workers, alone."""
         seats = sorted(self._seats.items(), key=lambda item: len(item[1].chunks))
         while self._suspects and seats and not seats[0][1].chunks:
             address, seat = seats.pop(0)

@@ -63,7 +63,7 @@ class Certificates:
 
 
 def _is_open(key: os.stat_result) -> bool:
-    """Whether others can read a key; one that root hands out may be for a group, as in a pod."""
+    """Whether others can read a key; one that root made may be for a group, as in a pod."""
     from_root = key.st_uid == 0 and os.geteuid() != 0
     return bool(key.st_mode & (0o037 if from_root else 0o077))
 

@@ -35,7 +35,7 @@ class ClusterSession:
     Args:
         place: where the workers are.
         stack: closes the connection, and ends the workers that were started for it.
-        on_notice: told what people should know.
+        on_notice: called with what people should know.
 
     Raises:
         UsageError: the judge was installed without what a cluster takes.
@@ -57,7 +57,7 @@ class ClusterSession:
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
     ) -> Dispatcher:
-        """What hands out the work of one run.
+        """What assigns the work of one run.
 
         Args:
             recipe: what workers open sandbox and engines from.
@@ -146,7 +146,7 @@ class ClusterExecutor:
     """Does jobs on the workers of a cluster; see :class:`judge.grading.executors.Executor`.
 
     Args:
-        dispatcher: makes what hands out the work.
+        dispatcher: makes what assigns the work.
     """
 
     def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:

@@ -26,7 +26,7 @@ from judge.grading.verify import CaseCheck
 
 RETURN_BYTES = 64 * MIB
 """Outputs that come back in one answer, if the workers do not see the results folder. A worker that
-has as many answers at once; what is left is asked for again."""
+has as many answers at once; what is left is requested again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,13 @@ class Reply:
 
 def _judged(work: Job | Check, position: int, record: str, output: bytes | None) -> JudgedCase:
     if not isinstance(work, Job) or not 0 <= position < len(work.cases):
-        raise MalformedError("a case that was not asked for")
+        raise MalformedError("a case that was not requested")
     asked = work.cases[position]
     found: CaseRecord = case_record(as_object(parse_json(record.encode())))
     said = (found["task"], found["sample"], found["case"])
     keys = (found.get("run_key"), found.get("comparison_key"))
     if said != (work.task.id, work.sample, asked.case.number):
-        raise MalformedError("a case other than the one asked for")
+        raise MalformedError("a case other than the one requested")
     if keys != (asked.keys.run, asked.keys.comparison):
         raise MalformedError("a case of other code or other rules")
     if output is not None and not isinstance(output, bytes):
@@ -151,7 +151,7 @@ def _judged(work: Job | Check, position: int, record: str, output: bytes | None)
 
 def _checked(work: Job | Check, text: str) -> CaseCheck:
     if not isinstance(work, Check):
-        raise MalformedError("a check that was not asked for")
+        raise MalformedError("a check that was not requested")
     fields: Mapping[str, Any] = as_object(parse_json(text.encode()))
     check = CaseCheck(
         **{**fields, "notes": tuple(fields["notes"]), "doubts": tuple(fields["doubts"])}

@@ -90,7 +90,7 @@ class Connection:
                 self._client.cancel(futures, force=True)
 
     def _find_stranded(self) -> None:
-        """Ends tasks that no worker has and of whose end we were not told.
+        """Ends tasks that no worker has and whose end was never reported.
 
         That happens where a worker says of a failure what cannot be read here.
         """

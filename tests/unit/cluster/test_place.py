@@ -64,7 +64,7 @@ def test_tls_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     place = parse_place("tls://head:8786")
     assert place.certificates is not None
     assert place.certificates.key == tmp_path / "keys" / "key.pem"
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         make_certificates(tmp_path / "keys", days=1)
 
 
