@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from judge.cluster.contract import Answered, Cluster
 from judge.cluster.duties import hello_request, work_request
 from judge.cluster.hello import Identity, Introduction, Question
+from judge.cluster.pieces import Lost, Outcome, Piece, counts, lean, split, what_is_left
 from judge.cluster.work import Check, Reply, Request
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB, MalformedError
-from judge.grading.jobs import Job, JudgedCase
+from judge.grading.jobs import Job
 from judge.grading.recipe import WorkerRecipe
-from judge.grading.verify import CaseCheck
 
 CHUNK_S = 2.0
 """What a chunk should take: a task costs client, scheduler and worker a few hundredths of a second
@@ -39,51 +39,6 @@ MOST_WORK = 1000
 MOST_BYTES = 32 * MIB
 _LOOK_S = 2.0
 _FIRST_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A submission, or a case to be checked, with what happened to it.
-
-    Attributes:
-        work: what is to be done.
-        deaths: workers that died of it, or could not answer for it.
-        single: whether it is a case that is tried by itself, for the last time.
-    """
-
-    work: Job | Check
-    deaths: int = 0
-    single: bool = False
-
-    @property
-    def cases(self) -> int:
-        """How many cases it is."""
-        return len(self.work.cases) if isinstance(self.work, Job) else 1
-
-    @property
-    def size_bytes(self) -> int:
-        """About how much of it has to be sent, beyond the least."""
-        if isinstance(self.work, Check):
-            return 0
-        answers = (each.outcome.answer for each in self.work.cases if each.outcome is not None)
-        files = (file for answer in answers if answer is not None for file in answer.files)
-        return sum(len(file.data) for file in files)
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A piece that is given up.
-
-    Attributes:
-        work: the submission, with one case, or the check.
-        reason: why, for people.
-    """
-
-    work: Job | Check
-    reason: str
-
-
-Outcome = JudgedCase | CaseCheck | Lost
 
 
 @dataclass(slots=True)
@@ -312,7 +267,7 @@ class Dispatcher:
         self._begun = True
         chunk = _Chunk(self._key("chunk"), pieces)
         folder = self._terms.folder if seat.shares else None
-        work = tuple(_lean(each.work) for each in pieces)
+        work = tuple(lean(each.work) for each in pieces)
         seat.chunks.append(chunk)
         request = Request(chunk.key, self._terms.recipe, work, folder)
         self._cluster.send(address, chunk.key, work_request(request))
@@ -361,10 +316,10 @@ class Dispatcher:
                 found: dict[int, Outcome] = {} if check is None else {0: check}
             else:
                 judged = reply.judged.get(position, {})
-                found = {case: each for case, each in judged.items() if _counts(each, reply)}
+                found = {case: each for case, each in judged.items() if counts(each, reply)}
             done += len(found)
             yield from found.values()
-            if (left := _without(piece, found)) is not None:
+            if (left := what_is_left(piece, found)) is not None:
                 self._again.appendleft(left)
         if done:
             self._case_s += 0.2 * (reply.seconds / done - self._case_s)
@@ -400,7 +355,7 @@ class Dispatcher:
         waiting, self._suspects = self._suspects, deque()
         for piece in waiting:
             if piece.deaths >= DEATHS and not piece.single:
-                parts = _split(piece.work)
+                parts = split(piece.work)
                 self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
             elif piece.deaths > DEATHS:
                 yield Lost(piece.work, f"{piece.deaths} workers died while it was judged")
@@ -409,29 +364,3 @@ class Dispatcher:
 
     def _key(self, what: str) -> str:
         return f"judge-{what}-{id(self):x}-{next(self._numbers)}"
-
-
-def _counts(judged: JudgedCase, reply: Reply) -> bool:
-    """Whether a result stands: not if all that it says is that the worker's sandbox is gone."""
-    return not (reply.gone and judged.result.verdict.value == "JE")
-
-
-def _without(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
-    """What is left of a piece."""
-    if isinstance(piece.work, Check):
-        return None if done else piece
-    left = tuple(each for at, each in enumerate(piece.work.cases) if at not in done)
-    return replace(piece, work=replace(piece.work, cases=left)) if left else None
-
-
-def _split(work: Job | Check) -> list[Job | Check]:
-    if isinstance(work, Check):
-        return [work]
-    return [replace(work, cases=(each,)) for each in work.cases]
-
-
-def _lean(work: Job | Check) -> Job | Check:
-    """What a worker needs of it: not the conversation that led to the program."""
-    if isinstance(work, Check) or work.submission is None:
-        return work
-    return replace(work, submission=replace(work.submission, provenance={}))

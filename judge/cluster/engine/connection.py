@@ -46,9 +46,10 @@ class Connection:
             self._client.register_plugin(JudgePlugin(pickle.dumps(recipe)), name=NAME)
 
     def release(self) -> None:
-        """Has every worker close them."""
-        with contextlib.suppress(Exception):
-            self._client.unregister_worker_plugin(NAME)
+        """Has every worker close them, as far as they can be reached."""
+        if self._client.status == "running":
+            with contextlib.suppress(Exception):
+                self._client.unregister_worker_plugin(NAME)
 
     def workers(self) -> Mapping[str, WorkerFacts]:
         """The workers that there are now, by address."""

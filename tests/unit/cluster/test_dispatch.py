@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from judge.cluster import dispatch
-from judge.cluster.dispatch import DEATHS, DEPTH, Dispatcher, Lost, Terms
+from judge.cluster.dispatch import DEATHS, DEPTH, Dispatcher, Terms
 from judge.cluster.hello import Identity, Introduction, Question
+from judge.cluster.pieces import Lost
 from judge.cluster.work import Reply, Request
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError, JudgeError
