@@ -12,6 +12,8 @@ from pathlib import Path
 
 from judge.cluster.hello import Introduction, Question, introduce
 from judge.cluster.work import RETURN_BYTES, Check, Reply, Request
+from judge.core.results import CaseRun
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge
@@ -140,6 +142,12 @@ class _Outputs:
         """Puts an output where it is kept; what has to be sent stays."""
         if judged.output is None:
             return judged
+        if self._store is None and len(judged.output) > RETURN_BYTES:
+            cause = f"its output has {len(judged.output):,} bytes, too many to send back: let the "
+            cause += "workers see the results folder"
+            run: CaseRun = {**judged.result.run, "output_sha256": None}
+            result = replace(judged.result, verdict=Verdict.JE, cause=cause, run=run)
+            return replace(judged, result=result, output=None)
         if self._store is None:
             self._bytes += len(judged.output)
             return judged

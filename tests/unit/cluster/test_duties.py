@@ -1,0 +1,205 @@
+"""What a worker does with a request: outputs, ends, and faults. The sandbox is scripted."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judge.cluster import duties
+from judge.cluster.duties import Workplace
+from judge.cluster.hello import Identity, Introduction, Question
+from judge.cluster.work import Check, Reply, Request
+from judge.comparison.options import range_spec
+from judge.comparison.profiles import get_profile
+from judge.core.limits import Limits
+from judge.core.submission import Submission
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
+from judge.errors import SandboxError
+from judge.files.documents import MalformedError
+from judge.grading.batch import Settings
+from judge.grading.case import GradingRules
+from judge.grading.jobs import CaseJob, Job
+from judge.grading.keys import CaseKeys
+from judge.grading.recipe import WorkerRecipe
+from judge.grading.store import RunDirectory
+from judge.recalc.policy import Recalculator
+from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox, Step
+from judge.suites import load_suite
+
+SAMPLE = Path(__file__).resolve().parents[3] / "dataset" / "sample"
+GOLD = next((SAMPLE / "spreadsheet" / "1001").glob("1_*answer.xlsx"))
+INPUT = next((SAMPLE / "spreadsheet" / "1001").glob("1_*input.xlsx"))
+
+
+def workplace(*script: Step) -> tuple[Workplace, ScriptedSandbox]:
+    sandbox = ScriptedSandbox(script)
+
+    def opened(recipe: WorkerRecipe, stack: contextlib.ExitStack) -> Settings:
+        stack.callback(sandbox.close)
+        rules = GradingRules(get_profile(recipe.profile), recalc_mode="never")
+        return Settings(sandbox, Recalculator([], mode="never"), rules, Limits())
+
+    return Workplace(opened), sandbox
+
+
+def right() -> RunResult:
+    return RunResult(RunStatus.OK, OutputStatus.COLLECTED, exit_code=0, output=GOLD.read_bytes())
+
+
+def request(*numbers: int, folder: str | None = None) -> Request:
+    cases = tuple(TestCase.of_workbooks(number, INPUT, GOLD) for number in (1, 2))
+    jobs = tuple(
+        Job(
+            Task(str(number), "", "", cases, range_spec("A1")),
+            Submission(str(number), "pass", "/mnt/data/in.xlsx", "/mnt/data/out.xlsx"),
+            tuple(CaseJob(each, CaseKeys("r", "c")) for each in cases),
+            Limits(),
+        )
+        for number in numbers
+    )
+    return Request("key", WorkerRecipe(), jobs, folder)
+
+
+def replied(place: Workplace, asked: Request) -> Reply:
+    """The reply, as it arrives at the client."""
+    sent = Request.from_bytes(asked.to_bytes())
+    return Reply.from_bytes(place.perform(sent).to_bytes(), asked.work)
+
+
+def test_outputs_come_back_where_the_folder_is_not_seen() -> None:
+    place, _ = workplace(right(), right())
+    judged = replied(place, request(1)).judged[0]
+    assert [each.result.verdict for each in judged.values()] == [Verdict.AC, Verdict.AC]
+    assert judged[0].output == GOLD.read_bytes()
+
+
+def test_outputs_stay_in_the_folder_where_it_is_seen(tmp_path: Path) -> None:
+    place, _ = workplace(right(), right())
+    judged = replied(place, request(1, folder=str(tmp_path))).judged[0]
+    assert judged[0].output is None
+    digest = judged[0].result.run["output_sha256"]
+    assert digest is not None
+    assert RunDirectory(tmp_path).get_workbook(digest) == GOLD.read_bytes()
+
+
+def test_an_answer_goes_back_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duties, "RETURN_BYTES", 2 * GOLD.stat().st_size)
+    place, _ = workplace(*(right() for _ in range(6)))
+    assert set(replied(place, request(1, 2, 3)).judged) == {0}
+
+
+def test_an_output_that_is_too_large_by_itself_is_a_judge_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(duties, "RETURN_BYTES", 10)
+    place, _ = workplace(right(), right())
+    judged = replied(place, request(1)).judged[0]
+    assert {each.result.verdict for each in judged.values()} == {Verdict.JE}
+    assert "results folder" in judged[0].result.cause
+    assert judged[0].output is None
+
+
+def test_what_is_abandoned_is_ended_and_the_next_request_finds_a_new_sandbox() -> None:
+    running, ended = threading.Event(), threading.Event()
+
+    def hang(_: RunRequest) -> RunResult:
+        running.set()
+        assert ended.wait(60)
+        raise SandboxError("the sandbox disappeared")
+
+    place, sandbox = workplace(hang, right(), right())
+    replies: list[Reply] = []
+    thread = threading.Thread(target=lambda: replies.append(place.perform(request(1))))
+    thread.start()
+    assert running.wait(60)
+    closed = []
+    for key in ("another", "key"):
+        place.abandon(key)
+        closed.append(sandbox.closed)
+    assert closed == [False, True]
+    ended.set()
+    thread.join()
+    assert len(sandbox.requests) == 1  # not tried again
+    assert {each.result.verdict for each in place.perform(request(2)).judged[0].values()} == {
+        Verdict.AC
+    }
+
+
+def broken(_: WorkerRecipe, __: contextlib.ExitStack) -> Settings:
+    raise SandboxError("no sandbox is available")
+
+
+def test_a_worker_that_cannot_open_its_sandbox_says_so() -> None:
+    place = Workplace(broken)
+    assert "no sandbox" in place.introduce(WorkerRecipe(), Question()).problem
+    assert "no sandbox" in place.perform(request(1)).error
+
+
+def test_a_fault_of_our_own_is_an_answer_as_well() -> None:
+    place, _ = workplace(RuntimeError("out of order"))
+    assert "RuntimeError: out of order" in replied(place, request(1)).error
+
+
+def test_a_suite_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    place, _ = workplace()
+    said = place.introduce(WorkerRecipe(), Question(str(tmp_path / "nowhere")))
+    assert "nowhere" in said.problem
+
+
+def test_a_worker_says_which_suite_it_has_and_whether_it_sees_the_folder(tmp_path: Path) -> None:
+    place, _ = workplace()
+    question = Question(str(SAMPLE), str(tmp_path / "probe"))
+    said = Introduction.from_bytes(place.introduce(WorkerRecipe(), question).to_bytes())
+    assert said.identity.suite == load_suite(SAMPLE).digest
+    assert said.identity.image == "none"
+    assert not said.shares
+    (tmp_path / "probe").touch()
+    assert place.introduce(WorkerRecipe(), question).shares
+
+
+def test_another_version_reads_nothing_but_the_question() -> None:
+    question = Question(judge="0.0")
+    sent = b"H" + question.to_bytes() + b"\nnot a pickle of this version"
+    said = Introduction.from_bytes(duties.answer(sent))
+    assert Identity(judge="0.0").difference(said.identity) is not None
+
+
+def swapped(data: bytes, was: bytes, now: bytes) -> bytes:
+    assert was in data
+    return data.replace(was, now)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: swapped(data, b'"task":"1"', b'"task":"2"'),
+        lambda data: swapped(data, b'"run_key":"r"', b'"run_key":"x"'),
+        lambda data: swapped(data, b'"verdict":"AC"', b'"verdict":"XX"'),
+        lambda data: swapped(data, b'"sample":0', b'"sample":9'),
+        lambda data: data[:-1],
+        lambda data: data + b"\x00",
+    ],
+)
+def test_an_answer_to_something_else_is_refused(change: Callable[[bytes], bytes]) -> None:
+    place, _ = workplace(right(), right())
+    asked = request(1)
+    sent = place.perform(asked).to_bytes()
+    assert Reply.from_bytes(sent, asked.work).judged
+    with pytest.raises(MalformedError):
+        Reply.from_bytes(change(sent), asked.work)
+
+
+def test_a_check_comes_back_as_it_was_made() -> None:
+    task = load_suite(SAMPLE).task("1001")
+    asked = replace(request(), work=(Check(task, task.cases[0]),))
+    place, _ = workplace()
+    here = place.perform(asked).checks[0]
+    assert replied(place, asked).checks[0] == here
+    assert here.gold_accepted
