@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from judge.boards.board import Asked, Board
-from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind
+from judge.boards.words import SUBJECTS, asked_in_words
+from judge.core.finding import (
+    About,
+    DifferencePlace,
+    FoundDifference,
+    PlaceKind,
+    SheetOf,
+    Subject,
+)
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
@@ -31,12 +40,14 @@ class Differences:
 
     Args:
         board: the board.
+        golds: names of the gold's worksheets.
 
     Attributes:
         listed: the differences so far.
     """
 
     board: Board
+    golds: Sequence[str]
     listed: list[FoundDifference] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -70,20 +81,54 @@ class Differences:
                 _plain(said.expected),
                 _plain(said.actual),
                 detail,
+                asked.number,
+                asked_in_words(asked),
+                self._about(asked, sheet),
             )
         )
+
+    def _about(self, asked: Asked, sheet: str | None) -> About | None:
+        """What pages show of a difference: the objects of both sheets."""
+        subject = SUBJECTS.get(asked.category)
+        if subject is None or not 1 <= asked.sheet <= len(self.golds):
+            return None
+        gold = SheetOf(self.golds[asked.sheet - 1], in_gold=True)
+        found = None if sheet is None else SheetOf(sheet, in_gold=False)
+        return About(subject, gold, found, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
         """Notes that there are more or fewer worksheets."""
         place = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
-        self.listed.append(FoundDifference(SHEET_COUNT, place, expected, actual))
+        words = "The output has as many worksheets as the gold."
+        self.listed.append(
+            FoundDifference(
+                SHEET_COUNT,
+                place,
+                expected,
+                actual,
+                number=0,
+                words=words,
+                about=About(Subject.SHEETS),
+            )
+        )
 
     def missing_sheet(self, number: int, name: str) -> None:
         """Notes that the answer lacks a sheet that the board looks at."""
         asked = next((each for each in self.board.asked if each.sheet == number), None)
         place = DifferencePlace(PlaceKind.RULE, str(asked or number))
         said = f"the answer has no sheet that stands for {name!r}"
-        self.listed.append(FoundDifference(MISSING_SHEET, place, name, None, said))
+        self.listed.append(
+            FoundDifference(
+                MISSING_SHEET,
+                place,
+                name,
+                None,
+                said,
+                None if asked is None else asked.number,
+                "" if asked is None else asked_in_words(asked),
+                None if asked is None else self._about(asked, None),
+            )
+        )
 
 
 def shown(value: CellValue) -> object:

@@ -41,7 +41,7 @@ class OfficialJudge:
         self._answer = answer
         self._gold = gold
         self._board = board
-        self._found = Differences(board)
+        self._found = Differences(board, [tab.name for tab in gold.tabs])
 
     def differences(self) -> list[FoundDifference]:
         """What the published evaluation does not accept.

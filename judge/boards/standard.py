@@ -54,7 +54,7 @@ class StandardJudge:
         self._answer = answer
         self._gold = gold
         self._board = board
-        self._found = Differences(board)
+        self._found = Differences(board, [tab.name for tab in gold.tabs])
         self.notes: list[str] = []
 
     def differences(self) -> list[FoundDifference]:

@@ -9,6 +9,7 @@ from judge.boards.board import CATEGORIES, NAME, Board, BoardOptions
 from judge.boards.cells import BoardBook
 from judge.boards.judging import finding_by_board
 from judge.boards.standard import UnusableBoardError, check_board
+from judge.boards.words import asked_in_words
 from judge.checkers.contract import (
     AnswerAreas,
     AnswerFaultError,
@@ -16,6 +17,7 @@ from judge.checkers.contract import (
     Examination,
     GoldFaultError,
     Needs,
+    Requirements,
     Rules,
 )
 from judge.comparison.computing import Compute, NoEngines
@@ -133,6 +135,13 @@ class BoardsChecker:
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
         """The gold workbook; a value that Excel left in it is trusted."""
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
+        """What the board of a gold asks, as sentences."""
+        if gold is None:
+            return Requirements()
+        asked = board_of(task, gold).asked
+        return Requirements(tuple(map(asked_in_words, asked)), "SheetCopilot", complete=False)
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
         """None: boards look at whole sheets."""

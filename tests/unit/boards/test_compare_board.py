@@ -33,7 +33,11 @@ def test_the_exit_code_says_whether_they_are_equal(files: Path) -> None:
     assert (same.exit_code, same.stdout) == (0, "equal: 1 properties, profile standard\n")
     different = compare(files, "other.xlsx")
     assert different.exit_code == 1
-    assert "charts.title · sheet 1) (Data): expected 'Sales', found 'Sale'" in different.stdout
+    assert different.stdout.splitlines()[1:4] == [
+        "  property 1 (Data): On the first sheet, the charts have the titles of the gold's.",
+        '    expected "Sales"',
+        '    found "Sale"',
+    ]
 
 
 def test_json_and_the_published_verdict(files: Path) -> None:
