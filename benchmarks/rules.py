@@ -1,23 +1,23 @@
 """Times rule lists, and measures their memory: the judge with openpyxl and pandas in the same run.
 
-    python benchmarks/rules.py DATA
+    python benchmarks/rules.py DATA [times|memory]
 
 DATA is the folder with ``spider2v_calc`` (recorded verdicts and workbooks). Each recorded call is
 judged from the files, under ``official`` and under ``standard`` without engines. Right after it,
 openpyxl opens both workbooks, and pandas reads the first sheet of both, as the published function
 does before it compares anything; so both meet the same machine. Times are processor time, each
-call once after a warm-up. Memory is what one call adds to the peak of a process of its own, for the
-calls with the largest files, under a bound of 512 MB.
+call once after a warm-up. Memory is the peak of what Python allocates during one call, in a process
+of its own that is bounded to 512 MB more than it had, for the calls with the largest files.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import statistics
 import sys
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ from judge.rules.raised import Side
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
 
-LARGEST = 12
+LARGEST = 4
 MEMORY_BYTES = 512 << 20
 
 
@@ -50,34 +50,46 @@ def main() -> None:
         "openpyxl and pandas": _libraries,
     }
     warnings.simplefilter("ignore")
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    chosen = sys.argv[2:] or ["times", "memory"]
     for way in ways.values():
         way(records[0], root)
+    if "times" in chosen:
+        _print_times(ways, records, root)
+    if "memory" in chosen:
+        _print_memory(ways, records, root)
+
+
+_Ways = dict[str, Callable[[dict[str, Any], Path], object]]
+
+
+def _print_times(ways: _Ways, records: list[dict[str, Any]], root: Path) -> None:
+    taken: dict[str, list[float]] = {name: [] for name in ways}
     for record in records:
         for name, way in ways.items():
             started = time.process_time()
             way(record, root)
             taken[name].append(1000 * (time.process_time() - started))
+    for name, each in taken.items():
+        median, worst = statistics.median(each), max(each)
+        print(f"{name:20} {len(each)} calls: median {median:.1f} ms, worst {worst:.0f} ms")
+
+
+def _print_memory(ways: _Ways, records: list[dict[str, Any]], root: Path) -> None:
     largest = sorted(records, key=lambda each: -(root / each["result_path"]).stat().st_size)
     for name, way in ways.items():
-        median, worst = statistics.median(taken[name]), max(taken[name])
-        added = max(_added_mb(way, record, root) for record in largest[:LARGEST])
-        print(
-            f"{name:20} {len(taken[name])} calls: median {median:.1f} ms, worst {worst:.0f} ms, "
-            f"memory at most {added:.0f} MB"
-        )
+        peak = max(_peak_mb(way, record, root) for record in largest[:LARGEST])
+        print(f"{name:20} memory at most {peak:.1f} MB")
 
 
-def _added_mb(way: Callable[[dict[str, Any], Path], object], record: Any, root: Path) -> float:
-    """What a call adds to the peak memory of a process of its own."""
+def _peak_mb(way: Callable[[dict[str, Any], Path], object], record: Any, root: Path) -> float:
+    """The most that a call has allocated at a time."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         bound_process(cpu_s=60, memory_bytes=MEMORY_BYTES)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        tracemalloc.start()
         way(record, root)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        os.write(writing, str(grown / 1024).encode())
+        os.write(writing, str(tracemalloc.get_traced_memory()[1] / (1 << 20)).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
