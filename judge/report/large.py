@@ -12,6 +12,9 @@ from typing import cast
 
 from judge.core.results import CaseComparison, CaseRun, SubmissionRecord
 from judge.core.verdict import CaseResult
+from judge.errors import StoreError
+from judge.files.documents import opened_regular
+from judge.files.json_lines import MOST_LINES_BYTES
 from judge.grading.store import CASES_FILE, RunDirectory
 
 MOST_SHOWN_CASES = 100_000
@@ -37,13 +40,14 @@ _NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
 
 
 def is_large(store: RunDirectory) -> bool:
-    """Whether a run has more records than a report shows cases of."""
+    """Whether a run has more records than a report shows cases of.
+
+    Raises:
+        StoreError: cases.jsonl is too long, or something other than a file.
+    """
     lines = 0
-    path = store.path / CASES_FILE
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
+    with opened_regular(store.path / CASES_FILE, StoreError, MOST_LINES_BYTES) as file:
+        while file is not None and (piece := file.read(1 << 20)):
             lines += piece.count(b"\n")
             if lines > MOST_SHOWN_CASES:
                 return True

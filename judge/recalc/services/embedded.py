@@ -199,7 +199,7 @@ def compute(engines: Sequence[str], request: Request, workbook: bytes) -> Iterat
 
 
 def read_with(reader: str, request: Request, data: bytes) -> Iterator[Answer]:
-    """Reads one file that is no workbook; runs in a child."""
+    """Reads one file other than a workbook; runs in a child."""
     yield read_file(reader, request, data)
 
 

@@ -150,6 +150,8 @@ CALLS = {
                  "annotate check {0}/suite"],
     "hack": ["hack {0}/suite 1 {0}/text.xlsx", "hack {0}/suite {1} {0}/gold.xlsx"],
     "sandbox": ["sandbox {1}"],
+    "cluster": ["cluster worker tcp://{1}", "cluster certificates {0}/text.xlsx",
+                "score {0}/one --recalc never -q --cluster {1}"],
     "doctor": ["doctor {1}"],
 }  # fmt: skip
 

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import judge
-import judge.api.workbooks
-import judge.sandbox
+import judge.api.resources
+import judge.grading.recipe
 from judge.cli.main import judge as command
 from judge.comparison.comparison import DifferenceClass
 from judge.sandbox.scripted import ScriptedSandbox
@@ -21,7 +21,7 @@ from tests.unit.recalc.test_cli import answers
 @pytest.fixture
 def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A formula that openpyxl left without a value, beside golds with and without its value."""
-    monkeypatch.setattr(judge.api.workbooks, "recalc_cache_folder", lambda: tmp_path / "kept")
+    monkeypatch.setattr(judge.grading.recipe, "recalc_cache_folder", lambda: tmp_path / "kept")
     formula = Book({"Sheet1": sheet_data(cell("A1", formula="1+2"))}).to_bytes()
     (tmp_path / "output.xlsx").write_bytes(formula)
     (tmp_path / "right.xlsx").write_bytes(simple({"A1": 3}))
@@ -32,7 +32,7 @@ def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def sandbox(monkeypatch: pytest.MonkeyPatch) -> ScriptedSandbox:
     scripted = ScriptedSandbox(answers=answers({(1, 1): 3.0}))  # type: ignore[arg-type]
-    monkeypatch.setattr(judge.sandbox, "open_sandbox", lambda _: scripted)
+    monkeypatch.setattr(judge.api.resources, "open_sandbox", lambda _, jobs: scripted)
     return scripted
 
 

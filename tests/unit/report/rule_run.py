@@ -29,6 +29,7 @@ from tests.unit.workbook.test_facts import CACHES, package, pivot_parts
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"
 PAIR = {"sheet_idx0": 0, "sheet_idx1": "EI0"}
+ALWAYS = {"type": "zoom", "sheet_idx": 0, "method": "ge", "ref": 1}
 LIST = {
     "ranges": {"method": "spreadsheet_range", "ref": ["D2:D4", "D1:D99"]},
     "type": {"method": "eq", "ref": "list"},
@@ -173,7 +174,7 @@ def make_rule_run(root: Path, tasks: Mapping[str, Pair], profile: str = "standar
             ],
             "evaluator": {
                 "func": "compare_table",
-                "options": {"rules": [{"type": "sheet_data", "sheet_idx0": 0, "sheet_idx1": 0}]},
+                "options": {"rules": [ALWAYS]},
                 "expected": {"type": "cloud_file", "path": "https://x/gold.xlsx"},
             },
         }
