@@ -50,6 +50,8 @@ def main() -> int:
     parser.add_argument("--expected", type=Path, help="report.json of threads, if it is there")
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    # A shell has what runs behind it ignore Ctrl-C, and everything below would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     good = True
     with tempfile.TemporaryDirectory(prefix="judge-faults-") as scratch:
         trial = Trial(options.suite, options.solutions, options.workers, Path(scratch), chance)
