@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from benchmarks.cluster_faults import host_process
 from benchmarks.lines import bars, lines
 from benchmarks.scatter import Series
 from judge.sandbox.backends.cgroups import find_groups
@@ -36,7 +37,6 @@ from judge.suites.submissions import load_submissions
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 PHASES = ("run", "recalculation", "comparison")
 SAMPLE = Path(__file__).resolve().parents[1] / "dataset" / "sample" / "submissions.jsonl"
-HOST = b"judge.cluster.engine.host"
 COMPARED = {"AC", "WA"}
 
 
@@ -195,11 +195,8 @@ def _lines(path: Path) -> int:
 def _own_s(client: int) -> dict[str, float]:
     """Processor seconds so far of a client and of its process with the scheduler."""
     pids = {"client": client}
-    for path in Path(f"/proc/{client}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in path.read_text().split():
-                if HOST in Path(f"/proc/{child}/cmdline").read_bytes():
-                    pids["scheduler"] = int(child)
+    with contextlib.suppress(StopIteration, KeyError):
+        pids["scheduler"] = host_process(client)
     used = {}
     for name, pid in pids.items():
         with contextlib.suppress(OSError):

@@ -108,7 +108,7 @@ class Reply:
 
         Args:
             data: the answer; believed in nothing but the verdicts.
-            request: the requested work.
+            request: the work that was requested.
 
         Raises:
             MalformedError: it is not an answer to this request.
