@@ -21,7 +21,7 @@ class InferOptions:
     """What to ask and how.
 
     None (or an empty tuple) means that an option is not given. A run remembers what makes it what
-    it is, from ``model`` to ``models`` below: where ``out`` holds a part of a run, those that are
+    it is, from ``model`` to ``batch`` below: where ``out`` holds a part of a run, those that are
     not given are the run's own. Otherwise they are those of ``judge infer``, in brackets.
 
     Attributes:
@@ -65,6 +65,11 @@ class InferOptions:
         param: other request parameters, each as ``NAME=JSON``.
         price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
         models: a file such as models.yaml, with more aliases.
+        batch: whether requests are sent together to the server's batch endpoints, at half the price
+            and answered within a day; not in ``multi`` [False].
+        batch_file: write the requests that are not answered yet to this file, for offline
+            inference, and ask nothing.
+        batch_results: take the replies from this file, and ask nothing.
         out: results directory [``results/<model>-<mode>-<time>``].
         concurrency: tasks to ask about at a time.
         jobs: programs to run at a time; None for one on each core.
@@ -117,6 +122,9 @@ class InferOptions:
     picture_types: tuple[str, ...] = ()
     price: str | None = None
     models: str | Path | None = None
+    batch: bool | None = None
+    batch_file: str | Path | None = None
+    batch_results: str | Path | None = None
     out: str | Path | None = None
     concurrency: int = 8
     jobs: int | None = None
@@ -166,6 +174,7 @@ USUAL: Mapping[str, Any] = MappingProxyType(
         "session": False,
         "execution_feedback": True,
         "oracle_plan": False,
+        "batch": False,
     }
 )
 """The options that are never without a value, and what they are if none is given."""
@@ -286,6 +295,7 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "picture_types": _some_of(*PICTURE_TYPES),
         "price": _text,
         "models": _path,
+        "batch": _flag,
     }
 )
 

@@ -114,6 +114,31 @@ def check_typed(options: InferOptions) -> None:
             raise UsageError(f"--{name} is for tasks that ask for a workbook, and there are none")
 
 
+def check_batch(options: InferOptions, executes: bool) -> None:
+    """Checks that requests can be sent together, if they are to be.
+
+    Args:
+        options: what the user says.
+        executes: whether any task is asked in several rounds.
+
+    Raises:
+        UsageError: they cannot, or several ways to send them are named.
+    """
+    ways = {
+        "--batch-file": options.batch_file,
+        "--batch-results": options.batch_results,
+    }
+    said = [name for name, value in ways.items() if value is not None]
+    if len(said) > 1:
+        raise UsageError(f"{' and '.join(said)}: give one of them")
+    if executes and (said or options.batch):
+        raise UsageError(
+            f"{said[0] if said else '--batch'} belongs to --mode single and text: in multi, each "
+            "request depends on the reply to the one before",
+            hint="Leave it away, or give --mode single.",
+        )
+
+
 def check_combinations(options: InferOptions, executes: bool) -> None:
     """Checks that no option of several rounds is given in a mode that has one.
 

@@ -23,6 +23,7 @@ from judge.api.infer_options import REMEMBERED, InferOptions
 from judge.api.infer_settings import (
     background_of,
     changed,
+    check_batch,
     check_combinations,
     check_typed,
     content_limits,
@@ -47,7 +48,7 @@ from judge.inference.config import (
     load_setting,
 )
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
-from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
+from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary, Listeners
 from judge.inference.prompt import (
     load_feedback,
 )
@@ -55,6 +56,8 @@ from judge.inference.started import StartedRuns
 from judge.suites import load_suite
 
 if TYPE_CHECKING:
+    from judge.inference.batches.desk import Carrier
+    from judge.inference.client import OpenAIChatModel
     from judge.inference.run import Resources
 
 
@@ -175,6 +178,8 @@ def make_plan(resumed: Resumed) -> PlannedRun:
         check_typed(options)
         setting, template = typed.setting, typed.template
     model = find_spec(options, key_said=resumed.key_said)
+    if options.batch and not is_offline(options) and model.price is not None:
+        model = replace(model, price=model.price.half())
     remembered = {name: getattr(options, name) for name in REMEMBERED}
     resolved = str(Path(source).resolve()) if Path(source).exists() else source
     plan = InferencePlan(
@@ -196,6 +201,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
         limits=options.limits,
         options=_plain(remembered | {"dataset": resolved}),
     )
+    check_batch(options, plan.executes)
     out = options.out or default_out(model.name, options.mode)
     return PlannedRun(plan, Path(out), options)
 
@@ -205,9 +211,16 @@ def check_ready(planned: PlannedRun) -> None:
 
     Raises:
         InferenceError: the variable that is to hold the key is not set.
-        UsageError: ``max_cost`` is given, and no price is known.
+        UsageError: ``max_cost`` is given, and no price is known; or the model has no name of its
+            own, and no server may be queried for it.
     """
-    read_key(planned.plan.model.key_env)
+    if not is_offline(planned.options):
+        read_key(planned.plan.model.key_env)
+    elif not planned.plan.model_name:
+        raise UsageError(
+            f"which of its models is {planned.plan.model.name} to use? No server is asked here",
+            hint="Give the model's own name: --model NAME --base-url URL.",
+        )
     if planned.options.max_cost is not None and planned.plan.model.price is None:
         raise UsageError(
             f"--max-cost cannot be enforced: no price is known for {planned.plan.model.name}",
@@ -220,25 +233,29 @@ async def ask(
     *,
     on_event: Callable[[InferenceEvent], None] = lambda _: None,
     on_submission: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    on_batch: Callable[[BatchEvent], None] = lambda _: None,
 ) -> InferenceSummary:
-    """Asks what is planned, or what is left of it; arguments and errors as in :func:`infer`."""
+    """Asks what is planned, or what is left of it; arguments and errors as in :func:`infer`.
+
+    ``on_batch`` is called when the server has said how a batch is getting on.
+    """
     from judge.inference.run import run_inference  # noqa: PLC0415  a dry run needs no HTTP client
 
     check_ready(planned)
     plan = planned.plan
     async with contextlib.AsyncExitStack() as stack:
-        resources, plan = await _open_resources(planned, stack)
         store = stack.enter_context(RunDirectory(planned.out))
+        resources, plan = await _open_resources(planned, store, stack)
         plan.check_continues(store.read_run() or {}, str(planned.out))
         StartedRuns().note(planned.out, plan.options)
-        listeners = Listeners(on_event=on_event, on_submission=on_submission)
+        listeners = Listeners(on_event=on_event, on_submission=on_submission, on_batch=on_batch)
         return await run_inference(plan, store, resources, listeners)
 
 
 async def _open_resources(
-    planned: PlannedRun, stack: contextlib.AsyncExitStack
+    planned: PlannedRun, store: RunDirectory, stack: contextlib.AsyncExitStack
 ) -> tuple[Resources, InferencePlan]:
-    """Client, sandbox, budget and cache; and the plan with the model's name on its server."""
+    """Client, sandbox, budget, cache; and the plan with the model's name on its server."""
     from judge.inference.asker import ReplyCache  # noqa: PLC0415
     from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
     from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
@@ -250,7 +267,7 @@ async def _open_resources(
     jobs = options.jobs or cores()
     chat_model = OpenAIChatModel(
         plan.model.base_url,
-        read_key(plan.model.key_env),
+        None if is_offline(options) else read_key(plan.model.key_env),
         policy=RetryPolicy(
             attempts=options.retries + 1,
             call_timeout_s=options.timeout,
@@ -271,8 +288,35 @@ async def _open_resources(
         cache=ReplyCache(cache_folder() / "replies") if options.cache else None,
         concurrency=options.concurrency,
         jobs=jobs,
+        carrier=_carrier(options, chat_model, store),
     )
     return resources, plan
+
+
+def _carrier(
+    options: InferOptions, chat_model: OpenAIChatModel, store: RunDirectory
+) -> Carrier | None:
+    """How requests are answered before the conversations, if they are."""
+    if options.batch_file is not None:
+        from judge.inference.batches.offline import RequestsFile  # noqa: PLC0415
+
+        return RequestsFile(Path(options.batch_file))
+    if options.batch_results is not None:
+        from judge.inference.batches.offline import ResultsFile  # noqa: PLC0415
+
+        return ResultsFile(Path(options.batch_results))
+    if not options.batch:
+        return None
+    from judge.inference.batches.book import BatchBook  # noqa: PLC0415
+    from judge.inference.batches.carrier import BatchCarrier  # noqa: PLC0415
+    from judge.inference.batches.endpoint import BatchEndpoint  # noqa: PLC0415
+
+    return BatchCarrier(BatchEndpoint(chat_model), BatchBook(store), chat_model.policy)
+
+
+def is_offline(options: InferOptions) -> bool:
+    """Whether requests are written to a file, or results read from one, and no server is asked."""
+    return options.batch_file is not None or options.batch_results is not None
 
 
 def default_out(model: str, mode: str) -> Path:

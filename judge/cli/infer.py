@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,12 @@ _PATH = click.Path(path_type=Path)
     "--max-tokens-total", type=click.IntRange(min=1), help="Stop before this many tokens."
 )
 @click.option("--price", metavar="IN/OUT", help="Dollars per million tokens, such as 2.5/10.")
+@click.option("--batch/--no-batch", default=False,
+              help="Send all requests together to the server's batch endpoints.")  # fmt: skip
+@click.option("--batch-file", type=_PATH,
+              help="Write the requests to a file, for vllm run-batch; ask nothing.")  # fmt: skip
+@click.option("--batch-results", type=_PATH,
+              help="Take the replies from a file of results; ask nothing.")  # fmt: skip
 @click.option("--cache/--no-cache", default=True,
               help="Reuse replies to equal requests with a seed or temperature 0.")  # fmt: skip
 @sandbox_option
@@ -148,14 +155,16 @@ def infer(context: click.Context, /, **options: Any) -> None:
 
 
 def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> None:
-    from judge.api.inferring import ask, check_ready  # noqa: PLC0415
+    from judge.api.inferring import ask, check_ready, is_offline  # noqa: PLC0415
     from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.infer_view import InferenceProgress, show_start, show_summary  # noqa: PLC0415
+    from judge.cli.infer_view import InferenceProgress, show_start  # noqa: PLC0415
     from judge.cli.signals import run_until_signal  # noqa: PLC0415
 
     check_ready(planned)
-    if not quiet:
-        show_start(planned.plan, str(planned.out), planned.options.concurrency)
+    options = planned.options
+    if not quiet and not is_offline(options):
+        pace = "in batches" if options.batch else f"{options.concurrency} at a time"
+        show_start(planned.plan, str(planned.out), pace)
     scorer = _scorer(planned) if score else None
     try:
         with InferenceProgress(quiet=quiet) as progress:
@@ -163,6 +172,7 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
                 ask(
                     planned,
                     on_event=progress,
+                    on_batch=progress.batch,
                     on_submission=(lambda _: scorer.arrived()) if scorer else (lambda _: None),
                 )
             )
@@ -175,21 +185,32 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
     finally:
         if scorer is not None:
             scorer.stop()
+    _show(planned, summary, scored, as_json=as_json)
+    if planned.options.batch_file is None or summary.failed:
+        _check_complete(summary, planned.out)
+
+
+def _show(
+    planned: PlannedRun, summary: InferenceSummary, scored: Sequence[ScoredRun], *, as_json: bool
+) -> None:
+    from judge.cli.infer_view import show_requests, show_summary  # noqa: PLC0415
+    from judge.cli.tables import print_run  # noqa: PLC0415
+
+    requests = planned.options.batch_file
     if as_json:
         document: dict[str, Any] = {"inference": asdict(summary), "results": str(planned.out)}
         if scored:
             document["report"] = scored[0].report
         click.echo(json.dumps(document, ensure_ascii=False))
-    else:
-        show_summary(summary, str(planned.out))
-        if scored:
-            from judge.cli.tables import print_run  # noqa: PLC0415
-
-            for run in scored:
-                print_run(run)
-        elif summary.finished:
-            click.echo(f"to grade: judge score {planned.out}")
-    _check_complete(summary, planned.out)
+        return
+    if requests is not None:
+        show_requests(summary, str(requests), str(planned.out))
+        return
+    show_summary(summary, str(planned.out))
+    for run in scored:
+        print_run(run)
+    if summary.finished and not scored:
+        click.echo(f"to grade: judge score {planned.out}")
 
 
 def _scorer(planned: PlannedRun) -> ArrivalScorer:

@@ -11,7 +11,7 @@ import click
 from judge.inference.address import public_url
 from judge.inference.dryrun import DryRun
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import InferenceEvent, InferenceSummary
+from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
 
 _WORDS = {
     "program": "with a program",
@@ -21,7 +21,7 @@ _WORDS = {
 }
 
 
-def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
+def show_start(plan: InferencePlan, out: str, pace: str) -> None:
     """Says on stderr which model will be asked what, and how to continue after an interruption."""
     model, setting = plan.model, plan.setting
     name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
@@ -31,7 +31,7 @@ def show_start(plan: InferencePlan, out: str, concurrency: int) -> None:
     key = f" with the key in {model.key_env}" if model.key_env else ""
     click.echo(
         f"asking {name} at {public_url(model.base_url)}{key} about {tasks} task{'s'[: tasks != 1]}"
-        f"{samples} of {plan.suite.name}: {how}, {concurrency} at a time",
+        f"{samples} of {plan.suite.name}: {how}, {pace}",
         err=True,
     )
     click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)
@@ -55,6 +55,7 @@ class InferenceProgress:
         self._asked = 0
         self._started_s = time.monotonic()
         self._next_s = self._started_s + every_s
+        self._said = ""
 
     def __enter__(self) -> Self:
         if self._live:
@@ -83,6 +84,17 @@ class InferenceProgress:
         now = time.monotonic()
         if not self._quiet and (now >= self._next_s or event.done == event.total):
             self._next_s = now + self._every_s
+            click.echo(line, err=True)
+
+    def batch(self, event: BatchEvent) -> None:
+        """Shows how a batch is getting on."""
+        line = f"batch {event.batch_id}: {event.status}, {event.answered}/{event.total} requests"
+        if self._bar is not None:
+            self._bar.update(
+                self._task, total=event.total, completed=event.answered, description=line
+            )
+        elif not self._quiet and line != self._said:
+            self._said = line
             click.echo(line, err=True)
 
     def _line(self, event: InferenceEvent) -> str:
@@ -132,6 +144,14 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     if len(summary.failures) > 10:
         click.echo(f"  and {len(summary.failures) - 10} more failures")
     click.echo(f"results: {path}")
+
+
+def show_requests(summary: InferenceSummary, requests: str, path: str) -> None:
+    """Says how to continue with a file of requests."""
+    done = f"; {summary.finished} finished before" if summary.finished else ""
+    click.echo(f"{requests}: the requests of {summary.unasked} tasks{done}")
+    click.echo(f"to answer them: vllm run-batch -i {requests} -o RESULTS --model MODEL")
+    click.echo(f"to read them:   judge infer --out {path} --batch-results RESULTS")
 
 
 def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:

@@ -223,14 +223,23 @@ class LineAppender:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
             if self._durable:
-                os.fsync(self._descriptor)
-                if self._new_in is not None:
-                    sync_folder(self._new_in)
-                    self._new_in = None
+                self.sync()
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, end)
             raise
+
+    def sync(self) -> None:
+        """Has all lines so far on the disk when this returns.
+
+        Raises:
+            OSError: the disk does not take them.
+        """
+        assert self._descriptor is not None
+        os.fsync(self._descriptor)
+        if self._new_in is not None:
+            sync_folder(self._new_in)
+            self._new_in = None
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""

@@ -182,8 +182,14 @@ class RunDirectory:
                 hint="Run the command again.",
             ) from error
 
-    def append(self, name: str, record: Mapping[str, object]) -> None:
-        """Appends one record; it is in the file, in whole, when this returns."""
+    def append(self, name: str, record: Mapping[str, object], *, durable: bool = False) -> None:
+        """Appends one record; it is in the file, in whole, when this returns.
+
+        Args:
+            name: the file.
+            record: the record.
+            durable: whether it is then on the disk, not only with the kernel.
+        """
         line = dump_json(record).encode("utf-8")
         with self._writing(name):
             appender = self._appenders.get(name)
@@ -192,6 +198,14 @@ class RunDirectory:
                 appender = self._appenders[name] = LineAppender(self.path / name)
             # Unbuffered: a record is with the kernel, in one write, before the next case begins.
             appender.append(line)
+            if durable:
+                appender.sync()
+
+    def sync(self, name: str) -> None:
+        """Has the records that were appended to a file so far on the disk when this returns."""
+        if (appender := self._appenders.get(name)) is not None:
+            with self._writing(name):
+                appender.sync()
 
     def replace_records(self, name: str, records: Iterable[Mapping[str, object]]) -> None:
         """Replaces a whole .jsonl file atomically; only one record is held at a time."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,10 @@ class Journal:
         self._store.append(CALLS_FILE, record)
         self._remember(record)
 
+    def sync(self) -> None:
+        """Has the calls so far on the disk when this returns."""
+        self._store.sync(CALLS_FILE)
+
     def _remember(self, call: Mapping[str, Any]) -> None:
         reply = call.get("reply")
         if isinstance(reply, dict):
@@ -146,6 +150,50 @@ class AskContext:
     cache: ReplyCache | None = None
     pictures: PictureStore | None = None
 
+    def expected(self, request: ChatRequest) -> tuple[int, float]:
+        """About how many tokens a request will take, reply included, and US dollars."""
+        prompt = estimate_request_tokens(request.messages)
+        completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
+        cost = self.price.of(prompt, completion) if self.price else 0.0
+        return prompt + completion, cost
+
+    def write_down(
+        self, key: CallKey, reply: ChatReply, prompt_tokens_about: Callable[[], int], **more: Any
+    ) -> dict[str, Any]:
+        """Writes a reply into the journal, and charges the budget with it.
+
+        Args:
+            key: the call.
+            reply: what came.
+            prompt_tokens_about: about how many tokens the prompt has; called where the server did
+                not count.
+            **more: what the record says in addition.
+
+        Returns:
+            The record.
+        """
+        counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
+        prompt_tokens, completion_tokens = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        if not counted:
+            # A budget has to hold with servers that do not count as well.
+            prompt_tokens = prompt_tokens_about()
+            completion_tokens = estimate_tokens(reply.text)
+        tokens, cost = prompt_tokens + completion_tokens, None
+        if reply.cached:
+            tokens, cost = 0, 0.0
+        elif self.price is not None:
+            cost = self.price.of(prompt_tokens, completion_tokens)
+        record = _call_record(key) | {
+            "tokens": tokens,
+            "estimated": not counted,
+            "cost": cost,
+            "reply": reply.to_json(),
+            **more,
+        }
+        self.budget.spend(tokens, cost or 0.0)
+        self.journal.append(record)
+        return record
+
 
 @dataclass(slots=True)
 class Asker:
@@ -178,9 +226,7 @@ class Asker:
             BudgetReachedError: the budget does not allow the call.
         """
         context = self.context
-        request = ChatRequest(context.model, messages, self._params(), context.pictures)
-        # The address is left out: a server may move between two halves of a run.
-        key = (self.task_id, self.sample, case, round_number, request.digest(""))
+        key, request = self.request(messages, round_number, case)
         known = context.journal.find(key)
         if known is not None:
             self.calls.append(_without_text(known))
@@ -196,6 +242,16 @@ class Asker:
         self._write_down(key, request, reply)
         return reply
 
+    def request(
+        self, messages: tuple[Message, ...], round_number: int, case: int = 0
+    ) -> tuple[CallKey, ChatRequest]:
+        """What :meth:`ask` asks, with the key under which it is on record."""
+        context = self.context
+        request = ChatRequest(context.model, messages, self._params(), context.pictures)
+        # The address is left out: a server may move between two halves of a run.
+        key = (self.task_id, self.sample, case, round_number, request.digest(""))
+        return key, replace(request, custom_id=custom_id_of(key))
+
     def _params(self) -> dict[str, Any]:
         params = dict(self.context.params)
         if params.get("seed") is not None:
@@ -204,10 +260,7 @@ class Asker:
 
     async def _really_ask(self, request: ChatRequest, key: CallKey) -> ChatReply:
         context = self.context
-        estimate = estimate_request_tokens(request.messages)
-        completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
-        cost = context.price.of(estimate, completion) if context.price else 0.0
-        with context.budget.reserve(estimate + completion, cost):
+        with context.budget.reserve(*context.expected(request)):
             try:
                 return await context.chat_model.complete(request)
             except CallError as error:
@@ -223,27 +276,18 @@ class Asker:
                 raise
 
     def _write_down(self, key: CallKey, request: ChatRequest, reply: ChatReply) -> None:
-        context = self.context
-        counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
-        prompt_tokens, completion_tokens = reply.prompt_tokens or 0, reply.completion_tokens or 0
-        if not counted:
-            # A budget has to hold with servers that do not count as well.
-            prompt_tokens = estimate_request_tokens(request.messages)
-            completion_tokens = estimate_tokens(reply.text)
-        tokens, cost = prompt_tokens + completion_tokens, None
-        if reply.cached:
-            tokens, cost = 0, 0.0
-        elif context.price is not None:
-            cost = context.price.of(prompt_tokens, completion_tokens)
-        record = _call_record(key) | {
-            "tokens": tokens,
-            "estimated": not counted,
-            "cost": cost,
-            "reply": reply.to_json(),
-        }
-        context.budget.spend(tokens, cost or 0.0)
-        context.journal.append(record)
+        record = self.context.write_down(
+            key, reply, lambda: estimate_request_tokens(request.messages)
+        )
         self.calls.append(_without_text(record))
+
+
+def custom_id_of(key: CallKey) -> str:
+    """What a request is called in a batch: 64 hexadecimal digits.
+
+    The request's own digest is part of it, and so is whom it is for: two samples may ask the same.
+    """
+    return hashlib.sha256(json.dumps(key).encode("utf-8", "replace")).hexdigest()
 
 
 def _call_record(key: CallKey) -> dict[str, Any]:
@@ -265,6 +309,8 @@ def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}
     for name in ("latency_s", "seconds"):
         kept[name] = round(float(kept[name] or 0.0), 3)
+    if record.get("batch"):  # nobody timed it
+        kept |= {"latency_s": None, "batch": record["batch"]}
     return {
         "round": record.get("round"),
         **({"case": record["case"]} if record.get("case") else {}),

@@ -114,18 +114,28 @@ def error_of_connection(error: Exception) -> AttemptError:
 
 def error_of_status(error: openai.APIStatusError) -> AttemptError:
     """A status other than success."""
-    status = error.status_code
-    detail = _detail(error)
+    if 300 <= error.status_code < 400:
+        return AttemptError(_of_redirect(error), retry=False, kind="access")
+    wait_s = read_retry_after(error.response.headers)
+    return error_of_answer(error.status_code, _detail(error), wait_s)
+
+
+def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
+    """A status other than success, with what the server says about it.
+
+    Args:
+        status: the status.
+        detail: code and message of the error; empty if there are none.
+        retry_after_s: seconds that the server asks to wait, if it does.
+    """
     message = f"the server says {status}{f': {detail}' if detail else ''}"
     lowered = detail.lower()
-    if 300 <= status < 400:
-        return AttemptError(_of_redirect(error), retry=False, kind="access")
     if status in {400, 413, 422} and any(words in lowered for words in _CONTEXT_WORDS):
         return AttemptError(message, retry=False, kind="context-length")
     if status in _RETRIED_STATUS or status >= 500:
         if "insufficient_quota" in lowered or "insufficient balance" in lowered:
             return AttemptError(message, retry=False, kind="access")
-        return AttemptError(message, retry_after_s=read_retry_after(error.response.headers))
+        return AttemptError(message, retry_after_s=retry_after_s)
     if status == 402 or status in _ACCESS_STATUS:
         return AttemptError(message, retry=False, kind="access")
     return AttemptError(message, retry=False, kind="refused")
@@ -156,13 +166,17 @@ def _of_redirect(error: openai.APIStatusError) -> str:
     )
 
 
+def detail_of(body: object) -> str | None:
+    """Code and message of an error as servers of this kind send it; None if it is no such error."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict):
+        return None
+    return ": ".join(str(inner[name]) for name in ("code", "message") if inner.get(name))[:500]
+
+
 def _detail(error: openai.APIStatusError) -> str:
-    body = error.body
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict):
-            parts = [str(inner[name]) for name in ("code", "message") if inner.get(name)]
-            return ": ".join(parts)[:500]
+    if (detail := detail_of(error.body)) is not None:
+        return detail
     with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
         return error.response.text.strip()[:200]
     return ""

@@ -11,6 +11,9 @@ import asyncio
 import contextlib
 import zlib
 from collections.abc import AsyncIterable
+from typing import IO
+
+from judge.files.documents import MOST_FILE_BYTES
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Bytes of a reply or a list of models, packed and unpacked."""
@@ -47,6 +50,31 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes
     if len(body) > MAX_BODY_BYTES:
         raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes once unpacked")
     return body
+
+
+async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO[bytes]) -> None:
+    """Puts the body of an answer into a file, which is emptied before.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``; files have to come as they are.
+        file: takes the body.
+
+    Raises:
+        BodyError: it is longer than a file may be, or packed.
+        OSError: the file cannot be written.
+    """
+    if (encoding or "identity").strip().lower() != "identity":
+        raise BodyError(f"the file is packed as {str(encoding)[:40]!r}, which was not asked for")
+    file.seek(0)
+    file.truncate()
+    received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        if received > MOST_FILE_BYTES:
+            raise BodyError(f"the file is longer than {MOST_FILE_BYTES} bytes")
+        file.write(chunk)
+    file.seek(0)
 
 
 async def read_error_body(

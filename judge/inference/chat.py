@@ -63,12 +63,15 @@ class ChatRequest:
         messages: the conversation so far.
         params: temperature, top_p, seed, max_tokens and any other request parameters.
         pictures: where the pictures of the messages are; not needed where there are none.
+        custom_id: what tells it from others in a batch, equal ones included; not part of what is
+            asked.
     """
 
     model: str
     messages: tuple[Message, ...]
     params: Mapping[str, Any] = field(default_factory=_nothing)
     pictures: PictureStore | None = field(default=None, repr=False, compare=False)
+    custom_id: str = field(default="", repr=False, compare=False)
 
     @property
     def has_pictures(self) -> bool:
@@ -85,6 +88,16 @@ class ChatRequest:
             {**message, "content": sent_content(message["content"], self.pictures)}
             for message in self.messages
         ]
+
+    def body(self) -> dict[str, Any]:
+        """The request as chat completions take it; what the SDK does not know is left in.
+
+        Raises:
+            StoreError: a picture is missing, or is not what it was.
+        """
+        params = dict(self.params)
+        extra = params.pop("extra_body", None) or {}
+        return {"model": self.model, "messages": self.sent_messages(), **params, **extra}
 
     @property
     def is_repeatable(self) -> bool:

@@ -13,9 +13,10 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
 
 from judge.errors import InferenceError
 from judge.inference.address import (
@@ -37,7 +38,13 @@ from judge.inference.attempts import (
     error_of_status,
     refuses_pictures,
 )
-from judge.inference.bodies import ERROR_BODY_S, BodyError, read_body, read_error_body
+from judge.inference.bodies import (
+    ERROR_BODY_S,
+    BodyError,
+    keep_body,
+    read_body,
+    read_error_body,
+)
 from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.pacing import Pacer
 
@@ -52,6 +59,27 @@ _SENT_HEADERS = frozenset(
     | {"connection", "user-agent", "transfer-encoding"}
 )
 _SHOWN_CHARS = 200
+_KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
+"""Where the answer to the request under way is kept; None for memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A request to the server of a chat model for something other than a reply.
+
+    Attributes:
+        path: below the address of the endpoint.
+        body: what is posted; None for a request that only reads, or deletes.
+        file: name and content of a file that is posted with it.
+        keep_in: the file that takes the answer, which may be large; emptied before.
+        deletes: whether what is at the path is deleted.
+    """
+
+    path: str
+    body: Mapping[str, Any] | None = None
+    file: tuple[str, IO[bytes]] | None = None
+    keep_in: IO[bytes] | None = None
+    deletes: bool = False
 
 
 class OpenAIChatModel:
@@ -106,9 +134,6 @@ class OpenAIChatModel:
                 timeouts += error.timed_out
                 if timeouts >= self.policy.timeouts:
                     error.retry = False
-                if error.unreachable and not self._was_answered:
-                    error.kind = "access"
-                    error.retry = attempt < self.policy.first_contacts
                 wait_s = self._wait_after(error, attempt)
                 if wait_s is None:
                     raise self._give_up(error, attempt, faults) from None
@@ -127,6 +152,34 @@ class OpenAIChatModel:
                 continue
             seconds = time.monotonic() - started
             return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
+        raise AssertionError("the last attempt either returns or raises")
+
+    async def call(self, errand: Errand, *, once: bool = False) -> bytes:
+        """Asks the same server for something other than a reply, retries included.
+
+        Args:
+            errand: what is asked.
+            once: whether it is tried only once, since it must not happen twice.
+
+        Returns:
+            The body of the answer; nothing where the errand keeps it in a file.
+
+        Raises:
+            CallError: the server refused (``refused``, ``access``), or could not be reached or
+                understood (``gave-up``), in which case it may have done what was asked.
+        """
+        faults: list[str] = []
+        for attempt in range(1, self.policy.attempts + 1):
+            try:
+                return await self._exchange(self._run(errand))
+            except AttemptError as error:
+                faults.append(self._without_key(error.message))
+                wait_s = self._wait_after(error, attempt)
+                if once:
+                    raise CallError(error.kind, faults[0], attempts=1, faults=faults) from None
+                if wait_s is None:
+                    raise self._give_up(error, attempt, faults) from None
+            await asyncio.sleep(wait_s)
         raise AssertionError("the last attempt either returns or raises")
 
     async def only_model(self) -> str:
@@ -207,10 +260,9 @@ class OpenAIChatModel:
 
         # The SDK's own create() builds and checks objects that nobody needs here, 2 ms a call,
         # and drops what it does not know (top_k, grammar …) unless that is wrapped.
-        params = dict(request.params)
-        extra = params.pop("extra_body", None) or {}
-        body = {"model": request.model, "messages": request.sent_messages(), **params, **extra}
-        response = await self._sdk().post("/chat/completions", cast_to=httpx2.Response, body=body)
+        response = await self._sdk().post(
+            "/chat/completions", cast_to=httpx2.Response, body=request.body()
+        )
         self.pacer.note_headers(response.headers)
         return response
 
@@ -220,6 +272,30 @@ class OpenAIChatModel:
         # The SDK's own list() makes an object of every entry, as many as a server may send.
         return await self._sdk().get("/models", cast_to=httpx2.Response)
 
+    async def _run(self, errand: Errand) -> httpx2.Response:
+        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+        sdk, path = self._sdk(), errand.path
+        kept = _KEPT_IN.set(errand.keep_in)
+        try:
+            if errand.file is not None:
+                name, content = errand.file
+                content.seek(0)
+                return await sdk.post(
+                    path,
+                    cast_to=httpx2.Response,
+                    body=errand.body,
+                    files=[("file", (name, content, "application/jsonl"))],
+                    options={"headers": {"Content-Type": "multipart/form-data"}},
+                )
+            if errand.body is not None:
+                return await sdk.post(path, cast_to=httpx2.Response, body=errand.body)
+            if errand.deletes:
+                return await sdk.delete(path, cast_to=httpx2.Response)
+            return await sdk.get(path, cast_to=httpx2.Response)
+        finally:
+            _KEPT_IN.reset(kept)
+
     async def _bound(self, response: httpx2.Response) -> None:
         """Reads a response of any status before the SDK does, up to a limit."""
         import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
@@ -228,7 +304,10 @@ class OpenAIChatModel:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         stream, encoding = response.stream, response.headers.pop("content-encoding", None)
         try:
-            if response.is_success:
+            if response.is_success and (file := _KEPT_IN.get()) is not None:
+                await keep_body(stream, encoding, file)
+                body = b""
+            elif response.is_success:
                 body = await read_body(stream, encoding)
             else:
                 # Its status is known already: that is worth more than its last byte.
@@ -274,6 +353,9 @@ class OpenAIChatModel:
 
     def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if there is none."""
+        if error.unreachable and not self._was_answered:
+            error.kind = "access"
+            error.retry = attempt < self.policy.first_contacts
         if not error.retry or attempt >= self.policy.attempts:
             return None
         if error.retry_after_s is None:

@@ -43,6 +43,10 @@ class Price:
         """US dollars for so many tokens."""
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
+    def half(self) -> Price:
+        """What the same costs in a batch."""
+        return Price(self.input / 2, self.output / 2, f"half of {self.source}, in batches")
+
 
 def _nothing() -> Mapping[str, Any]:
     return MappingProxyType({})

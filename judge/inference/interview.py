@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
@@ -187,10 +187,7 @@ class Interviewer:
         question = assignment.question
         answers: dict[str, tuple[Answer, ...]] = {}
         last_reply = ""
-        for case in question.inputs:
-            digest = file_digest(case.path)
-            if digest in answers:
-                continue
+        for digest, case in _distinct(question):
             part = Talk()
 
             async def ask(
@@ -217,6 +214,26 @@ class Interviewer:
                 output_path=output_path,
                 sheet=question.details.get("answer_sheet"),
             )
+
+    async def openings(self, assignment: Assignment) -> list[tuple[int, Content]]:
+        """The first messages of all conversations about a task, each with the number of its case.
+
+        In the settings of one round that is all that is asked. The number is 0 if the conversation
+        is about no particular case.
+
+        Args:
+            assignment: the task.
+
+        Raises:
+            WorkbookError, SuiteError, SandboxError: as :meth:`prompt`.
+        """
+        plan, question = self._plan, assignment.question
+        if (way := plan.typed_of(question)) is not None:
+            content, _ = await self._blocking(lambda: self._typed_prompt(way, assignment))
+            return [(0, content)]
+        if plan.setting.name == "text":
+            return [(x.number, self.prompt(assignment, x)) for _, x in _distinct(question)]
+        return [(0, self.prompt(assignment, question.inputs[0]))]
 
     def prompt(self, assignment: Assignment, case: CaseInput) -> Content:
         """The first message about a task, with a preview of one case's input.
@@ -247,6 +264,15 @@ class Interviewer:
         if self._plan.session:
             return SessionWorkplace(self._sandbox, workbook, *paths, self._plan.limits)
         return FreshWorkplace(self._sandbox, workbook, *paths, self._plan.limits, self._kept)
+
+
+def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
+    """The cases of a task whose input workbook no earlier case has, with its SHA-256."""
+    seen: set[str] = set()
+    for case in question.inputs:
+        if (digest := file_digest(case.path)) not in seen:
+            seen.add(digest)
+            yield digest, case
 
 
 def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]:

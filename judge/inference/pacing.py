@@ -162,14 +162,24 @@ class Budget:
         Raises:
             BudgetReachedError: the budget does not allow it.
         """
+        if not self.allows(tokens, cost):
+            raise BudgetReachedError
+        with self.hold(tokens, cost):
+            yield
+
+    def allows(self, tokens: int, cost: float) -> bool:
+        """Whether something fits beside what is spent and what is under way."""
         full_tokens = self.max_tokens is not None and (
             self.tokens + self._reserved_tokens + tokens > self.max_tokens
         )
         full_cost = self.max_cost is not None and (
             self.cost + self._reserved_cost + cost > self.max_cost
         )
-        if full_tokens or full_cost:
-            raise BudgetReachedError
+        return not (full_tokens or full_cost)
+
+    @contextlib.contextmanager
+    def hold(self, tokens: int, cost: float) -> Iterator[None]:
+        """Counts something as under way that cannot be stopped any more."""
         self._reserved_tokens += tokens
         self._reserved_cost += cost
         try:

@@ -35,6 +35,23 @@ class InferenceEvent:
     cost: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class BatchEvent:
+    """Something to show: how a batch is getting on.
+
+    Attributes:
+        batch_id: the batch, as the server calls it.
+        status: its status, as the server says.
+        answered: requests that are done, failures included.
+        total: requests in all.
+    """
+
+    batch_id: str
+    status: str
+    answered: int
+    total: int
+
+
 @dataclass(slots=True)
 class InferenceSummary:
     """How a run ended.
@@ -107,7 +124,9 @@ class Listeners:
     Attributes:
         on_event: when a task is done.
         on_submission: when a submission's record is in submissions.jsonl.
+        on_batch: when the server has said how a batch is getting on.
     """
 
     on_event: Callable[[InferenceEvent], None] = _ignore
     on_submission: Callable[[dict[str, Any]], None] = _ignore
+    on_batch: Callable[[BatchEvent], None] = _ignore

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ from judge.errors import (
 )
 from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
+from judge.inference.batches.book import BATCHES_FILE, BatchBook
+from judge.inference.batches.desk import AnsweredAhead, Carrier, Desk, Job, Outcome
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
 from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
@@ -43,6 +46,8 @@ class Resources:
         cache: replies of other runs, or None to use none.
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
+        carrier: has all requests answered before the conversations begin; None to ask as they go
+            on. Only for settings of one round.
     """
 
     chat_model: ChatModel
@@ -51,6 +56,7 @@ class Resources:
     cache: ReplyCache | None = None
     concurrency: int = 8
     jobs: int = 2
+    carrier: Carrier | None = None
 
 
 async def run_inference(
@@ -80,6 +86,7 @@ async def run_inference(
         raise SandboxError(f"the setting {plan.setting.name} {does}, and there is no sandbox")
     run = store.read_run() or RunDocument()
     plan.check_continues(run, str(store.path))
+    _check_batches(store, resources.carrier)
     records = InferenceRecords(store)
     records.lock()
     try:
@@ -89,6 +96,19 @@ async def run_inference(
         return await runner.run()
     finally:
         records.close()
+
+
+def _check_batches(store: RunDirectory, carrier: Carrier | None) -> None:
+    """Checks that nothing is asked that is under way already."""
+    if carrier is not None and carrier.collects_batches:
+        return
+    sent = sum(len(x.requests) for x in BatchBook(store).open_batches() if x.file_id is not None)
+    if sent:
+        raise StoreError(
+            f"{store.path}: {sent} requests of this run are under way in batches",
+            hint=f"--batch collects them. To give up on them, delete {BATCHES_FILE}; they may be "
+            "billed all the same.",
+        )
 
 
 class _Runner:
@@ -116,6 +136,7 @@ class _Runner:
         )
         self._threads = ThreadPoolExecutor(resources.jobs, thread_name_prefix="judge-infer")
         self._interviewer = Interviewer(plan, resources.sandbox, self._threads, pictures)
+        self._ahead = Outcome()
         self._stop: JudgeError | None = None
         self._budget_reached = False
         self._summary = InferenceSummary()
@@ -125,18 +146,19 @@ class _Runner:
         started = time.monotonic()
         summary = self._summary
         finished = self._records.finished()
-        jobs: asyncio.Queue[tuple[Assignment, int]] = asyncio.Queue()
+        waiting: list[Job] = []
         summary.total = len(self._plan.assignments) * self._plan.samples
         for assignment in self._plan.assignments:
             for sample in range(self._plan.samples):
                 known = finished.get((assignment.question.id, sample))
                 if known is None:
-                    jobs.put_nowait((assignment, sample))
+                    waiting.append((assignment, sample))
                 else:
                     summary.reused += 1
                     self._count(known, reused=True)
-        workers = min(self._resources.concurrency, max(jobs.qsize(), 1))
         try:
+            jobs = await self._asked_ahead(waiting)
+            workers = min(self._resources.concurrency, max(jobs.qsize(), 1))
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
                     group.create_task(self._work(jobs))
@@ -148,6 +170,7 @@ class _Runner:
         if self._stop is not None:
             raise self._stop
         summary.unasked = summary.total - summary.finished - summary.failed
+        summary.stopped = self._ahead.stopped
         if self._budget_reached:
             summary.stopped = "the budget is used up"
         summary.tokens = self._resources.budget.tokens
@@ -155,7 +178,28 @@ class _Runner:
         summary.seconds = time.monotonic() - started
         return summary
 
-    async def _work(self, jobs: asyncio.Queue[tuple[Assignment, int]]) -> None:
+    async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
+        """The conversations to be held, once their requests are answered where they are ahead."""
+        carrier, context = self._resources.carrier, self._context
+        if carrier is not None:
+            desk = Desk(
+                self._plan,
+                waiting,
+                self._interviewer,
+                context,
+                self._records.store.path,
+                self._listeners.on_batch,
+            )
+            self._ahead = await carrier.carry(desk)
+            model = AnsweredAhead(context.chat_model.endpoint, self._ahead.failures)
+            self._context = replace(context, chat_model=model)
+        jobs: asyncio.Queue[Job] = asyncio.Queue()
+        for assignment, sample in waiting:
+            if (assignment.question.id, sample) not in self._ahead.unasked:
+                jobs.put_nowait((assignment, sample))
+        return jobs
+
+    async def _work(self, jobs: asyncio.Queue[Job]) -> None:
         while self._stop is None and not self._budget_reached:
             try:
                 assignment, sample = jobs.get_nowait()

@@ -1,0 +1,1 @@
+"""Requests sent together and answered later: batch endpoints, and files for offline inference."""

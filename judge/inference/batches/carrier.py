@@ -1,0 +1,331 @@
+"""Has requests answered by a server's batch endpoints: no request is paid for twice.
+
+What is about to be sent is on the disk before it is sent (:mod:`judge.inference.batches.book`),
+and making a batch is tried once. Where it is unknown whether that worked, because the process was
+killed or the answer got lost, the server is asked for the batch. If it has none, the uploaded file
+is deleted, so that a batch cannot be made of it later either, and the server is asked again; only
+then are the requests sent anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from judge.errors import InferenceError, StoreError
+from judge.inference.attempts import AttemptError, RetryPolicy, error_of_answer, refuses_pictures
+from judge.inference.batches.book import BATCHES_FILE, BatchBook, Booked, OpenBatch
+from judge.inference.batches.desk import Desk, JobKey, Outcome, Wanted
+from judge.inference.batches.endpoint import BatchEndpoint, BatchState
+from judge.inference.batches.lines import read_result, request_line
+from judge.inference.chat import CallError, ChatReply
+from judge.inference.progress import BatchEvent
+
+MOST_REQUESTS = 50_000
+"""Requests of a batch; OpenAI takes so many."""
+
+MOST_BYTES = 190_000_000
+"""Bytes of a batch's file; OpenAI takes 200 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When the server is asked how batches get on.
+
+    Attributes:
+        first_s: wait before it is asked for the first time.
+        longest_s: the waits grow up to this one.
+        settle_s: wait before a batch that was not found is looked for again.
+    """
+
+    first_s: float = 2.0
+    longest_s: float = 60.0
+    settle_s: float = 5.0
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A batch that is being put together."""
+
+    file: IO[bytes]
+    requests: list[Booked] = field(default_factory=list)
+    size: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def has_room(self, line: bytes) -> bool:
+        return len(self.requests) < MOST_REQUESTS and self.size + len(line) <= MOST_BYTES
+
+
+@dataclass(slots=True)
+class _Sent:
+    """What this command knows about a request that it sends.
+
+    Attributes:
+        job: the task and sample.
+        has_pictures: whether it shows pictures.
+        cache_key: under which name other runs find the reply, if they may.
+        faults: what went wrong with it so far.
+    """
+
+    job: JobKey
+    has_pictures: bool
+    cache_key: str | None
+    faults: list[str] = field(default_factory=list)
+
+
+class BatchCarrier:
+    """Sends requests in batches, waits for them, and sends again what failed.
+
+    Args:
+        endpoint: the server.
+        book: the run's batches.
+        policy: how often a request is sent, and the waits between.
+        pace: when the server is asked how batches get on.
+    """
+
+    collects_batches = True
+
+    def __init__(
+        self,
+        endpoint: BatchEndpoint,
+        book: BatchBook,
+        policy: RetryPolicy | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._book = book
+        self._policy = policy or RetryPolicy()
+        self._pace = pace or Pace()
+        self._open: dict[str, tuple[OpenBatch, contextlib.ExitStack]] = {}
+        self._sent: dict[str, _Sent] = {}
+        self._failures: dict[str, CallError] = {}
+        self._again: set[JobKey] = set()
+        self._unasked: set[JobKey] = set()
+
+    async def carry(self, desk: Desk) -> Outcome:
+        """Has the requests of a desk answered.
+
+        Raises:
+            InferenceError: the server takes no batches, or cannot be reached.
+            StoreError: the records of batches are broken, or those of another server.
+        """
+        try:
+            for batch in self._book.open_batches():
+                await self._take_up(desk, batch)
+            await self._send(desk, None)
+            for rounds in range(1, self._policy.attempts + 1):
+                await self._wait_for_all(desk)
+                if not self._again:
+                    break
+                await asyncio.sleep(self._policy.wait_s(rounds))
+                jobs, self._again = sorted(self._again), set()
+                await self._send(desk, jobs)
+        except CallError as error:
+            raise InferenceError(
+                f"{self._endpoint.endpoint}: {error.message}",
+                hint="Does the server take batches? What is under way there is not lost: the same "
+                "command continues from here.",
+            ) from error
+        stopped = "the budget is used up" if self._unasked else None
+        return Outcome(self._failures, frozenset(self._unasked), stopped)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    async def _send(self, desk: Desk, jobs: Iterable[JobKey] | None) -> None:
+        """Sends the requests that have no reply and are not under way."""
+        draft: _Draft | None = None
+        under_way = {custom_id for batch, _ in self._open.values() for custom_id in batch.requests}
+        with contextlib.ExitStack() as files:
+            async for wanted in desk.wanted(jobs):
+                request = wanted.request
+                if request.custom_id in self._failures:
+                    continue
+                self._know(desk, wanted)
+                if request.custom_id in under_way:
+                    continue
+                line = request_line(request)
+                if draft is not None and not draft.has_room(line):
+                    await self._submit(desk, draft)
+                    draft = None
+                draft = draft or _Draft(
+                    files.enter_context(tempfile.TemporaryFile(dir=desk.folder))
+                )
+                tokens, cost = desk.context.expected(request)
+                fits = desk.context.budget.allows(draft.tokens + tokens, draft.cost + cost)
+                if not fits or self._unasked:
+                    self._unasked.add(wanted.job)
+                    continue
+                draft.file.write(line)
+                draft.requests.append(Booked(wanted.key, wanted.prompt_tokens))
+                draft.size += len(line)
+                draft.tokens += tokens
+                draft.cost += cost
+            if draft is not None and draft.requests:
+                await self._submit(desk, draft)
+
+    def _know(self, desk: Desk, wanted: Wanted) -> None:
+        request = wanted.request
+        if request.custom_id not in self._sent:
+            self._sent[request.custom_id] = _Sent(
+                wanted.job, request.has_pictures, desk.cache_key(request)
+            )
+
+    async def _submit(self, desk: Desk, draft: _Draft) -> None:
+        batch = self._book.intend(self._endpoint.endpoint, draft.requests, draft.tokens, draft.cost)
+        try:
+            file_id = await self._endpoint.upload(f"{batch.label}.jsonl", draft.file)
+        except CallError:
+            self._book.void(batch, "the file was not uploaded")
+            raise
+        finally:
+            draft.file.close()
+        self._book.uploaded(batch, file_id)
+        try:
+            state: BatchState | None = await self._endpoint.create(file_id, batch.label)
+        except CallError as error:
+            if error.kind != "gave-up":
+                self._book.void(batch, f"refused: {error.message}")
+                raise
+            state = await self._look_for(batch)
+            if state is None:
+                self._ask_again(batch, AttemptError(error.message))
+                return
+        if state is not None:
+            self._take(desk, batch, state)
+
+    def _take(self, desk: Desk, batch: OpenBatch, state: BatchState | None) -> None:
+        """From now on the batch is waited for, and its cost is held in the budget."""
+        if state is not None:
+            self._book.created(batch, state.batch_id)
+        held = contextlib.ExitStack()
+        held.enter_context(desk.context.budget.hold(batch.tokens, batch.cost))
+        self._open[batch.label] = (batch, held)
+
+    # -- what an earlier command, or a lost answer, left behind ----------------------------------
+
+    async def _take_up(self, desk: Desk, batch: OpenBatch) -> None:
+        """Goes on with a batch from where it was left.
+
+        Raises:
+            StoreError: it is at another server.
+        """
+        if batch.file_id is None:
+            self._book.void(batch, "nothing was uploaded")
+            return
+        if batch.endpoint != self._endpoint.endpoint:
+            raise StoreError(
+                f"{desk.folder / BATCHES_FILE}: {len(batch.requests)} requests are under way at "
+                f"{batch.endpoint}, not at {self._endpoint.endpoint}",
+                hint="Continue with that endpoint, or give another --out.",
+            )
+        if batch.batch_id is not None:
+            self._take(desk, batch, None)
+        elif (state := await self._look_for(batch)) is not None:
+            self._take(desk, batch, state)
+
+    async def _look_for(self, batch: OpenBatch) -> BatchState | None:
+        """The batch that was made of a file; None where there is none and never will be."""
+        assert batch.file_id is not None
+        for last in (False, True):
+            state = await self._endpoint.find(batch.label, batch.file_id, batch.begun_s)
+            if state is not None:
+                return state
+            if not last:
+                await self._endpoint.forget(batch.file_id)
+                await asyncio.sleep(self._pace.settle_s)
+        self._book.void(batch, "the server has no such batch")
+        return None
+
+    # -- waiting and collecting ------------------------------------------------------------------
+
+    async def _wait_for_all(self, desk: Desk) -> None:
+        wait_s = self._pace.first_s
+        while self._open:
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 1.5, self._pace.longest_s)
+            for batch, held in list(self._open.values()):
+                assert batch.batch_id is not None
+                state = await self._endpoint.state(batch.batch_id)
+                total = len(batch.requests)
+                desk.tell(
+                    BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
+                )
+                if state.is_over:
+                    await self._collect(desk, batch, state)
+                    held.close()
+                    del self._open[batch.label]
+
+    async def _collect(self, desk: Desk, batch: OpenBatch, state: BatchState) -> None:
+        """Files the replies of a batch that is over; what failed is asked again, or fails."""
+        left = dict(batch.requests)
+        errors: dict[str, AttemptError] = {}
+        for file_id in state.files:
+            async for line in self._endpoint.results(file_id, desk.folder):
+                result = read_result(line)
+                if result is None or result.custom_id not in left:
+                    continue
+                if result.reply is None:
+                    assert result.error is not None
+                    errors[result.custom_id] = result.error
+                    continue
+                booked = left.pop(result.custom_id)
+                self._file(desk, booked, result.reply, batch, result.custom_id)
+        errors = {**_errors_of(batch, state), **errors}
+        for custom_id in left:
+            self._fail(custom_id, errors[custom_id])
+        desk.context.journal.sync()
+        self._book.collected(batch, state.status, len(batch.requests) - len(left))
+
+    def _file(
+        self, desk: Desk, booked: Booked, reply: ChatReply, batch: OpenBatch, custom_id: str
+    ) -> None:
+        sent = self._sent.get(custom_id)
+        faults = tuple(sent.faults) if sent else ()
+        reply = replace(reply, attempts=len(faults) + 1, faults=faults)
+        desk.file(booked.key, reply, booked.prompt_tokens, str(batch.batch_id))
+        if sent is not None and sent.cache_key is not None and desk.context.cache is not None:
+            desk.context.cache.put(sent.cache_key, reply)
+
+    def _ask_again(self, batch: OpenBatch, error: AttemptError) -> None:
+        for custom_id in batch.requests:
+            self._fail(custom_id, error)
+
+    def _fail(self, custom_id: str, error: AttemptError) -> None:
+        """Has a request sent again, or gives it up."""
+        sent = self._sent.get(custom_id)
+        if sent is None:
+            return  # of a task that this command does not ask about
+        sent.faults.append(error.message)
+        if error.retry and len(sent.faults) < self._policy.attempts:
+            self._again.add(sent.job)
+            return
+        kind, message = error.kind, error.message
+        if sent.has_pictures and refuses_pictures(message):
+            kind = "pictures"
+        if error.retry:
+            message += f" ({len(sent.faults)} attempts)"
+        self._failures[custom_id] = CallError(
+            kind, message, attempts=len(sent.faults), faults=sent.faults
+        )
+
+
+def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
+    """What is said of requests of which no file says anything, by custom id."""
+    said = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
+    message, retry = {
+        "failed": (f"the batch failed: {said or 'the server does not say why'}", True),
+        "expired": ("the batch expired before it was asked", True),
+        "cancelled": ("the batch was cancelled before it was asked", False),
+    }.get(state.status, ("the batch is complete without a result of this request", True))
+    errors = {each: AttemptError(message[:500], retry=retry) for each in batch.requests}
+    order = list(batch.requests)
+    for line, why in state.errors:
+        # One line that is wrong fails a batch as a whole; without it, it may do.
+        if line is not None and 1 <= line <= len(order):
+            errors[order[line - 1]] = error_of_answer(400, why, None)
+    return errors
