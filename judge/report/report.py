@@ -12,6 +12,7 @@ from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.report.data import report_data
 from judge.report.markdown import render_markdown, with_interval
+from judge.report.metrics import metrics_of
 from judge.report.model import Method, ReportData
 from judge.report.tables import TABLES, Row, to_csv
 
@@ -69,6 +70,15 @@ class Report:
                 f"a report has no table {table!r}", hint=f"It has {', '.join(TABLES)}."
             )
         return TABLES[table](self.data)
+
+    def metrics(self) -> dict[str, float]:
+        """The numbers of the report as one flat mapping, for trackers such as MLflow.
+
+        The names are documented in docs/logging.md, and stay. What is not known has no entry.
+
+        Example: ``mlflow.log_metrics(judge.Report.of_run("results/mine").metrics())``
+        """
+        return metrics_of(self.data)
 
     # -- texts -----------------------------------------------------------------------------------
 

@@ -49,6 +49,24 @@ def test_one_row_for_each_submission_and_each_case(report: Report) -> None:
     assert cases[1]["automatic_verdict"] == "WA"
 
 
+def test_metrics_are_flat_numbers_under_stable_names(report: Report) -> None:
+    metrics = report.metrics()
+    overall = report.data.overall
+    assert metrics["soft"] == overall.soft_restriction.value
+    assert metrics["soft_low"] <= metrics["soft"] <= metrics["soft_high"]
+    assert (metrics["tasks"], metrics["all_tasks"], metrics["verdict/AC"]) == (2, 2, 3)
+    assert metrics["tasks_without_submission"] == 1
+    assert metrics["difference/wrong_value"] == 1
+    assert metrics["by/instruction_type/Sheet-Level_Manipulation/tasks"] == 1
+    assert metrics["measure/run_wall_s/mean"] > 0
+    assert all(type(value) is float for value in metrics.values())
+    assert all(re.fullmatch(r"[\w./-]+", name) for name in metrics)
+    # A tracker that keeps each in a file of its name could not hold both a name and one below it.
+    folders = {"/".join(name.split("/")[:end]) for name in metrics for end in range(1, 5)
+               if end < len(name.split("/"))}  # fmt: skip
+    assert not folders & metrics.keys()
+
+
 def test_an_unknown_table_is_refused(report: Report) -> None:
     with pytest.raises(UsageError, match="no table 'verdicts'"):
         report.rows("verdicts")
