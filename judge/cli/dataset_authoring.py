@@ -262,15 +262,40 @@ def review(
     type=click.Choice([each.value for each in State]),
     help="Tasks that have come at least so far. [accepted]",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["suite", "dataset-card"]),
+    default="suite",
+    show_default=True,
+    help="A suite to judge with, or a dataset folder with a card and no golds.",
+)
+@click.option("--licence", help="Licence of the data, for the card. [that of a published suite]")
+@click.option("--source", help="Where the data are from, for the card. [likewise]")
 @corrections_options
-def export(suite: str, target: Path, state: str | None, **options: Any) -> None:
+def export(suite: str, target: Path, state: str | None, form: str, **options: Any) -> None:
     """Write SUITE to TARGET: a folder, or a .tar.gz.
 
     Tasks with workbooks are written in SpreadsheetBench's own format, typed answers in the judge's.
     With --corrections or --corrections-from, SUITE can be any suite: it is written in its own
     format, corrected, with a provenance.json that names the corrections and the changed files.
+
+    With --format dataset-card, SUITE can be any suite as well: the card is a README.md with the
+    licence, source and counts, next to the inputs and an index of the tasks in Parquet.
     """
+    licence, source = options.pop("licence"), options.pop("source")
     corrections = read_corrections(options)
+    if form == "dataset-card":
+        if state is not None or corrections is not None:
+            raise UsageError(
+                "--format dataset-card takes a finished suite as it is, without --state and "
+                "--corrections",
+                hint="Export the suite first, then the card of what was written.",
+            )
+        _export_card(suite, target, licence, source)
+        return
+    if licence is not None or source is not None:
+        raise UsageError("--licence and --source belong to --format dataset-card")
     if corrections is not None:
         _export_corrected(suite, target, state, corrections)
         return
@@ -280,6 +305,30 @@ def export(suite: str, target: Path, state: str | None, **options: Any) -> None:
     chosen = choose(tasks, State(state))
     cases = export_suite(draft, chosen, target)
     click.echo(f"{target}: {len(chosen)} of {len(tasks)} tasks, {cases} cases")
+
+
+def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:
+    from judge.authoring.card import Origin, export_card  # noqa: PLC0415  for a quick --help
+    from judge.suites import load_suite  # noqa: PLC0415  likewise
+    from judge.suites.locate import SHIPPED, data_folder  # noqa: PLC0415  likewise
+    from judge.suites.sources import load_sources  # noqa: PLC0415  likewise
+
+    loaded = load_suite(suite)
+    published = {each.name: each for each in load_sources(data_folder())}.get(suite)
+    origin = Origin(loaded.name, licence or "", source or "")
+    if published is not None:
+        origin = Origin(published.title, licence or published.licence, source or published.homepage)
+    elif suite in SHIPPED:
+        origin = Origin(loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge")
+    if not origin.licence:
+        raise UsageError(
+            f"{suite}: the licence of its data is not on record, and a card has to name it",
+            hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
+        )
+    made = export_card(loaded, origin, target)
+    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases, {made.files} input files")
+    if made.absent:
+        click.echo(f"{made.absent} input files that the suite names are not there", err=True)
 
 
 def _export_corrected(suite: str, target: Path, state: str | None, corrections: Path) -> None:

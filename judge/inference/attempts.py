@@ -167,7 +167,7 @@ def _of_redirect(error: openai.APIStatusError) -> str:
 
 
 def detail_of(body: object) -> str | None:
-    """Code and message of an error as servers of this kind send it; None if it is no such error."""
+    """Code and message of an error as servers of this kind send it, or None."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return None

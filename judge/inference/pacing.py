@@ -168,7 +168,7 @@ class Budget:
             yield
 
     def allows(self, tokens: int, cost: float) -> bool:
-        """Whether something fits beside what is spent and what is under way."""
+        """Whether something fits in addition to what is spent and what is under way."""
         full_tokens = self.max_tokens is not None and (
             self.tokens + self._reserved_tokens + tokens > self.max_tokens
         )

@@ -2,9 +2,9 @@
 
 What is about to be sent is on the disk before it is sent (:mod:`judge.inference.batches.book`),
 and making a batch is tried once. Where it is unknown whether that worked, because the process was
-killed or the answer got lost, the server is asked for the batch. If it has none, the uploaded file
-is deleted, so that a batch cannot be made of it later either, and the server is asked again; only
-then are the requests sent anew.
+killed or the answer got lost, the server's list of batches is searched. If the batch is not in it,
+the uploaded file is deleted, so that a batch cannot be made of it later either, and the list is
+searched again; only then are the requests sent again.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Pace:
     """When the server is asked how batches get on.
 
     Attributes:
-        first_s: wait before it is asked for the first time.
+        first_s: wait before the first time.
         longest_s: the waits grow up to this one.
-        settle_s: wait before a batch that was not found is looked for again.
+        settle_s: wait before the list is searched again for a batch that was not found.
     """
 
     first_s: float = 2.0
@@ -209,7 +209,7 @@ class BatchCarrier:
     # -- what an earlier command, or a lost answer, left behind ----------------------------------
 
     async def _take_up(self, desk: Desk, batch: OpenBatch) -> None:
-        """Goes on with a batch from where it was left.
+        """Continues a batch from where it was left.
 
         Raises:
             StoreError: it is at another server.
@@ -315,7 +315,7 @@ class BatchCarrier:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """What is said of requests of which no file says anything, by custom id."""
+    """Why the requests failed about which no file of results says anything, by custom id."""
     said = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
         "failed": (f"the batch failed: {said or 'the server does not say why'}", True),

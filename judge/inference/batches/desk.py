@@ -84,7 +84,7 @@ class Carrier(Protocol):
 
 
 class Desk:
-    """Hands out the requests of a run, and files the replies.
+    """Lists the requests of a run, and files the replies.
 
     Args:
         plan: the run.
@@ -92,7 +92,7 @@ class Desk:
         interviewer: makes prompts.
         context: what all tasks ask with.
         folder: the run's directory, for files that do not stay.
-        tell: is told how batches get on.
+        tell: called with how batches get on.
     """
 
     def __init__(

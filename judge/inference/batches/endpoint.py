@@ -17,7 +17,7 @@ from judge.inference.chat import CallError
 from judge.inference.client import Errand, OpenAIChatModel
 
 WINDOW = "24h"
-"""What a batch is given; most servers know no other."""
+"""The time for a batch; most servers do not take any other."""
 
 LABEL = "judge"
 """The name of the metadata that says which of the judge's batches it is."""

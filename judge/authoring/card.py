@@ -1,0 +1,231 @@
+"""Writes a suite as a dataset folder: a card, an index of its tasks in Parquet, and the inputs.
+
+The folder has the layout that hubs of datasets show: ``README.md`` with front matter, and
+``data/tasks.parquet``. It is for looking at, searching and sharing the questions: golds, and the
+options of checkers that the question does not state, stay out, so it cannot be judged with.
+
+The only place that imports pyarrow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from judge.authoring.export import writing_suite
+from judge.core.task import CaseInput, TaskQuestion
+from judge.errors import SuiteError, UsageError
+from judge.files.documents import dump_json
+from judge.files.writing import naming_what_is_written
+from judge.suites import Suite
+from judge.version import __version__
+
+INDEX = "data/tasks.parquet"
+_INPUTS = "inputs"
+_SPDX_LIKE = re.compile(r"[a-z0-9][a-z0-9.+-]{1,60}")
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a suite is from, for its card.
+
+    Attributes:
+        title: one line for people.
+        licence: the licence of the data.
+        source: where it was published, or how it was made; empty if nobody says.
+    """
+
+    title: str
+    licence: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCard:
+    """A dataset folder that was written.
+
+    Attributes:
+        tasks: how many tasks are in the index.
+        cases: how many cases they have.
+        files: how many input files were written.
+        absent: input files that the suite names and that are not there.
+    """
+
+    tasks: int
+    cases: int
+    files: int
+    absent: int
+
+
+def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
+    """Writes a suite as a dataset folder. Tasks that the suite excludes are left out.
+
+    Args:
+        suite: the suite.
+        origin: where it is from.
+        target: a new folder, or a file that ends in ``.tar.gz``.
+
+    Raises:
+        UsageError: the target already exists, or pyarrow is not installed.
+        SuiteError: an input file cannot be read.
+        StoreError: it cannot be written.
+    """
+    if find_spec("pyarrow") is None:
+        raise UsageError(
+            "the index of a dataset card is written with pyarrow, which is not installed",
+            hint="pip install 'sheetjudge[parquet]'",
+        )
+    questions = [each.question for each in suite.tasks if each.excluded is None]
+    groups = {each.id: dict(each.groups) for each in suite.tasks}
+    with naming_what_is_written(target), writing_suite(target) as folder:
+        rows = [_row(each, groups[each.id], folder) for each in questions]
+        _write_index(rows, folder / INDEX)
+        cases = [case for row in rows for case in row["cases"]]
+        made = ExportedCard(
+            tasks=len(rows),
+            cases=len(cases),
+            files=sum(len(case["inputs"]) for case in cases),
+            absent=sum(len(case.absent) for each in questions for case in each.inputs),
+        )
+        card = _card(suite, origin, made, rows)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+    return made
+
+
+# -- the index -----------------------------------------------------------------------------------
+
+
+def _row(question: TaskQuestion, groups: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "instruction": question.instruction,
+        "instruction_type": question.kind,
+        "answer": question.answer.value,
+        "details": sorted(question.details.items()),
+        "groups": sorted(groups.items()),
+        "cases": [
+            {"number": case.number, "inputs": list(_inputs(question.id, case, folder))}
+            for case in question.inputs
+        ],
+    }
+
+
+def _inputs(task_id: str, case: CaseInput, folder: Path) -> Iterator[dict[str, Any]]:
+    """Copies the inputs of a case, and describes them."""
+    place = f"{_INPUTS}/{quote(task_id, safe=' ')}/{case.number}"
+    for number, each in enumerate(case.files, 1):
+        name = each.path.name
+        if any(name == other.path.name for other in case.files[: number - 1]):
+            name = f"{number}-{name}"
+        copy = folder / place / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            data = each.path.read_bytes()
+        except OSError as error:
+            raise SuiteError(f"{each.path}: cannot be read: {error.strerror}") from error
+        copy.write_bytes(data)
+        yield {
+            "path": f"{place}/{name}",
+            "kind": each.kind.value,
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+
+
+def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415  an extra
+    from pyarrow import parquet  # noqa: PLC0415  likewise
+
+    text, words = pa.string(), pa.map_(pa.string(), pa.string())
+    file = pa.struct({"path": text, "kind": text, "bytes": pa.int64(), "sha256": text})
+    case = pa.struct({"number": pa.int64(), "inputs": pa.list_(file)})
+    schema = pa.schema(
+        {
+            "id": text,
+            "instruction": text,
+            "instruction_type": text,
+            "answer": text,
+            "details": words,
+            "groups": words,
+            "cases": pa.list_(case),
+        }
+    )
+    path.parent.mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path, compression="zstd")
+
+
+# -- the card ------------------------------------------------------------------------------------
+
+
+def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str, Any]]) -> str:
+    tag = re.sub(r"\s+", "-", origin.licence.strip().lower())
+    known = _SPDX_LIKE.fullmatch(tag) is not None
+    size = next((name for most, name in _SIZES if made.tasks < most), "100K<n<1M")
+    front: dict[str, object] = {
+        "pretty_name": origin.title,
+        "license": tag if known else "other",
+        **({} if known else {"license_name": origin.licence}),
+        "tags": ["spreadsheets", "benchmark"],
+        "size_categories": [size],
+        "configs": [{"config_name": "tasks", "data_files": INDEX}],
+    }
+    # JSON is YAML as well, and nothing in a title can get out of it.
+    lines = [f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items()]
+    types: dict[str, int] = {}
+    for row in rows:
+        types[row["instruction_type"]] = types.get(row["instruction_type"], 0) + 1
+    counted = "\n".join(f"| {_cell(name)} | {count:,} |" for name, count in types.items())
+    absent = f", {made.absent:,} more are not part of the suite" if made.absent else ""
+    return f"""---
+{chr(10).join(lines)}
+---
+
+# {_cell(origin.title)}
+
+| what | |
+|---|---|
+| licence | {_cell(origin.licence)} |
+| source | {_cell(origin.source) or "not stated"} |
+| format | {suite.format} |
+| digest of the suite | `{suite.digest}` |
+| tasks | {made.tasks:,} |
+| test cases | {made.cases:,} |
+| input files | {made.files:,}{absent} |
+| written by | sheetjudge {__version__} |
+
+| instruction type | tasks |
+|---|---|
+{counted}
+
+## Columns
+
+`{INDEX}` has one row for each task. Golds are left out, and so is everything else that only the
+judge may know.
+
+| column | what |
+|---|---|
+| `id` | the task's id, as text |
+| `instruction` | the question |
+| `instruction_type` | the sort of task, in the suite's words |
+| `answer` | the form of the answer: `workbook`, `table`, `files` or `text` |
+| `details` | what the suite states with the question, such as `answer_position` |
+| `groups` | the parts of the suite that the task belongs to |
+| `cases` | `number` and `inputs` of each case; an input has `path`, `kind`, `bytes`, `sha256` |
+
+```python
+import pandas as pd
+
+tasks = pd.read_parquet("{INDEX}")
+```
+"""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
