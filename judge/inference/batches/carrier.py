@@ -129,7 +129,8 @@ class BatchCarrier:
             raise InferenceError(
                 f"{self._endpoint.endpoint}: {error.message}",
                 hint="Does the server take batches? What is under way there is not lost: the same "
-                "command continues from here.",
+                f"command continues from here. To give up on it, delete {BATCHES_FILE}; it may be "
+                "billed all the same.",
             ) from error
         stopped = "the budget is used up" if self._unasked else None
         return Outcome(self._failures, frozenset(self._unasked), stopped)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from judge.errors import SuiteError, WorkbookError
+from judge.errors import SandboxError, SuiteError, WorkbookError
 from judge.inference.asker import AskContext, Asker, CallKey
 from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.interview import Interviewer
@@ -126,7 +126,7 @@ class Desk:
             asker = Asker(context, question.id, sample)
             try:
                 openings = await self._interviewer.openings(assignment)
-            except (WorkbookError, SuiteError):
+            except (WorkbookError, SuiteError, SandboxError):
                 continue
             for case, content in openings:
                 key, request = asker.request(({"role": "user", "content": content},), 1, case)
