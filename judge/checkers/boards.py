@@ -11,15 +11,14 @@ from judge.boards.judging import finding_by_board
 from judge.boards.standard import UnusableBoardError, check_board
 from judge.boards.words import asked_in_words
 from judge.checkers.contract import (
-    AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
     Examination,
     GoldFaultError,
     Needs,
     Requirements,
     Rules,
 )
+from judge.checkers.files import FileChecker
 from judge.comparison.computing import Compute, NoEngines
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
@@ -34,10 +33,10 @@ from judge.core.task import (
 from judge.errors import UsageError, WorkbookError
 from judge.rules.book import Book
 from judge.rules.raised import Side
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import open_workbook
 
 
-class BoardsChecker:
+class BoardsChecker(FileChecker):
     """Checks an answer against golds, each with the board that says what of it counts."""
 
     name = NAME
@@ -132,30 +131,12 @@ class BoardsChecker:
             doubts.append("the task has no gold")
         return Examination(units, uncached, not_calculated, doubts=tuple(doubts))
 
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """The gold workbook; a value that Excel left in it is trusted."""
-        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
-
     def requirements(self, task: Task, gold: Gold | None) -> Requirements:
         """What the board of a gold asks, as sentences."""
         if gold is None:
             return Requirements()
         asked = board_of(task, gold).asked
         return Requirements(tuple(map(asked_in_words, asked)), "SheetCopilot", complete=False)
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """None: boards look at whole sheets."""
-        return AnswerAreas()
-
-    def compared(
-        self,
-        task: Task,  # noqa: ARG002
-        golds: Sequence[Gold],  # noqa: ARG002
-        answer: Answer,  # noqa: ARG002
-        rules: Rules,  # noqa: ARG002
-    ) -> tuple[ComparedValue, ...]:
-        """None: the answer is a workbook."""
-        return ()
 
 
 CHECKER = BoardsChecker()

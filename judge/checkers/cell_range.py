@@ -9,12 +9,12 @@ from pathlib import Path
 from judge.checkers.contract import (
     AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
     Examination,
     GoldFaultError,
     Needs,
     Rules,
 )
+from judge.checkers.files import FileChecker
 from judge.comparison.answer_range import Plan, needs_input, prepare, reports_from_input
 from judge.comparison.comparison import Comparison
 from judge.comparison.computing import Compute, Computed, NoEngines, compute_and_check
@@ -40,7 +40,7 @@ _COMPUTED_KEPT = 2000
 """How many computed values are kept of each workbook, for people who look at the verdict."""
 
 
-class CellRangeChecker:
+class CellRangeChecker(FileChecker):
     """Compares the cells of the answer position."""
 
     name = CELL_RANGE
@@ -132,24 +132,10 @@ class CellRangeChecker:
             doubts=tuple(doubts),
         )
 
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """The gold workbook; a value that Excel left in it is trusted."""
-        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
-
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
         """The rectangles of the answer position."""
         plan = prepare(task.checker, gold=gold, output=output)
         return AnswerAreas(plan.gold_ranges, plan.output_ranges)
-
-    def compared(
-        self,
-        task: Task,  # noqa: ARG002
-        golds: Sequence[Gold],  # noqa: ARG002
-        answer: Answer,  # noqa: ARG002
-        rules: Rules,  # noqa: ARG002
-    ) -> tuple[ComparedValue, ...]:
-        """None: cells are shown as grids."""
-        return ()
 
 
 CHECKER = CellRangeChecker()

@@ -6,14 +6,13 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from judge.checkers.contract import (
-    AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
     Examination,
     GoldFaultError,
     Needs,
     Rules,
 )
+from judge.checkers.files import FileChecker
 from judge.checkers.rules import check_workbook, open_gold
 from judge.comparison.computing import Compute
 from judge.comparison.sealed import Remembering, SealedFiles, sealed
@@ -32,10 +31,9 @@ from judge.metrics.options import NAME, MetricCall, MetricOptions
 from judge.metrics.registry import FAIL, INFEASIBLE, RULES_FROM_TASK, WORKBOOK
 from judge.rules.options import RuleOptions
 from judge.rules.raised import PublishedError, Side
-from judge.workbook.reader import Workbook
 
 
-class MetricsChecker:
+class MetricsChecker(FileChecker):
     """Checks one metric, all of several, or any of several.
 
     The golds of a case are no alternatives here: each metric names its own.
@@ -121,20 +119,6 @@ class MetricsChecker:
             return {}
         named = tuple(AnswerFile(name or gold.name, data) for name, data in files.items())
         return {"": Answer(Origin.FINISHED, named)}
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """None: metrics look at whole files."""
-        return AnswerAreas()
-
-    def compared(
-        self,
-        task: Task,  # noqa: ARG002
-        golds: Sequence[Gold],  # noqa: ARG002
-        answer: Answer,  # noqa: ARG002
-        rules: Rules,  # noqa: ARG002
-    ) -> tuple[ComparedValue, ...]:
-        """None: the answer is a file."""
-        return ()
 
 
 CHECKER = MetricsChecker()

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judge.checkers.contract import (
-    AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
     Examination,
     GoldFaultError,
     Needs,
     Requirements,
     Rules,
 )
+from judge.checkers.files import FileChecker
 from judge.comparison.computing import Compute
 from judge.comparison.profiles import get_profile
 from judge.comparison.sealed import sealed
@@ -32,10 +31,10 @@ from judge.rules.options import NAME, RuleOptions
 from judge.rules.prints import prints_beside, prints_of
 from judge.rules.raised import PublishedError, Side
 from judge.rules.words import rule_in_words
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import open_workbook
 
 
-class RulesChecker:
+class RulesChecker(FileChecker):
     """Checks every rule of a list; all have to hold."""
 
     name = NAME
@@ -97,30 +96,12 @@ class RulesChecker:
         doubts = () if options.rules else ("the rule list is empty",)
         return Examination(units=len(options.rules), doubts=doubts)
 
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """The gold workbook; a value that Excel left in it is trusted."""
-        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
-
     def requirements(self, task: Task, gold: Gold | None) -> Requirements:
         """The rules as sentences, and the name of the evaluator."""
         spec = task.checker if gold is None else task.checker.with_options(gold.options)
         options = _options(spec)
         words = tuple(map(rule_in_words, options.rules))
         return Requirements(words, options.evaluator.suite, ends_early=True)
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """None: rules look at whole workbooks."""
-        return AnswerAreas()
-
-    def compared(
-        self,
-        task: Task,  # noqa: ARG002
-        golds: Sequence[Gold],  # noqa: ARG002
-        answer: Answer,  # noqa: ARG002
-        rules: Rules,  # noqa: ARG002
-    ) -> tuple[ComparedValue, ...]:
-        """None: the answer is a workbook."""
-        return ()
 
 
 CHECKER = RulesChecker()

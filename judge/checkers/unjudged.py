@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.checkers.contract import (
-    AnswerAreas,
-    ComparedValue,
     Examination,
     GoldFaultError,
     Needs,
     Rules,
 )
+from judge.checkers.files import FileChecker
 from judge.comparison.computing import Compute
 from judge.core.answer import Answer
 from judge.core.finding import Finding
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from judge.workbook.reader import Workbook
 
 
-class UnjudgedChecker:
+class UnjudgedChecker(FileChecker):
     """Decides nothing.
 
     A suite gives the reason in the option ``left_out``, which every checker has.
@@ -65,20 +63,6 @@ class UnjudgedChecker:
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
         """None: no answer is accepted."""
         return {}
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """None: nothing is compared."""
-        return AnswerAreas()
-
-    def compared(
-        self,
-        task: Task,  # noqa: ARG002
-        golds: Sequence[Gold],  # noqa: ARG002
-        answer: Answer,  # noqa: ARG002
-        rules: Rules,  # noqa: ARG002
-    ) -> tuple[ComparedValue, ...]:
-        """None: nothing is compared."""
-        return ()
 
 
 CHECKER = UnjudgedChecker()
