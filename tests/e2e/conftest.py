@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from judge.annotate.durable_files import locked
+from judge.cli.main import main
 from judge.errors import JudgeError
 from judge.sandbox import open_sandbox
 
@@ -35,6 +36,23 @@ def cli() -> Cli:
             check=False,
             timeout=900,
             cwd=cwd,
+        )
+
+    return run
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str]) -> Cli:
+    """As ``cli``, within this process: enough for what the command refuses before it starts."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ending:
+            main([*map(str, arguments)])
+        stdout, stderr = capfd.readouterr()
+        assert isinstance(ending.value.code, int)
+        return subprocess.CompletedProcess(
+            [*map(str, arguments)], ending.value.code, stdout, stderr
         )
 
     return run

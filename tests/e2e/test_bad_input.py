@@ -35,59 +35,61 @@ def test_no_such_results(cli: Cli, tmp_path: Path) -> None:
     assert "nothing: no such file or folder" in done.stderr
 
 
-def test_no_suite_named(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
-    done = cli("score", write_lines(tmp_path / "s.jsonl", solution), "--out", tmp_path / "run")
+def test_no_suite_named(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+    done = here("score", write_lines(tmp_path / "s.jsonl", solution), "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "--dataset" in done.stderr
 
 
-def test_a_missing_suite(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_a_missing_suite(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution)
-    done = cli("score", solutions, "--dataset", tmp_path / "nowhere", "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", tmp_path / "nowhere", "--out", tmp_path / "run")
     assert done.returncode == 3
     assert "nowhere" in done.stderr
 
 
-def test_an_empty_suite(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_an_empty_suite(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     suite = tmp_path / "suite"
     suite.mkdir()
     (suite / "dataset.json").write_text("[]")
     solutions = write_lines(tmp_path / "s.jsonl", solution)
-    done = cli("score", solutions, "--dataset", suite, "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", suite, "--out", tmp_path / "run")
     assert done.returncode == 3
     assert "dataset.json" in done.stderr
 
 
-def test_an_unknown_id(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_an_unknown_id(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution, solution | {"id": "nobody"})
-    done = cli("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
     assert done.returncode == 4
     assert "nobody" in done.stderr
     assert "s.jsonl" in done.stderr
 
 
-def test_the_same_id_twice(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_the_same_id_twice(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution, solution)
-    done = cli("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
     assert done.returncode == 4
     assert "line 2" in done.stderr
 
 
-def test_not_json_on_a_line(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_not_json_on_a_line(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution, '{"id": ')
-    done = cli("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
     assert done.returncode == 4
     assert "line 2" in done.stderr
 
 
-def test_an_empty_solutions_file(cli: Cli, tmp_path: Path) -> None:
+def test_an_empty_solutions_file(here: Cli, tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").touch()
-    done = cli("score", tmp_path / "s.jsonl", "--dataset", "sample", "--out", tmp_path / "run")
+    done = here("score", tmp_path / "s.jsonl", "--dataset", "sample", "--out", tmp_path / "run")
     assert done.returncode == 4
     assert "empty" in done.stderr
 
 
-def test_a_foreign_results_directory(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_a_foreign_results_directory(
+    here: Cli, tmp_path: Path, solution: dict[str, object]
+) -> None:
     run = tmp_path / "run"
     run.mkdir()
     run_json = {
@@ -96,17 +98,17 @@ def test_a_foreign_results_directory(cli: Cli, tmp_path: Path, solution: dict[st
     }
     (run / "run.json").write_text(json.dumps(run_json))
     solutions = write_lines(tmp_path / "s.jsonl", solution)
-    done = cli("score", solutions, "--dataset", "sample", "--out", run)
+    done = here("score", solutions, "--dataset", "sample", "--out", run)
     assert done.returncode == 9
     assert "belongs to suite 'other'" in done.stderr
 
 
-def test_another_schema_version(cli: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
+def test_another_schema_version(here: Cli, tmp_path: Path, solution: dict[str, object]) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.json").write_text('{"schema_version": 2}')
     solutions = write_lines(tmp_path / "s.jsonl", solution)
-    done = cli("score", solutions, "--dataset", "sample", "--out", run)
+    done = here("score", solutions, "--dataset", "sample", "--out", run)
     assert done.returncode == 9
     assert "schema_version is 2" in done.stderr
 
@@ -199,10 +201,10 @@ def test_one_run_that_cannot_be_scored_does_not_stop_the_others(cli: Cli, tmp_pa
 
 
 def test_a_path_where_nothing_can_stand(
-    cli: Cli, tmp_path: Path, solution: dict[str, object]
+    here: Cli, tmp_path: Path, solution: dict[str, object]
 ) -> None:
     solutions = write_lines(tmp_path / "s.jsonl", solution | {"output_path": "/etc/passwd"})
-    done = cli("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
+    done = here("score", solutions, "--dataset", "sample", "--out", tmp_path / "run")
     assert done.returncode == 4
     assert "line 1" in done.stderr
     assert "output_path" in done.stderr
@@ -220,20 +222,20 @@ def test_a_program_cannot_leave_the_score_by_naming_a_path_of_the_system(
     assert json.loads(done.stdout)["tasks"][0]["test_case_results"] == ["RE", "RE", "RE"]
 
 
-def test_a_style_that_does_not_exist(cli: Cli, tmp_path: Path) -> None:
+def test_a_style_that_does_not_exist(here: Cli, tmp_path: Path) -> None:
     options = ("--dataset", "sample", "--out", tmp_path / "run", "--style", "nonsense")
-    done = cli("score", SAMPLE / "submissions.jsonl", *options)
+    done = here("score", SAMPLE / "submissions.jsonl", *options)
     assert done.returncode == 2
     assert "nonsense" in done.stderr
 
 
 def test_no_docker_daemon(
-    cli: Cli, tmp_path: Path, solution: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    here: Cli, tmp_path: Path, solution: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     solutions = write_lines(tmp_path / "s.jsonl", solution)
     options = ("--dataset", "sample", "--out", tmp_path / "run", "--sandbox", "docker")
-    done = cli("score", solutions, *options)
+    done = here("score", solutions, *options)
     assert done.returncode == 5
     assert "docker" in done.stderr.lower()
     assert "hint" in done.stderr
@@ -243,5 +245,5 @@ def test_no_docker_daemon(
     ("option", "value"),
     [("--memory", "lots"), ("--profile", "kind"), ("--cpu", "-1"), ("--limits", "no-such-file")],
 )
-def test_options_that_make_no_sense(cli: Cli, option: str, value: str) -> None:
-    assert cli("score", "x.jsonl", option, value).returncode == 2
+def test_options_that_make_no_sense(here: Cli, option: str, value: str) -> None:
+    assert here("score", "x.jsonl", option, value).returncode == 2
