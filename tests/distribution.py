@@ -31,7 +31,6 @@ WAITING = ("tests/conformance/",)
 
 LONGEST = (
     "tests/e2e/test_dev100.py::test_the_expected_score",
-    "tests/e2e/test_dev100.py::test_every_published_gold",
     "tests/inference/test_smollm2",
     "tests/browser/test_large",
     "tests/parity/test_official_verdicts",
