@@ -7,6 +7,7 @@ process: a gigabyte of address space and ten seconds of processor time.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import traceback
@@ -79,6 +80,14 @@ def _in_child(said: Path, arguments: list[str]) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """What the command imports is imported here once, rather than in every process again."""
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    importlib.import_module("judge.api")
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -29,7 +29,6 @@ def lines(path: Path) -> list[bytes]:
     [
         (signal.SIGINT, 130, "interrupted"),
         (signal.SIGTERM, 143, "ended by SIGTERM"),
-        (signal.SIGHUP, 129, "ended by SIGHUP"),
     ],
 )
 def test_ended_by_a_signal(number: signal.Signals, code: int, word: str, tmp_path: Path) -> None:
