@@ -39,6 +39,7 @@ LONGEST = (
     "tests/conformance/test_leaks",
     "tests/unit/recalc/test_golds",
     "tests/unit/recalc/test_engines",
+    "tests/cluster/",
     "tests/inference/",
     "tests/e2e/",
     "tests/browser/",
