@@ -15,6 +15,7 @@ from judge.core.limits import Limits
 from judge.core.results import RunDocument
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
+from judge.grading.order import ExpectedCost, longest_first
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.report.summary import build_report
@@ -147,7 +148,12 @@ def make_run(
             ],
         )
         submissions = load_submissions(path / SUBMISSIONS_FILE, suite)
-        script = [_facts(each) for task in tasks for each in task.cases]
+        made, cost = {each.id: each for each in tasks}, ExpectedCost()
+        judged = longest_first(
+            [suite.task(each.task_id) for each in submissions],
+            lambda task: sum(cost.of(task, each.number) for each in task.cases),
+        )
+        script = [_facts(each) for task in judged for each in made[task.id].cases]
         settings = Settings(
             sandbox=ScriptedSandbox(script),
             recalculator=Recalculator((), mode="never"),

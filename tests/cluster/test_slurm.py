@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -12,7 +13,10 @@ from judge.cluster.certificates import make_certificates
 from tests.cluster.conftest import wait_until
 from tests.cluster.test_cluster import SAMPLE, solutions
 
-pytest.importorskip("dask_jobqueue", reason="the extra `slurm` is not installed")
+# Not imported here: it would change what Ctrl-C does in this process.
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("dask_jobqueue") is None, reason="the extra `slurm` is not installed"
+)
 
 SBATCH = """#!/bin/sh
 echo "$1" >> {folder}/submitted

@@ -384,8 +384,8 @@ def test_faulty_options_are_named(options: dict[str, object], message: str) -> N
 
 
 def test_an_unknown_checker_is_named() -> None:
-    with pytest.raises(UsageError, match="no checker 'charts'"):
-        checker_of(CheckerSpec("charts"))
+    with pytest.raises(UsageError, match="no checker 'shapes'"):
+        checker_of(CheckerSpec("shapes"))
 
 
 # -- preparing ------------------------------------------------------------------------------------
