@@ -200,7 +200,9 @@ def _own_s(client: int) -> dict[str, float]:
     used = {}
     for name, pid in pids.items():
         with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            fields = (
+                Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            )
             used[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return used
 

@@ -62,7 +62,7 @@ class Owner:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text().strip()
+        return Path(path).read_text(errors="replace").strip()  # programs name processes
     except OSError:
         return ""
 

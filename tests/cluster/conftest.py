@@ -131,7 +131,7 @@ def processes(pids: Sequence[int] | None = None) -> dict[int, tuple[int, str]]:
         if not entry.name.isdigit() or (pids is not None and int(entry.name) not in pids):
             continue
         try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue

@@ -29,7 +29,7 @@ class Process:
 def _fields(pid: int) -> list[str] | None:
     """What the kernel says of a process from its state on; None where it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
 

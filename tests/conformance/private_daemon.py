@@ -71,11 +71,6 @@ class PrivateDaemon:
         """A client of it."""
         return docker.DockerClient(self.address, timeout=60)
 
-    def containers(self) -> list[str]:
-        """All that it lists, in one answer: one of them may be gone before it is asked about."""
-        with contextlib.closing(self.client()) as client:
-            return [str(each["Id"]) for each in client.api.containers(all=True)]
-
     def bring_image(self) -> None:
         """Brings the image for solutions over from the daemon that has it."""
         there = docker.from_env(timeout=600)

@@ -304,7 +304,7 @@ def below_us() -> dict[int, list[str]]:
     stats: dict[int, list[str]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            name, _, rest = stat.read_text().rpartition(")")
+            name, _, rest = stat.read_text(errors="replace").rpartition(")")
             stats[int(stat.parent.name)] = [name.partition("(")[2], *rest.split()]
 
     def is_ours(process: int) -> bool:
