@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from judge.boards.cells import BoardBook
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange, ErrorValue
-from judge.workbook.facts.model import Axis, Chart, Labels, Plot, Series, Source, Title, Trendline
+from judge.workbook.facts.chart_model import (
+    Axis,
+    Chart,
+    Labels,
+    Plot,
+    Series,
+    Source,
+    Title,
+    Trendline,
+)
 from judge.workbook.facts.reading import number
 from judge.workbook.facts.references import MOST_VALUES, areas_of
 from judge.workbook.workbook_parts import Tab

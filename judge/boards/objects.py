@@ -19,7 +19,7 @@ from judge.boards.pivots import PivotView, without_values
 from judge.boards.table import values_agree
 from judge.rules.matching import unmatched
 from judge.workbook.address import COLUMN_BITS, Window, parse_window
-from judge.workbook.facts.model import Trendline
+from judge.workbook.facts.chart_model import Trendline
 from judge.workbook.facts.sheets import filter_of
 from judge.workbook.styles.style import colours_agree
 

@@ -44,6 +44,7 @@ class CellRangeChecker(FileChecker):
     """Compares the cells of the answer position."""
 
     name = CELL_RANGE
+    counts_cells = True
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Checks the options; see :class:`judge.comparison.options.CheckOptions`."""

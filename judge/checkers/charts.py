@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judge.checkers.unjudged import UnjudgedChecker
 from judge.core.answer import Answer
-from judge.core.results import CaseComparison, ChartsRecord
+from judge.core.records.cases import CaseComparison, ChartsRecord
 from judge.core.task import Gold, Task
 from judge.errors import WorkbookError
 from judge.rules.chart_share import compare_charts

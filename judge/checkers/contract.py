@@ -10,7 +10,7 @@ from judge.comparison.computing import Compute
 from judge.comparison.profiles import Profile
 from judge.core.answer import Answer
 from judge.core.finding import Finding
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import JudgeError
 from judge.workbook.cell import CellRange
@@ -121,6 +121,19 @@ class ComparedValue:
     found: object
     kind: str = ""
     detail: str = ""
+
+
+@runtime_checkable
+class CountsCells(Protocol):
+    """A checker whose findings count cells: how many were compared, and how many are wrong.
+
+    Only answers to its tasks have a cell accuracy.
+    """
+
+    @property
+    def counts_cells(self) -> bool:
+        """Whether it does, with every answer that could be read."""
+        ...
 
 
 @runtime_checkable

@@ -25,7 +25,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json

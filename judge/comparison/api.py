@@ -11,7 +11,7 @@ from judge.comparison.computing import Compute, NoEngines, compute_and_check
 from judge.comparison.options import range_spec
 from judge.comparison.profiles import Profile, get_profile
 from judge.core.answer import Origin
-from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.reader import open_workbook
 
 

@@ -19,7 +19,7 @@ from judge.comparison.difference_table import (
 from judge.comparison.options import OFF
 from judge.comparison.scope_verdict import formula_to_json, kept_to_json
 from judge.comparison.value import text_as_number
-from judge.core.results import CaseComparison, DifferenceRecord, SheetValues
+from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValues
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from judge.comparison.comparison import Comparison, Difference, DifferenceClass
 from judge.comparison.options import FAIL, NOTE
 from judge.comparison.scope import Scope
-from judge.core.results import FormulaAskedRecord, KeptRecord
+from judge.core.records.cases import FormulaAskedRecord, KeptRecord
 
 _MOST_NOTES = 5
 

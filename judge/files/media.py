@@ -7,6 +7,17 @@ import struct
 HEAD_BYTES = 16
 """How many of the first bytes of a file say what it is."""
 
+PICTURES_FOLDER = "pictures"
+"""The folder of a run with the pictures that it keeps, each under its hash."""
+
+PICTURE_SUFFIXES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/webp": ".webp",
+    "image/gif": ".gif",
+}
+"""The types of pictures that chat models take -> how names of such files end."""
+
 ZIP_MAGIC = b"PK\x03\x04"
 """How a workbook begins, as every other zip."""
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.rules.raised import PublishedError
 from judge.workbook.facts.reading import MOST_ELEMENTS
-from judge.workbook.package import Package, scan_part
+from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
+from judge.workbook.xml_parts import scan_part
 
 _SPACE_KEY = "@http://www.w3.org/XML/1998/namespace:space"
 _MISSING = object()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.core.results import ChartFact, ChartsRecord
+from judge.core.records.cases import ChartFact, ChartsRecord
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.model import Chart, Series, Source
+from judge.workbook.facts.chart_model import Chart, Series, Source
 from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook
 

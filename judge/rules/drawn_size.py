@@ -6,7 +6,7 @@ import math
 
 from judge.rules.book import Book
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
-from judge.workbook.facts.model import Anchor
+from judge.workbook.facts.chart_model import Anchor
 from judge.workbook.facts.reading import is_on, number, whole
 from judge.workbook.workbook_parts import Tab
 

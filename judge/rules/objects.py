@@ -8,7 +8,8 @@ from typing import Any
 from judge.rules.book import Book
 from judge.rules.raised import PublishedError, no_attribute
 from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
-from judge.workbook.facts.model import Anchor, Chart, Pivot, Plot, Source, Title
+from judge.workbook.facts.chart_model import Anchor, Chart, Plot, Source, Title
+from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.reading import is_on, number, whole
 from judge.workbook.tree import Element
 

@@ -10,8 +10,10 @@ from judge.rules.book import Book
 from judge.rules.drawn_size import chart_size
 from judge.rules.objects import column_property, row_property
 from judge.workbook.address import parse_window
-from judge.workbook.facts.model import Axis, Chart, Filter, Pivot, Plot, Series, Source, Title
+from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
+from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.reading import number, whole
+from judge.workbook.facts.sheet_model import Filter
 from judge.workbook.workbook_parts import Tab
 
 _PIVOT_WORDS = re.compile(r"(?:pt@)?(?P<what>categories|(?:data|label)? ?\d+)")

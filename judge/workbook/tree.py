@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from judge.errors import WorkbookError
-from judge.workbook.package import Package, scan_part
+from judge.workbook.package import Package
+from judge.workbook.xml_parts import scan_part
 
 
 @dataclass(slots=True)

@@ -6,14 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
-from judge.workbook.package import (
-    Package,
-    Relationship,
-    feed,
-    new_parser,
-    relationships,
-    scan_part,
-)
+from judge.workbook.package import Package
+from judge.workbook.xml_parts import Relationship, feed, new_parser, relationships, scan_part
 
 _TRUE = {"1", "true", "t"}
 _CONTENT_TYPES = "[Content_Types].xml"

@@ -27,8 +27,8 @@ from judge.workbook.editing.parts import (
 )
 from judge.workbook.editing.sheet_xml import NewContent, SheetXml
 from judge.workbook.formula_cells import filling_cells
-from judge.workbook.package import relationships, scan_part
 from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.xml_parts import relationships, scan_part
 
 
 def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:

@@ -8,9 +8,10 @@ import zipfile
 from collections.abc import Mapping
 
 from judge.errors import WorkbookError
-from judge.workbook.package import Package, relationships
+from judge.workbook.package import Package
 from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import read_workbook_part
+from judge.workbook.xml_parts import relationships
 
 QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
 """The inside of a tag: attributes, which may hold ``>`` in quotes, but never ``<``."""

@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from judge.errors import WorkbookError
+from judge.workbook.facts.chart_model import Chart
 from judge.workbook.facts.charts import read_charts
-from judge.workbook.facts.model import Chart, Name, Pivot, SheetFacts, TableFact
+from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.pivots import PivotReader
 from judge.workbook.facts.reading import MOST_ELEMENTS, is_on, whole
 from judge.workbook.facts.row_lines import read_row_lines
+from judge.workbook.facts.sheet_model import Name, SheetFacts, TableFact
 from judge.workbook.facts.sheets import (
     column_lines_of,
     filter_of,
@@ -26,12 +28,12 @@ from judge.workbook.facts.sheets import (
     validations_of,
     view_of,
 )
-from judge.workbook.package import Relationship, relationships
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.surroundings import scan_surroundings
 from judge.workbook.styles.style_sheet import ConditionalStyle
 from judge.workbook.tree import Element, TreeListener, read_tree
 from judge.workbook.workbook_parts import Tab, main_part
+from judge.workbook.xml_parts import Relationship, relationships
 
 _LOOKS = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from judge.errors import WorkbookError
-from judge.workbook.facts.model import (
+from judge.workbook.facts.chart_model import (
     Anchor,
     Axis,
     Chart,
@@ -25,8 +25,9 @@ from judge.workbook.facts.reading import (
     number,
     whole,
 )
-from judge.workbook.package import Package, relationships
+from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
+from judge.workbook.xml_parts import relationships
 
 _ANCHORS = {"absoluteAnchor": "absolute", "oneCellAnchor": "oneCell", "twoCellAnchor": "twoCell"}
 _AXES = {"catAx", "valAx", "dateAx", "serAx"}
@@ -39,7 +40,6 @@ _SHOWN = {
     "showBubbleSize": "bubble_size",
 }
 _MOST_POINTS = 100_000
-_NEWER_SERIES = Series(None, None, None)
 
 
 def read_charts(package: Package, drawing: str) -> list[Chart]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
-from judge.workbook.facts.model import Pivot, PivotData, PivotField, PivotItem
+from judge.workbook.facts.pivot_model import Pivot, PivotData, PivotField, PivotItem
 from judge.workbook.facts.reading import MOST_ELEMENTS, identifier, is_on, whole
-from judge.workbook.package import Package, relationships
+from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.workbook_parts import main_part
+from judge.workbook.xml_parts import relationships
 
 _SHARED = {"s", "n", "b", "d", "e", "m"}
 

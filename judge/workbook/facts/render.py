@@ -10,15 +10,17 @@ from typing import Any
 
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.model import Chart, Pivot, SheetFacts, Source
+from judge.workbook.facts.chart_model import Chart, Source
+from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.references import read_reference
+from judge.workbook.facts.sheet_model import SheetFacts
 
 _SHOWN = 12
 """Lines of one kind that people see."""
 
 
 def facts_to_json(book: BookFacts) -> dict[str, Any]:
-    """All facts as JSON: fields as in :mod:`judge.workbook.facts.model`.
+    """All facts as JSON: fields as in :mod:`judge.workbook.facts.sheet_model`.
 
     A source of a chart has, in addition, the ``values`` that its cells hold now, None if it does
     not refer to cells of the workbook.

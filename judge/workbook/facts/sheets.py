@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from judge.workbook.facts.model import (
+from judge.workbook.facts.reading import identifier, is_on, number, whole
+from judge.workbook.facts.sheet_model import (
     Filter,
     FilterColumn,
     FormatRule,
@@ -18,9 +19,8 @@ from judge.workbook.facts.model import (
     Validation,
     View,
 )
-from judge.workbook.facts.reading import identifier, is_on, number, whole
-from judge.workbook.package import Relationship
 from judge.workbook.tree import Element
+from judge.workbook.xml_parts import Relationship
 
 _FILTER_KINDS = ("filters", "customFilters", "top10", "dynamicFilter", "colorFilter", "iconFilter")
 _VALIDATION_OWN = {"type", "operator", "sqref"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from judge.workbook.features.features import FeatureKind, Features
-from judge.workbook.package import Package, relationships, scan_part
+from judge.workbook.package import Package
+from judge.workbook.xml_parts import relationships, scan_part
 
 _SHAPES = {"sp", "cxnSp"}
 _CHART_PARTS = {

@@ -10,8 +10,9 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from judge.workbook.package import Package, relationships, scan_part
+from judge.workbook.package import Package
 from judge.workbook.workbook_parts import Tab, main_part
+from judge.workbook.xml_parts import relationships, scan_part
 
 _SHOWN = 80
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from judge.workbook.features.features import FeatureKind, Features, shortened
-from judge.workbook.package import Package, scan_part
+from judge.workbook.package import Package
+from judge.workbook.xml_parts import scan_part
 
 _AROUND = {"si", "is", "row", "c", "v", "f"}
 """Elements that begin a string, or follow one."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from judge.errors import WorkbookError
-from judge.workbook.package import Package, check_token, feed, new_parser
+from judge.workbook.package import Package
 from judge.workbook.sheets.plain_strings import plain_strings
 from judge.workbook.sheets.rich_text import InlineText
+from judge.workbook.xml_parts import check_token, feed, new_parser
 
 
 class _EnoughError(Exception):

@@ -9,10 +9,10 @@ from xml.parsers import expat
 
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, Window, parse_cell
+from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
 from judge.workbook.cell_values import ValueReader
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.package import Budget, ReadLimits
 from judge.workbook.sheets.raw_formula import RawFormula
 from judge.workbook.sheets.rich_text import InlineText
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener

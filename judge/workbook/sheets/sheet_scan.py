@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_MASK, Window
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.package import Package, check_token, feed, new_parser
+from judge.workbook.package import Package
 from judge.workbook.sheets.plain_rows import PlainRows
 from judge.workbook.sheets.sheet_cells import CellCollector, SheetCells
+from judge.workbook.xml_parts import check_token, feed, new_parser
 
 _ATTRIBUTES = rb"""(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*"""
 _ROOT = re.compile(

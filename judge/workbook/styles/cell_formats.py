@@ -6,9 +6,10 @@ import re
 
 from judge.errors import WorkbookError
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.package import Package, check_token, feed, new_parser
+from judge.workbook.package import Package
 from judge.workbook.sheets.raw_formula import UNUSUAL_ENTITY, unescape
 from judge.workbook.xml_numbers import whole_number
+from judge.workbook.xml_parts import check_token, feed, new_parser
 
 _SECTION = b"<(%b)(?: [^<>]*)?>(.*?)</\\1>"
 _CUSTOM = re.compile(_SECTION % b"numFmts", re.DOTALL)
