@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judge.core.results import (
+from judge.core.records.cases import (
     AboutRecord,
     CaseComparison,
     DifferenceRecord,

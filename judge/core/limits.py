@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from judge.errors import UsageError
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -19,6 +22,9 @@ class Limits:
         processes: processes and threads alive at once.
         output_bytes: size of the collected output file; also bounds what may be written to disk.
         console_bytes: how much of each of stdout and stderr is kept (what follows is counted only).
+
+    Raises:
+        UsageError: a bound is not a number above 0, or one of bytes or processes is not whole.
     """
 
     cpu_s: float = 60.0
@@ -27,3 +33,14 @@ class Limits:
     processes: int = 64
     output_bytes: int = 64 * MIB
     console_bytes: int = 64 * 1024
+
+    def __post_init__(self) -> None:
+        for name in ("cpu_s", "wall_s"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value < math.inf:
+                raise UsageError(f"the limit {name} is {value!r}: not a number above 0")
+        for name in ("memory_bytes", "processes", "output_bytes", "console_bytes"):
+            value = getattr(self, name)
+            if type(value) is not int or value <= 0:
+                raise UsageError(f"the limit {name} is {value!r}: not a whole number above 0")

@@ -1,9 +1,32 @@
-"""A submission: code to judge, with where it came from."""
+"""A submission: code to judge, or files that were left on a desktop, with where it came from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutput:
+    """What an episode on a desktop left for one case; its file is kept in a results directory.
+
+    Attributes:
+        folder: the results directory.
+        sha256: hash of the file's content; None if no file was left.
+        name: the file's name on the desktop.
+        ended: why the episode ended; ``fail`` says that the task cannot be done.
+        gui_only: whether nothing but mouse and keyboard was used, so that the spreadsheet program
+            wrote the file.
+        problem: why no file was left.
+    """
+
+    folder: Path
+    sha256: str | None
+    name: str = "output"
+    ended: str = "done"
+    gui_only: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +47,8 @@ class Submission:
         provenance: everything else that was recorded with it (conversation, tokens, cost,
             seconds), kept unchanged.
         answer: what was typed as the answer, if the task asks for text; no program is run.
+        outputs: number of a case -> what an episode left, if the task was worked on at a desktop;
+            no program is run.
     """
 
     task_id: str
@@ -37,6 +62,7 @@ class Submission:
     label: str | None = None
     provenance: Mapping[str, object] = field(default_factory=dict)
     answer: str | None = None
+    outputs: Mapping[int, KeptOutput] | None = None
 
     @property
     def key(self) -> tuple[str, int]:

@@ -232,6 +232,8 @@ class TaskQuestion:
         inputs: the input files of each case, in case order.
         plan: the steps that an expert would take, if the suite has them. They are shown only in a
             setting that says so.
+        signals: whether a typed answer is a signal of those who work at a desktop: FAIL, where
+            nothing can be done.
     """
 
     id: str
@@ -241,6 +243,7 @@ class TaskQuestion:
     answer: AnswerForm
     inputs: tuple[CaseInput, ...]
     plan: str = ""
+    signals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +266,7 @@ class Task:
         aliases: what published answers name the task by, in place of its id.
         phrasing: which wording of the task this is; None where a suite has one of each.
         plan: the steps that an expert would take, in words; empty if the suite has none.
+        signals: whether a typed answer is a signal of those who work at a desktop, such as FAIL.
     """
 
     id: str
@@ -278,6 +282,12 @@ class Task:
     aliases: tuple[str, ...] = ()
     phrasing: Phrasing | None = None
     plan: str = ""
+    signals: bool = False
+
+    @property
+    def written_id(self) -> int | str:
+        """The id as records have it: as the suite writes it, or as text where that is unknown."""
+        return self.id if self.raw_id is None else self.raw_id
 
     @property
     def details(self) -> Mapping[str, str]:
@@ -297,4 +307,5 @@ class Task:
             answer=self.answer,
             inputs=tuple(case.question for case in self.cases),
             plan=self.plan,
+            signals=self.signals,
         )

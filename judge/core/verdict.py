@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from judge.core.results import CaseComparison, CaseRun
+from judge.core.records.cases import CaseComparison, CaseRun
 
 
 class Verdict(enum.StrEnum):

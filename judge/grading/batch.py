@@ -25,6 +25,7 @@ from judge.grading.case_records import CaseKey, record_of_result
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.finished import FinishedOutput, read_output
 from judge.grading.jobs import CaseJob, Job, Worker
+from judge.grading.kept import is_kept, kept_key, kept_outcome, output_for
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
 from judge.grading.known_cases import BatchKeys, KnownCases
 from judge.grading.order import ExpectedCost, longest_first
@@ -195,13 +196,17 @@ def grade(
                 for number, case in missing:
                     keys = case_keys(task, submission, case, settings, digests)
                     short_keys.put(number, short_key(keys.comparison))
-                    stored = _stored_outcome(known, _case_key(submission, case), keys)
-                    cases.append(CaseJob(case, keys, stored))
+                    outcome: RunOutcome | None
+                    if is_kept(task, submission):
+                        outcome = kept_outcome(output_for(submission, case))
+                    else:
+                        outcome = _stored_outcome(known, _case_key(submission, case), keys)
+                    cases.append(CaseJob(case, keys, outcome))
                 yield Job(task, submission, tuple(cases), settings.limits_of(task))
 
-    outcome = batch.judge(jobs(), settings.executor())
-    outcome.known, outcome.keys = known, short_keys
-    return outcome
+    judged = batch.judge(jobs(), settings.executor())
+    judged.known, judged.keys = known, short_keys
+    return judged
 
 
 def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
@@ -329,6 +334,9 @@ def case_keys(
     digests: FileDigests,
 ) -> CaseKeys:
     """The reuse keys of a case."""
+    if is_kept(task, submission):
+        left = kept_key(output_for(submission, case))
+        return CaseKeys(left, comparison_key(left, task, case, settings.rules, digests))
     # A typed answer depends on no file: nothing reads one to give it.
     inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
     limits, former = settings.limits_of(task), None

@@ -17,7 +17,7 @@ from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 from judge.core.task import (
     LEFT_OUT_CASES_OPTION,
     LEFT_OUT_OPTION,

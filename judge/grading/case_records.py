@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from judge.core.results import CaseComparison, CaseRecord, CaseRun
+from judge.core.records.cases import CaseComparison, CaseRecord, CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.files.documents import MalformedError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.answer import Answer, Origin
-from judge.core.results import CaseRun
+from judge.core.records.cases import CaseRun
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import WorkbookError

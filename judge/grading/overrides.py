@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from judge.core.results import CaseRecord, CaseRun, OverrideRecord
+from judge.core.records.cases import CaseRecord, CaseRun
+from judge.core.records.runs import OverrideRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
 from judge.files.documents import MalformedError

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from judge.core.limits import Limits
-from judge.core.results import ReferenceDocument
+from judge.core.records.runs import ReferenceDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
-from judge.core.results import CaseRecord
+from judge.core.records.cases import CaseRecord
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
@@ -31,6 +31,7 @@ from judge.grading.case_records import (
     result_of_record,
 )
 from judge.grading.jobs import CaseJob, Job, JudgedCase
+from judge.grading.kept import has_given_up, kept_answer
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -182,7 +183,8 @@ class _Rejudging:
         if not isinstance(output, bytes):
             return None, output
         finished = before.run.get("status") == "finished"
-        return Answer.of_workbook(output, Origin.FINISHED if finished else Origin.SOLUTION), ""
+        answer = Answer.of_workbook(output, Origin.FINISHED if finished else Origin.SOLUTION)
+        return kept_answer(before.run, answer), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
         """The verdict on a run that left no output, and why it cannot be checked."""
@@ -195,7 +197,7 @@ class _Rejudging:
             return before, NOT_RUN
         if not before.verdict.is_scored:
             return _unproven(before, "the files of the suite show no fault")
-        if before.verdict in _OF_OUTPUTS:
+        if before.verdict in _OF_OUTPUTS and not has_given_up(before):
             return _unproven(before, "the record names no output workbook")
         # The run alone decided; the record says that it holds under these rules as well.
         return replace(before), ""

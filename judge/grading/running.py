@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from judge.console.visible import visible
 from judge.core.answer import Answer, AnswerForm, Origin
 from judge.core.limits import Limits
-from judge.core.results import CaseRun
+from judge.core.records.cases import CaseRun
 from judge.core.submission import Submission
 from judge.core.task import CaseInput
 from judge.core.verdict import Verdict

@@ -3,6 +3,7 @@
 ```
 run.json           what the run is: schema version, suite, settings, versions; replaced atomically
 submissions.jsonl  one record per task and sample
+attempts.jsonl     of outputs made elsewhere: one record per task and sample, with time and cost
 cases.jsonl        one record per (task, sample, case), written last: a record means "done"
 workbooks/         outputs, each under the hash of its content, in folders by its first two digits
 report.json        derived; can be made again without running anything
@@ -19,9 +20,9 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
 
-from judge.core.results import RunDocument
+from judge.closable import Closable
+from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
     MIB,
@@ -44,6 +45,7 @@ from judge.files.writing import naming_what_is_written, write_whole, writing_who
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
 SUBMISSIONS_FILE = "submissions.jsonl"
+ATTEMPTS_FILE = "attempts.jsonl"
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 WORKBOOKS_FOLDER = "workbooks"
@@ -58,7 +60,30 @@ MOST_WORKBOOK_BYTES = 256 * MIB
 _FILE_MODE = 0o644
 
 
-class RunDirectory:
+def kept_workbook(run: Path, digest: str) -> bytes | None:
+    """An output workbook of a results directory; None where it is not there or damaged.
+
+    Args:
+        run: the results directory.
+        digest: the hash of the workbook's content.
+    """
+    for path in _workbook_places(run, digest):
+        try:
+            data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES)
+        except StoreError:
+            continue
+        if data and hashlib.sha256(data).hexdigest() == digest:
+            return data
+    return None
+
+
+def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
+    """Where a workbook is, and where earlier versions of the judge kept it: all in one folder."""
+    folder = run / WORKBOOKS_FOLDER
+    return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
+
+
+class RunDirectory(Closable):
     """One run's results directory.
 
     Args:
@@ -108,7 +133,7 @@ class RunDirectory:
         Args:
             name: the file, for messages.
             document: its document, or one of its records.
-            declared: a ``TypedDict`` of :mod:`judge.core.results`.
+            declared: a ``TypedDict`` of :mod:`judge.core.records`.
 
         Raises:
             StoreError: a field has a type other than the judge writes.
@@ -243,28 +268,16 @@ class RunDirectory:
 
     def get_workbook(self, digest: str) -> bytes | None:
         """An output workbook by the hash of its content; None where it is not there or damaged."""
-        for path in self._workbook_places(digest):
-            try:
-                data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES)
-            except StoreError:
-                continue
-            if data and hashlib.sha256(data).hexdigest() == digest:
-                return data
-        return None
+        return kept_workbook(self.path, digest)
 
     def has_workbook(self, digest: str) -> bool:
         """Whether something is stored under a hash, though it may be damaged."""
-        return any(path.exists() for path in self._workbook_places(digest))
+        return any(path.exists() for path in _workbook_places(self.path, digest))
 
     def workbook_path(self, digest: str) -> Path:
         """Where an output workbook is, or will be, kept under the hash of its content."""
-        new, old = self._workbook_places(digest)
+        new, old = _workbook_places(self.path, digest)
         return old if old.exists() and not new.exists() else new
-
-    def _workbook_places(self, digest: str) -> tuple[Path, Path]:
-        """Where it is, and where earlier versions of the judge kept it: all in one folder."""
-        folder = self.path / WORKBOOKS_FOLDER
-        return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
 
     # -- one writer at a time ---------------------------------------------------------------------
 
@@ -297,12 +310,6 @@ class RunDirectory:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- inside --------------------------------------------------------------------------------
 

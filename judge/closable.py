@@ -1,0 +1,46 @@
+"""What is closed at the end of a ``with`` statement."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+
+class Closable(ABC):
+    """Something with a ``close``, which the end of a ``with`` statement calls."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives up what it holds; safe to call twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncClosable(Closable):
+    """The same with ``async with`` as well; then ``close`` is called from another thread."""
+
+    async def aclose(self) -> None:
+        """Closes it without blocking the event loop."""
+        await asyncio.to_thread(self.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()

@@ -1,0 +1,219 @@
+"""A record of cases.jsonl, as types: what the judge says about a submission on a case."""
+# Without `from __future__ import annotations`: see judge.files.forms.
+
+from typing import NotRequired, Required, TypedDict
+
+from judge.files.forms import Amount, Count, Sha256, TaskId
+
+
+class CaseRun(TypedDict, total=False):
+    """What is known about the run of a program on a case; empty if nothing was run.
+
+    ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
+    that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
+    left on a desktop; ``ended`` says how that episode did, and ``origin`` whether the values in its
+    file are trusted (:class:`judge.core.answer.Origin`). ``stdout`` and ``stderr`` are the first,
+    or last, characters.
+    """
+
+    status: str | None
+    output_status: str | None
+    exit_code: int | None
+    signal: int | None
+    cpu_s: Amount | None
+    wall_s: Amount | None
+    peak_memory_bytes: Count | None
+    stdout: str
+    stderr: str
+    stdout_bytes: Count
+    stderr_bytes: Count
+    output_bytes: Count
+    output_sha256: Sha256 | None
+    survivors: Count
+    detail: str | None
+    answer: str
+    ended: str
+    origin: str
+
+
+class PlaceRecord(TypedDict):
+    """Where a difference is, if it is not in a cell: see :class:`judge.core.finding.PlaceKind`."""
+
+    kind: str
+    name: str
+
+
+class SheetRecord(TypedDict):
+    """A sheet of the ``gold`` or of the ``output``, by its ``file``."""
+
+    file: str
+    sheet: str
+
+
+class DifferingCellRecord(TypedDict):
+    """A cell that differs: both values, or a line that says how."""
+
+    cell: str
+    expected: NotRequired[object]
+    actual: NotRequired[object]
+    detail: NotRequired[str]
+
+
+class AboutRecord(TypedDict):
+    """What a difference is about: see :class:`judge.core.finding.About`."""
+
+    subject: str
+    expected: SheetRecord | None
+    found: SheetRecord | None
+    asked: list[str]
+    decimals: NotRequired[int]
+    cells: NotRequired[list[DifferingCellRecord]]
+    all_cells: NotRequired[Count]
+
+
+class DifferenceRecord(TypedDict):
+    """One difference between gold and output.
+
+    ``kind`` is a word of the checker that found it; values are those of JSON, dates and times
+    ``{"date": ISO text}``, errors ``{"error": "#N/A"}``. ``rule`` and ``words`` are number and
+    sentence of the rule that does not hold, ``about`` is what pages show of it.
+    """
+
+    kind: str
+    sheet: str
+    cell: str
+    expected: object
+    actual: object
+    place: NotRequired[PlaceRecord]
+    erased: NotRequired[object]
+    expected_formula: NotRequired[str]
+    actual_formula: NotRequired[str]
+    detail: NotRequired[str]
+    rule: NotRequired[Count]
+    words: NotRequired[str]
+    about: NotRequired[AboutRecord]
+
+
+class UnitCounts(TypedDict):
+    """How many cells of a part of the answer were compared, and how many differ."""
+
+    cells: Count
+    differing_cells: Count
+
+
+class SharesRecord(TypedDict):
+    """Shares of the cells to change and of those to keep that agree; null without such cells."""
+
+    modification: Amount | None
+    regression: Amount | None
+
+
+class LossRecord(TypedDict):
+    """Something that the input had, the gold kept, and the output lost.
+
+    ``kept`` and ``left`` say how much of it there should be, and is: cells of rules and formulas,
+    or how many of anything else.
+    """
+
+    kind: str
+    what: str
+    sheet: str
+    place: str
+    kept: Count
+    left: Count
+
+
+KeptRecord = TypedDict(
+    "KeptRecord",
+    {
+        "as": Required[str],
+        "problem": NotRequired[str],
+        "lost": NotRequired[Count],
+        "counts": NotRequired[dict[str, Count]],
+        "losses": NotRequired[list[LossRecord]],
+    },
+)
+"""What the option ``keep`` found; ``as`` is ``note`` or ``fail``, ``counts`` is by kind."""
+
+FormulaAskedRecord = TypedDict(
+    "FormulaAskedRecord",
+    {
+        "as": Required[str],
+        "problem": NotRequired[str],
+        "asked": NotRequired[bool],
+        "words": NotRequired[str],
+        "gold_formulas": NotRequired[Count],
+        "constants": NotRequired[Count],
+    },
+)
+"""What the option ``formula_asked`` found: see :class:`judge.comparison.formula_asked`."""
+
+
+class ChartFact(TypedDict):
+    """A chart of a gold: how much of it the output has, and what that lacks."""
+
+    sheet: str
+    title: str
+    share: Amount
+    lacking: list[str]
+
+
+class ChartsRecord(TypedDict):
+    """The charts of a gold and of an output: how many, and the share that both have."""
+
+    gold: Count
+    output: Count
+    share: Amount
+    charts: list[ChartFact]
+
+
+SheetValues = dict[str, dict[str, object]]
+"""Sheet -> address -> value."""
+
+
+class CaseComparison(TypedDict, total=False):
+    """What comparing an output with its gold found; empty if nothing was compared.
+
+    ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
+    ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``. ``gold`` names
+    the gold that counted, if there are several.
+    """
+
+    equal: bool
+    profile: str
+    official_equal: bool | None
+    official_score: float | None
+    published_error: str
+    gold: str
+    ranges: list[str]
+    cells: Count
+    differing_cells: Count
+    touched_cells: Count | None
+    groups: dict[str, UnitCounts]
+    shares: SharesRecord
+    cell_accuracy: float
+    difference_counts: dict[str, Count]
+    differences: list[DifferenceRecord]
+    notes: list[str]
+    engines: list[str]
+    computed_cells: dict[str, Count]
+    computed_values: dict[str, SheetValues]
+    kept: KeptRecord
+    formula_asked: FormulaAskedRecord
+    charts: ChartsRecord
+
+
+class CaseRecord(TypedDict, total=False):
+    """A record of cases.jsonl: what the judge says about one submission on one case."""
+
+    task: Required[TaskId]
+    sample: Required[Count]
+    case: Required[Count]
+    verdict: Required[str]
+    phase: str
+    cause: str
+    run_key: str
+    comparison_key: str
+    run: CaseRun
+    comparison: CaseComparison
+    timings_s: dict[str, Amount]

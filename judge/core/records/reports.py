@@ -1,0 +1,262 @@
+"""report.json, as types: what is written, and what is read back."""
+# Without `from __future__ import annotations`: see judge.files.forms.
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from judge.core.records.runs import RunDocument
+from judge.files.forms import Amount, Count, TaskId
+
+
+class ReportedTask(TypedDict):
+    """What is read back about a task from report.json."""
+
+    id: TaskId
+    sample: Count
+    instruction_type: str
+    test_case_results: list[str | None]
+
+
+class ReportedOverall(TypedDict, total=False):
+    """What is read back about the scores from report.json."""
+
+    tasks_without_submission: Count
+
+
+class ReportOnRecord(TypedDict):
+    """What is read back from report.json: which submissions and cases count."""
+
+    overall: NotRequired[ReportedOverall]
+    tasks: list[ReportedTask]
+
+
+class ExcludedCase(TypedDict):
+    """A case that is in no score; one that was not run has no reason."""
+
+    id: TaskId
+    sample: Count
+    case: Count
+    reason: NotRequired[str]
+
+
+class ScoresOfAll(TypedDict):
+    """Scores in which every case that is not scored counts as not accepted."""
+
+    tasks: Count
+    cases: Count
+    soft_restriction: float | None
+    hard_restriction: float | None
+
+
+class GroupSharesReport(TypedDict):
+    """Mean shares, from 0 to 1, of the cells to change and of those to keep that are right."""
+
+    cases: int
+    modification: float | None
+    regression: float | None
+
+
+class GroupReport(ScoresOfAll):
+    """The scores of a group of tasks; ``verdicts`` and ``excluded`` are by verdict code.
+
+    ``shares`` is only there if cells to change and cells to keep decide about tasks of the run.
+    """
+
+    verdicts: dict[str, int]
+    excluded: dict[str, list[ExcludedCase]]
+    including_excluded: ScoresOfAll
+    shares: NotRequired[GroupSharesReport]
+
+
+class OverallReport(GroupReport):
+    """The scores of all tasks."""
+
+    tasks_without_submission: Count
+
+
+class ChangeReport(TypedDict):
+    """A verdict that a person changed: :class:`judge.grading.overrides.ManualVerdict`."""
+
+    automatic: str
+    verdict: str
+    by: str
+    at: str
+    why: str
+
+
+class TaskReport(ReportedTask):
+    """One submission of one task; causes and changes by hand are by case number as text."""
+
+    soft_restriction: float | None
+    hard_restriction: float | None
+    causes: NotRequired[dict[str, str]]
+    official_disagrees: NotRequired[list[int]]
+    manual_verdicts: NotRequired[dict[str, ChangeReport]]
+
+
+class Latencies(TypedDict):
+    """Seconds of a call that was answered."""
+
+    median: float
+    p95: float
+    maximum: float
+
+
+class UsageReport(TypedDict):
+    """What the requests to the chat model took: see :func:`judge.report.usage.usage_of`."""
+
+    submissions: int
+    calls: int
+    retries: int
+    truncated: int
+    not_alone: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    inference_s: float
+    latency_s: Latencies | None
+
+
+class RepeatedReport(TypedDict):
+    """Several samples of each task, taken as repeated runs; the shares are by k as text."""
+
+    samples: int
+    soft_restriction: float | None
+    soft_sd: float | None
+    hard_restriction: float | None
+    hard_sd: float | None
+    pass_at: dict[str, float]
+    pass_hat: dict[str, float]
+    best_of: float | None
+
+
+class KeptReport(TypedDict):
+    """What the option ``keep`` found: numbers of cases, and of tasks; ``by_kind`` counts cases."""
+
+    cases: int
+    not_examined: int
+    cases_with_losses: int
+    tasks_with_losses: int
+    accepted_cases_with_losses: int
+    by_kind: dict[str, int]
+
+
+class FormulaAskedReport(TypedDict):
+    """What the option ``formula_asked`` found: numbers of cases.
+
+    ``asked`` counts those in which the question asks for a formula and the gold has one.
+    """
+
+    cases: int
+    not_examined: int
+    asked: int
+    constants: int
+    accepted_constants: int
+
+
+class ChartsReport(TypedDict):
+    """How much of the golds' charts outputs have: the mean, and the share of each task."""
+
+    cases: Count
+    mean_share: float
+    tasks: dict[str, Amount]
+
+
+class ScopeReport(TypedDict, total=False):
+    """What was found of what a user would object to, where an option asks for it."""
+
+    kept: KeptReport
+    formula_asked: FormulaAskedReport
+
+
+class SuiteScores(TypedDict):
+    """Scores over all tasks of a suite; those without a submission count as not accepted."""
+
+    tasks: Count
+    soft_restriction: float
+    hard_restriction: float
+
+
+class OfSuite(TypedDict):
+    """Scores over a whole suite, and over the whole of each of its groups."""
+
+    overall: SuiteScores
+    by_group: dict[str, dict[str, SuiteScores]]
+
+
+class SuspectedCase(TypedDict):
+    """A suspect about a task that is reported on; ``case`` is null for the task as a whole."""
+
+    id: TaskId
+    case: int | None
+    sign: str
+    certainty: str
+    standing: str
+    summary: str
+
+
+class ScoresWithout(TypedDict):
+    """Scores with suspected cases set aside; ``set_aside`` is how many scored cases these are."""
+
+    set_aside: int
+    tasks: Count
+    cases: Count
+    soft_restriction: float | None
+    hard_restriction: float | None
+
+
+class SuspectsReport(TypedDict):
+    """Scores without suspects, by the least certainty that is set aside; suspects by standing."""
+
+    without: dict[str, ScoresWithout]
+    standing: dict[str, int]
+    suspects: list[SuspectedCase]
+
+
+class PublishedFigures(TypedDict):
+    """What the evaluation of a suite gives for a folder of results with logs, for each repeat.
+
+    ``a50`` and ``a90`` are planned actions over those that a task takes at least, of tasks that
+    passed; None without such tasks. ``problems`` are logs that cannot be read.
+    """
+
+    repeat: Count
+    tasks: Count
+    executed: Count
+    passed: Count
+    exec_at_1: float
+    pass_at_1: float
+    a50: float | None
+    a90: float | None
+    problems: list[str]
+
+
+class FurtherReports(TypedDict, total=False):
+    """What only some runs have in report.json; groups are by division, then by name."""
+
+    by_group: dict[str, dict[str, GroupReport]]
+    of_suite: OfSuite
+    repeated_runs: RepeatedReport
+    scope: ScopeReport
+    charts: ChartsReport
+    usage: UsageReport
+    suspects: SuspectsReport
+    published_figures: list[PublishedFigures]
+
+
+class ReportHead(FurtherReports):
+    """The document of report.json without its entries."""
+
+    schema_version: int
+    run: RunDocument
+    overall: OverallReport
+    by_instruction_type: dict[str, GroupReport]
+
+
+class ReportDocument(ReportHead):
+    """The document of report.json, as :func:`judge.report.summary.build_report` makes it.
+
+    The entries of a large run are read from the file when they are needed.
+    """
+
+    tasks: Sequence[TaskReport]

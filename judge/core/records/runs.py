@@ -1,0 +1,177 @@
+"""run.json and the files next to it, as types: submissions, changed verdicts, references."""
+# Without `from __future__ import annotations`: see judge.files.forms.
+
+from typing import Required, TypedDict
+
+from judge.files.forms import Amount, Count, TaskId
+
+# -- run.json -------------------------------------------------------------------------------------
+
+
+class SuiteIdentity(TypedDict, total=False):
+    """The suite that a run answers, as it was loaded."""
+
+    name: Required[str]
+    source: str | None
+    digest: str | None
+    format: str | None
+    corrections: list[dict[str, object]] | None
+
+
+class RecalcIdentity(TypedDict, total=False):
+    """How formulas without a value were computed."""
+
+    mode: str | None
+    engine: str | None
+    engines: list[str] | None
+    lenient_names: bool | None
+
+
+class SandboxIdentity(TypedDict, total=False):
+    """The environment that programs were run in."""
+
+    backend: Required[str]
+    image: str | None
+    python: str | None
+    runtime: str | None
+    packages: dict[str, str] | None
+
+
+class PromptContent(TypedDict, total=False):
+    """How much of a workbook went into the prompt; the rest is that of ``ContentLimits``."""
+
+    form: str | None
+    rows: int | None
+
+
+class InferenceIdentity(TypedDict, total=False):
+    """How the chat model was asked, without secrets.
+
+    ``params`` are those of the requests, ``typed`` says how tasks were asked that expect a typed
+    answer (only there if there are any), ``desktop`` how the model worked on a desktop,
+    ``left_out`` which tasks could not be asked there, and why. ``options`` are those of the command
+    line, which a run that is continued remembers. From ``execution_feedback`` to
+    ``background_sha256`` they are only there in the settings that they are about.
+    """
+
+    model: str | None
+    model_name: str | None
+    setting: str | None
+    rounds: int | None
+    content: PromptContent | None
+    params: dict[str, object] | None
+    prompt: dict[str, object] | None
+    feedback_sha256: str | None
+    session: bool | None
+    stop: str | None
+    typed: dict[str, object] | None
+    desktop: dict[str, object] | None
+    left_out: dict[str, str] | None
+    execution_feedback: bool | None
+    oracle_plan: bool | None
+    plans_sha256: str | None
+    documents: str | None
+    documents_sha256: str | None
+    background_sha256: str | None
+    endpoint: str | None
+    samples: Count | None
+    tasks: Count | None
+    price: dict[str, object] | None
+    options: dict[str, object] | None
+
+
+class LayoutRecord(TypedDict, total=False):
+    """Where the outputs of a run are in their folder: see :class:`judge.suites.layouts.Layout`."""
+
+    kind: Required[str]
+    pattern: str
+    programs: bool
+
+
+class JudgingRules(TypedDict):
+    """What verdicts depend on in addition to the outputs; a rejudgement chooses it again."""
+
+    profile: str
+    style: list[str]
+    recalc: RecalcIdentity
+
+
+class RunDocument(TypedDict, total=False):
+    """The document of run.json.
+
+    ``checker`` are the options of the comparison, ``limits`` the fields of
+    :class:`judge.core.limits.Limits`; ``best_of`` says that the best sample of each task counts.
+    """
+
+    schema_version: int
+    suite: SuiteIdentity | None
+    profile: str | None
+    style: list[str] | None
+    checker: dict[str, object] | None
+    best_of: bool | None
+    recalc: RecalcIdentity | None
+    limits: dict[str, float] | None
+    reference: dict[str, object] | None
+    sandbox: SandboxIdentity | None
+    host: dict[str, object] | None
+    model: str | None
+    setting: str | None
+    solutions: str | None
+    outputs: str | None
+    layout: LayoutRecord | None
+    imported_from: str | None
+    inference: InferenceIdentity | None
+    judge_version: str | None
+    created: str | None
+    rejudged: list[dict[str, object]] | None
+
+
+# -- submissions.jsonl ----------------------------------------------------------------------------
+
+
+class SubmissionRecord(TypedDict, total=False):
+    """A record of submissions.jsonl, as far as every reader may rely on it.
+
+    Other programs may write such files, with fields of their own; what they say about requests is
+    read by :func:`judge.core.asking.asking_of`.
+    """
+
+    id: Required[TaskId]
+    sample: Count | None
+    instruction_type: str | None
+    calls: list[object] | None
+    conversation: object
+
+
+# -- overrides.jsonl, reference.json, audits.jsonl ------------------------------------------------
+
+
+class OverrideRecord(TypedDict, total=False):
+    """A record of overrides.jsonl: a verdict changed by hand; null restores the judge's own."""
+
+    task: Required[TaskId]
+    sample: Required[Count]
+    case: Required[Count]
+    verdict: Required[str | None]
+    automatic: str | None
+    by: Required[str]
+    at: Required[str]
+    why: Required[str]
+    output_sha256: str | None
+    run_key: str | None
+
+
+class ReferenceTimeRecord(TypedDict):
+    """The time of one reference solution, on its slowest case."""
+
+    digest: str
+    cpu_s: Amount
+    wall_s: Amount
+
+
+class ReferenceDocument(TypedDict):
+    """The document of reference.json; times are by task id."""
+
+    host: str
+    image: str
+    tasks: dict[str, ReferenceTimeRecord]
