@@ -1,4 +1,4 @@
-"""Running untrusted programs: the contract, two backends, and what runs inside."""
+"""Running untrusted programs: the contract, the backends, and what runs inside."""
 
 from judge.sandbox.select import BackendFinding, check_sandbox_kind, open_sandbox, probe_sandboxes
 

@@ -7,14 +7,20 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.sandbox import debian, office, roots
+from judge.sandbox import debian, roots, unpacked
 from judge.sandbox.backends import bubblewrap, images
 from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.catalogue import ROOTS
 from judge.sandbox.roots import Report
 
 
 def build_all(
-    backend: str, *, with_office: bool | None, base: str | None, report: Report
+    backend: str,
+    *,
+    with_office: bool | None,
+    with_desktop: bool = False,
+    base: str | None,
+    report: Report,
 ) -> dict[str, str]:
     """Builds roots and images; what exists already is kept.
 
@@ -22,12 +28,13 @@ def build_all(
         backend: ``bubblewrap``, ``docker``, ``all``, or ``auto`` (bubblewrap, and Docker if a
             daemon answers).
         with_office: with LibreOffice; None: if mmdebstrap is installed.
+        with_desktop: with a desktop.
         base: image to build the Docker image on, None for the default.
         report: called with each step.
 
     Returns:
-        What exists now: ``bubblewrap``, ``bubblewrap_office``, ``docker``, ``docker_office``
-        -> folder or image.
+        What exists now: ``bubblewrap``, ``bubblewrap_office``, ``bubblewrap_desktop``, ``docker``,
+        ``docker_office``, ``docker_desktop`` -> folder or image.
 
     Raises:
         SandboxError: a step failed.
@@ -42,8 +49,9 @@ def build_all(
         with_office = shutil.which("mmdebstrap") is not None
         if not with_office:
             report("office root: left out, as mmdebstrap is missing (apt-get install mmdebstrap)")
-    if with_office:
-        built |= _build_office(wanted, report)
+    for name, asked in (("office", with_office), ("desktop", with_desktop)):
+        if asked:
+            built |= _build_debian(name, wanted, report)
     return built
 
 
@@ -68,20 +76,23 @@ def _backends(backend: str, report: Report) -> set[str]:
     return wanted
 
 
-def _build_office(wanted: set[str], report: Report) -> dict[str, str]:
-    """Makes the tarball once, if any backend lacks what is made from it."""
+def _build_debian(name: str, wanted: set[str], report: Report) -> dict[str, str]:
+    """Makes the tarball of a root once, if any backend lacks what is made from it."""
+    recipe = ROOTS[name].recipe
+    assert recipe is not None, f"{name} is not made of Debian packages"
     with ExitStack() as stack:
         made: list[Path] = []
 
         def tarball() -> Path:
             if not made:
-                report("office root: unpacking LibreOffice from Debian packages")
-                made.append(stack.enter_context(debian.office_tarball()))
+                report(f"{name} root: unpacking LibreOffice from Debian packages")
+                made.append(stack.enter_context(debian.tarball(recipe)))
             return made[0]
 
         built = {}
         if "bubblewrap" in wanted:
-            built["bubblewrap_office"] = str(office.build_office_root(tarball, report))
+            made_root = unpacked.build_root(name, recipe, tarball, report)
+            built[f"bubblewrap_{name}"] = str(made_root)
         if "docker" in wanted:
-            built["docker_office"] = images.build_office_image(tarball, report)
+            built[f"docker_{name}"] = images.build_debian_image(name, recipe, tarball, report)
         return built

@@ -25,6 +25,7 @@ _MODULES = (
     "case",
     "zygote",
     "service",
+    "direct",
 )
 """In the order of their imports."""
 
@@ -64,7 +65,7 @@ def boot_frame(entry: str, config: dict[str, Any]) -> bytes:
     """The first frame to send.
 
     Args:
-        entry: ``zygote`` or ``service``.
+        entry: ``zygote``, ``service`` or ``direct``.
         config: what its ``main`` takes.
     """
     parts = _PACKAGE.split(".")

@@ -204,15 +204,20 @@ class Sandbox(Protocol):
         ...
 
     def service(
-        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+        self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside, isolated like a solution.
 
         Args:
             program: Python source text of the service.
             root: ``python`` (the solutions' interpreter, with the calculation engines from the
-                package registry importable) or ``office`` (LibreOffice and its UNO bridge).
-            memory_bytes: memory of the service's process tree.
+                package registry importable), ``office`` (LibreOffice and its UNO bridge) or
+                ``desktop`` (LibreOffice Calc with what puts it on a screen); see
+                ``judge.sandbox.catalogue``. With ``desktop`` the service is process 1, so it must
+                reap orphans, and none of its descriptors 0 to 2 leads to the judge: it reads
+                ``sys.stdin.buffer`` and writes ``sys.stdout.buffer`` as any other.
+            memory_bytes: memory of the service's process tree; None for what the root usually
+                needs.
 
         Raises:
             SandboxError: the root does not exist (the hint names the command that makes it).

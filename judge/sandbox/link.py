@@ -213,13 +213,18 @@ class FrameChannel:
         self._end()
 
 
-def start_service(stream: ByteStream, config: dict[str, Any]) -> None:
-    """Sends a service program in; see ``judge.sandbox.warden.service.main`` for the config.
+def start_service(stream: ByteStream, config: dict[str, Any], *, entry: str = "service") -> None:
+    """Sends a service program in.
+
+    Args:
+        stream: to the interpreter that waits for it.
+        config: what the ``main`` of the entry takes.
+        entry: the module of ``judge.sandbox.warden`` that is its main program.
 
     Raises:
         SandboxError: it ended at once.
     """
     try:
-        stream.send(boot_frame("service", config), _after(_BOOT_S))
+        stream.send(boot_frame(entry, config), _after(_BOOT_S))
     except (StreamEndedError, TimeoutError) as error:
         raise SandboxError(f"the service did not start: {stream.complaint().strip()}") from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -255,14 +256,43 @@ def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
         shutil.rmtree(tests, ignore_errors=True)
 
 
-def run_pip(*arguments: str) -> None:
+def install_sources(name: str, target: Path) -> None:
+    """Installs pure Python packages of which the index has source archives alone.
+
+    What builds them is pinned as well, and nothing else is taken from the index for it.
+
+    Args:
+        name: of the lock; ``NAME-build`` is the lock of what builds them.
+        target: the folder.
+
+    Raises:
+        SandboxError: pip failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        builders, file = Path(folder, "builders"), Path(folder, "requirements.txt")
+        install(lock_text(f"{name}-build"), builders)
+        file.write_text(lock_text(name), encoding="utf-8")
+        run_pip(
+            "install", "--target", str(target), "--no-deps", "--require-hashes", "--no-compile",
+            "--no-binary", ":all:", "--no-build-isolation", "--use-pep517", "--no-cache-dir",
+            "-r", str(file), builders=builders,
+        )  # fmt: skip
+    shutil.rmtree(target / "bin", ignore_errors=True)
+
+
+def run_pip(*arguments: str, builders: Path | None = None) -> None:
     """Runs pip quietly.
+
+    Args:
+        arguments: its arguments.
+        builders: folder of the packages that build others; None if nothing is built.
 
     Raises:
         SandboxError: it failed.
     """
     command = [*pip_command(), "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = None if builders is None else {**os.environ, "PYTHONPATH": str(builders)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
         raise SandboxError(

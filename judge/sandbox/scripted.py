@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Self
 
+from judge.closable import Closable
 from judge.sandbox.contract import RunRequest, RunResult, SandboxInfo, ServiceChannel
 
 Step = RunResult | BaseException | Callable[[RunRequest], RunResult]
@@ -64,7 +63,7 @@ class ScriptedSandbox:
         return root if root in self._roots else None
 
     def service(
-        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+        self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """A service that plays the answers."""
         del program, memory_bytes
@@ -98,7 +97,7 @@ class ScriptedSandbox:
         return answer if isinstance(answer, bytes) else answer(payload)
 
 
-class _ScriptedSession:
+class _ScriptedSession(Closable):
     def __init__(self, sandbox: ScriptedSandbox) -> None:
         self._sandbox = sandbox
         self._closed = False
@@ -109,17 +108,6 @@ class _ScriptedSession:
 
     def close(self) -> None:
         self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class _ScriptedService:

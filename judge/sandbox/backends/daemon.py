@@ -29,6 +29,8 @@ _DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
 _LABEL = "judge.sandbox"
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
+_NEWS_S = 3
+"""How long the daemon may take to tell that the kernel killed in a container."""
 _DESCRIPTORS = 1024
 _NANO_CPUS = 1_000_000_000
 _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
@@ -246,7 +248,10 @@ class Daemon:
             _translated("the Docker daemon does not report events"),
         ):
             events = self._api.events(
-                since=int(since) - 1, until=int(time.time()) + 1, filters=filters, decode=True
+                since=int(since) - 1,
+                until=int(time.time()) + _NEWS_S,
+                filters=filters,
+                decode=True,
             )
             return any(True for _ in events)
         return False

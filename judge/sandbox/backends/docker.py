@@ -17,15 +17,17 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
+from judge.closable import Closable
 from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
 from judge.sandbox import layout, roots
 from judge.sandbox.backends.container import Container, Shape
 from judge.sandbox.backends.daemon import ContainerSpec, Daemon
 from judge.sandbox.bundle import BOOT
+from judge.sandbox.catalogue import root_named
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,
@@ -39,7 +41,6 @@ from judge.sandbox.owner import Owner
 from judge.sandbox.pool import Pool
 
 PYTHON_IMAGE = "judge-sandbox"
-OFFICE_IMAGE = "judge-office"
 PYTHON_LABEL = "judge.sandbox.python"
 BASE_LABEL = "judge.sandbox.base"
 BUILD_HINT = "run: judge sandbox build --backend docker"
@@ -98,7 +99,7 @@ class WarmContainer:
         self.container.close()
 
 
-class DockerSession:
+class DockerSession(Closable):
     """The cases of one submission, in one container."""
 
     def __init__(self, sandbox: DockerSandbox) -> None:
@@ -140,17 +141,6 @@ class DockerSession:
         if place is not None:
             self._sandbox.give_up(place, reusable=reusable)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> str:
     """Names what an image contains; the daemon's id changes with every build of the same.
@@ -178,8 +168,7 @@ class DockerSandbox:
     """The backend; see ``judge.sandbox.contract.Sandbox``.
 
     Args:
-        python_image: tag of the image for solutions.
-        office_image: tag of the image with LibreOffice.
+        images: name of a root -> tag of its image; ``python`` is the one for solutions.
         jobs: how many sessions are open at once; as many containers are kept ready.
         runtime: container runtime to use rather than the daemon's default (``runsc``).
         nested: namespaces made inside the container for each case, and a container for many
@@ -191,19 +180,20 @@ class DockerSandbox:
 
     def __init__(
         self,
-        python_image: str,
-        office_image: str,
+        images: Mapping[str, str],
         *,
         jobs: int = 1,
         runtime: str | None = None,
         nested: bool | None = None,
     ) -> None:
         self._daemon = Daemon()
-        found = self._daemon.image_id(python_image)
+        self._images = dict(images)
+        found = self._daemon.image_id(self._images["python"])
         if found is None:
-            raise SandboxError(f"the image {python_image} does not exist", hint=BUILD_HINT)
+            raise SandboxError(
+                f"the image {self._images['python']} does not exist", hint=BUILD_HINT
+            )
         self._image_id = found
-        self._images = {"python": python_image, "office": office_image}
         self._runtime = runtime
         self._nested = nested
         self._deciding = threading.Lock()
@@ -262,22 +252,25 @@ class DockerSandbox:
         return self._daemon.image_id(self._images[root]) if root in self._images else None
 
     def service(
-        self, program: str, *, root: str = "python", memory_bytes: int = 2 * 1024**3
+        self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside."""
-        if root not in self._images:
-            raise SandboxError(f"no such root: {root!r}", hint="known: python and office")
+        kind = root_named(root)
         if not self.has_root(root):
-            raise SandboxError(f"the image {self._images[root]} does not exist", hint=BUILD_HINT)
-        home = "/tmp/home"  # noqa: S108 - inside
+            raise SandboxError(
+                f"the image {self._images.get(root, root)} does not exist",
+                hint=f"run: {kind.command} --backend docker",
+            )
+        memory_bytes = memory_bytes or kind.memory_bytes
+        sizes = kind.sizes(memory_bytes)
         spec = ContainerSpec(
             image=self._images[root],
             command=_BOOT_COMMAND,
             user=_NOBODY,
-            environment={"HOME": home},
+            environment={"HOME": kind.home},
             memory_bytes=memory_bytes,
             processes=_SERVICE_PROCESSES,
-            mounts={"/tmp": f"{_TMPFS},size={memory_bytes // 2}"},  # noqa: S108 - inside
+            mounts={folder: f"{_TMPFS},size={size}" for folder, size in sizes.items()},
             runtime=self._runtime,
             label=self._owner.label(),
         )
@@ -287,9 +280,11 @@ class DockerSandbox:
         config = {
             "program": program,
             "user": None,
-            "path": [layout.ENGINES, layout.SITE] if root == "python" else [],
+            "path": [*kind.path],
             "watch_bytes": None,
-            "home": home,
+            "home": kind.home,
+            "first": kind.first,
+            "processes": None,
         }
         try:
             start_service(container.stream, config)
@@ -394,8 +389,12 @@ class DockerSandbox:
         return place
 
     def _reap(self) -> None:
-        """Removes containers of judges on this host that have ended."""
+        """Removes containers of judges on this host that have ended.
+
+        One that cannot be removed, as a daemon that was killed may leave it, is nobody's concern.
+        """
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)
             if owner is not None and self._owner.knows_gone(owner):
-                self._daemon.remove(identity)
+                with contextlib.suppress(SandboxError):
+                    self._daemon.remove(identity)

@@ -1,4 +1,4 @@
-"""The Docker images: solutions and engines, and LibreOffice.
+"""The Docker images, one for each root.
 
 Needs a daemon but no registry: if the base image cannot be pulled, it is made from Debian packages.
 Pip installs the packages on the host, so the host's own index and settings apply, and the build
@@ -20,11 +20,11 @@ from judge.errors import SandboxError
 from judge.sandbox import debian, roots
 from judge.sandbox.backends import docker
 from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.catalogue import ROOTS
 from judge.sandbox.roots import Report
 
 DEFAULT_BASE = "python:3.11-slim-bookworm"
 _DEBIAN_BASE = "judge-base"
-_DEBIAN_PYTHON = "3.11"
 _PLATFORMS = {
     "x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"
 }  # fmt: skip
@@ -45,9 +45,17 @@ def python_tag() -> str:
     return f"{docker.PYTHON_IMAGE}:{digest.hexdigest()[:16]}"
 
 
-def office_tag() -> str:
-    """Name of the image with LibreOffice."""
-    return f"{docker.OFFICE_IMAGE}:{debian.office_digest()}"
+def tags() -> dict[str, str]:
+    """Name of each root -> name of its image."""
+    return {
+        name: python_tag() if root.recipe is None else debian_tag(name, root.recipe)
+        for name, root in ROOTS.items()
+    }
+
+
+def debian_tag(name: str, recipe: debian.Recipe) -> str:
+    """Name of the image of a root that is made of Debian packages."""
+    return f"judge-{name}:{recipe.digest}"
 
 
 def _image_file(name: str) -> str:
@@ -74,26 +82,30 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
         report(f"docker: {tag} is there")
         return tag
     start = _find_base(daemon, base, report)
-    version = _python_of(daemon, start)
+    version = python_of(daemon, start)
     architecture = daemon.facts()["Architecture"]
     with tempfile.TemporaryDirectory(prefix="judge-") as folder:
         for name, present in (("solutions", set()), ("engines", set(roots.pins()))):
             report(f"docker: installing {name} from the package index")
             target = Path(folder, "site" if name == "solutions" else name)
             lock = roots.lock_without(name, present)
-            roots.install(lock, target, _foreign(version, architecture))
+            roots.install(lock, target, foreign_options(version, architecture))
         report(f"docker: building {tag} on {start}")
-        with _context(Path(folder)) as context:
+        with build_context(Path(folder), _image_file("Dockerfile")) as context:
             labels = {} if base is None else {docker.BASE_LABEL: base}
             daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version}, labels)
     report(f"docker: built {tag}")
     return tag
 
 
-def build_office_image(tarball: Callable[[], Path], report: Report) -> str:
-    """Imports the tarball with LibreOffice if the image does not exist yet.
+def build_debian_image(
+    name: str, recipe: debian.Recipe, tarball: Callable[[], Path], report: Report
+) -> str:
+    """Imports the tarball of a recipe if the image does not exist yet.
 
     Args:
+        name: of the root.
+        recipe: what the tarball is made of.
         tarball: returns the tar file, which is made when it is needed.
         report: called with each step.
 
@@ -101,7 +113,7 @@ def build_office_image(tarball: Callable[[], Path], report: Report) -> str:
         SandboxError: no daemon, or the import failed.
     """
     daemon = Daemon()
-    tag = office_tag()
+    tag = debian_tag(name, recipe)
     if daemon.image_id(tag) is not None:
         report(f"docker: {tag} is there")
         return tag
@@ -121,14 +133,14 @@ def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
     if base is not None:
         raise SandboxError(f"{wanted} does not exist here and cannot be pulled: {why}")
     report("docker: no registry answers; making a base from Debian packages")
-    tag = f"{_DEBIAN_BASE}:{debian.python_digest()}"
+    tag = f"{_DEBIAN_BASE}:{debian.PYTHON.digest}"
     if daemon.image_id(tag) is None:
-        with debian.python_tarball() as tarball:
+        with debian.tarball(debian.PYTHON) as tarball:
             daemon.import_tarball(tarball, tag)
     return tag
 
 
-def _python_of(daemon: Daemon, image: str) -> str:
+def python_of(daemon: Daemon, image: str) -> str:
     """Version of the interpreter in an image, as it reports it."""
     program = "import platform; print(platform.python_version())"
     said = daemon.run_plain(image, ["python3", "-c", program])
@@ -138,7 +150,7 @@ def _python_of(daemon: Daemon, image: str) -> str:
     return version
 
 
-def _foreign(version: str, architecture: str) -> list[str]:
+def foreign_options(version: str, architecture: str) -> list[str]:
     """Pip's options for packages of an interpreter other than the one that runs pip."""
     machine = _PLATFORMS.get(architecture)
     if machine is None:
@@ -150,11 +162,16 @@ def _foreign(version: str, architecture: str) -> list[str]:
 
 
 @contextmanager
-def _context(folder: Path) -> Iterator[io.BufferedRandom]:
-    """The build context as a tar file."""
+def build_context(folder: Path, dockerfile: str) -> Iterator[io.BufferedRandom]:
+    """The build context as a tar file.
+
+    Args:
+        folder: what the Dockerfile can copy.
+        dockerfile: its text.
+    """
     with tempfile.TemporaryFile() as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
-            text = _image_file("Dockerfile").encode()
+            text = dockerfile.encode()
             entry = tarfile.TarInfo("Dockerfile")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from functools import cache
 
 CLONE_NEWNS = 0x00020000
@@ -23,6 +24,7 @@ MS_REC = 0x4000
 MS_PRIVATE = 0x40000
 _MNT_DETACH = 2
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECCOMP = 22
@@ -110,6 +112,11 @@ def forbid_inspection(*, forbid: bool = True) -> None:
     _check(_prctl(_PR_SET_DUMPABLE, 0 if forbid else 1), "prctl(PR_SET_DUMPABLE)")
 
 
+def end_with_parent() -> None:
+    """The kernel ends this process when its parent ends; a change of user makes it forget that."""
+    _check(_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL), "prctl(PR_SET_PDEATHSIG)")
+
+
 def adopt_orphans() -> None:
     """Descendants whose parent died become children of this process."""
     _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl(PR_SET_CHILD_SUBREAPER)")
@@ -149,14 +156,20 @@ def install_filter(instructions: bytes) -> None:
     _check(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, address), "prctl(PR_SET_SECCOMP)")
 
 
-def privileges_left() -> str:
-    """What this process could still do that a solution may not; empty if nothing is left."""
+def privileges_left(*, filtered: bool = True) -> str:
+    """What this process could still do that a solution may not; empty if nothing is left.
+
+    Args:
+        filtered: whether a filter of system calls is expected.
+    """
     facts = {}
     with open("/proc/self/status") as status:
         for line in status:
             name, _, value = line.partition(":")
             facts[name] = value.strip()
     wanted = {"CapEff": 0, "CapPrm": 0, "CapAmb": 0, "NoNewPrivs": 1, "Seccomp": 2}
+    if not filtered:
+        del wanted["Seccomp"]
     return ", ".join(
         f"{name} is {facts[name]}"
         for name, value in wanted.items()

@@ -165,10 +165,7 @@ class ProcessMeter:
                 self._cpu_s[pid, fields[19]] = used
                 resident += int(fields[21]) * PAGE_BYTES
                 alive.append(pid)
-        # forked processes share pages; only where the plain sum says too much is it worth asking
-        used_bytes = resident
-        if resident > self._limit_bytes and len(alive) > 1:
-            used_bytes = sum(_proportional_bytes(pid) for pid in alive)
+        used_bytes = _shared_once(resident, alive, self._limit_bytes)
         self._peak = max(self._peak, used_bytes)
         return sum(self._cpu_s.values()), used_bytes
 
@@ -179,6 +176,32 @@ class ProcessMeter:
     def memory_kills(self) -> int:
         """Nothing counts kills here; the warden knows what it killed itself."""
         return 0
+
+
+def memory_of(pids: list[int], limit_bytes: int) -> int:
+    """Memory of processes together; shared pages count once where it would exceed the limit."""
+    resident = 0
+    alive = []
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            resident += int(_stat(pid)[21]) * PAGE_BYTES
+            alive.append(pid)
+    return _shared_once(resident, alive, limit_bytes)
+
+
+def _shared_once(resident: int, alive: list[int], limit_bytes: int) -> int:
+    # forked processes share pages; only where the plain sum says too much is it worth asking
+    if resident > limit_bytes and len(alive) > 1:
+        return sum(_proportional_bytes(pid) for pid in alive)
+    return resident
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent of a process; None if it is gone."""
+    try:
+        return int(_stat(pid)[1])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def processes(own: frozenset[int]) -> list[int]:

@@ -7,8 +7,10 @@ written by a solution, so it has no more rights than one.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
+import threading
 import time
 import types
 from typing import Any
@@ -18,6 +20,7 @@ from judge.sandbox.warden import kernel, meters
 
 _TICK_S = 0.05
 _MEMORY_EXIT = 137
+_DESCRIPTORS = 1024
 
 
 def main(config: dict[str, Any]) -> None:
@@ -26,11 +29,28 @@ def main(config: dict[str, Any]) -> None:
     Args:
         config: ``program`` (its text), ``user`` (id to run as, or None to keep this one), ``path``
             (folders to import from), ``watch_bytes`` (memory limit to be enforced from here, or
-            None if a control group does it), ``home``.
+            None if a control group does it), ``home``, ``first`` (whether it stays process 1 and
+            runs programs that are not to be trusted), ``processes`` (most of its user, None if a
+            control group counts them).
     """
-    if config["watch_bytes"] is not None:
+    first = config["first"]
+    if config["watch_bytes"] is not None and not first:
         _fork_under_watch(config["watch_bytes"])
-    user = config["user"]
+    _bound(config["processes"], few_descriptors=first)
+    give_up_privileges(config["user"], with_filter=True)
+    if first:
+        _stand_apart()
+        if config["watch_bytes"] is not None:
+            _watch_from_within(config["watch_bytes"])
+    execute(config)
+
+
+def give_up_privileges(user: int | None, *, with_filter: bool) -> None:
+    """Gives up the user, every capability, and the calls that the filter refuses.
+
+    Raises:
+        OSError: something of that is not possible here.
+    """
     kernel.drop_capabilities(bounding_only=True)
     if user is not None:
         os.setgroups([])
@@ -38,10 +58,15 @@ def main(config: dict[str, Any]) -> None:
         os.setresuid(user, user, user)
     kernel.drop_capabilities()
     kernel.forbid_new_privileges()
-    kernel.install_filter(call_filter.assemble())
-    left = kernel.privileges_left()
+    if with_filter:
+        kernel.install_filter(call_filter.assemble())
+    left = kernel.privileges_left(filtered=with_filter)
     if left:
         raise PermissionError(f"privileges could not be given up: {left}")
+
+
+def execute(config: dict[str, Any]) -> None:
+    """Runs the program in this process, which has given up its privileges."""
     os.makedirs(config["home"], exist_ok=True)
     os.chdir(config["home"])
     sys.path[:0] = config["path"]
@@ -50,6 +75,48 @@ def main(config: dict[str, Any]) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     exec(compile(config["program"], "service", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the job
+
+
+def _bound(processes: int | None, *, few_descriptors: bool) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the host's program for them would be run
+    if few_descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    if processes is not None:
+        resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+
+
+def _stand_apart() -> None:
+    """Keeps what this process starts away from it, though it has the same user.
+
+    As process 1 it gets no signal from its descendants unless it handles it, and when it ends, all
+    of them do. Nobody can look into its memory or open its descriptors, and the two that lead to
+    the judge have other numbers than those that a program inherits.
+    """
+    if os.getpid() != 1:
+        raise PermissionError("this service must be process 1 of its namespace")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the interpreter handles it
+    kernel.end_with_parent()  # was forgotten with the change of user
+    kernel.forbid_inspection()
+    requests, replies = (os.dup(descriptor) for descriptor in (0, 1))  # not inherited
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+    sys.stdin = sys.__stdin__ = open(requests, encoding="utf-8")  # type: ignore[misc]  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(replies, "w", encoding="utf-8")  # type: ignore[misc]  # noqa: SIM115
+
+
+def _watch_from_within(limit_bytes: int) -> None:
+    """Ends everything that exceeds the limit, from a thread: process 1 must be the service."""
+    meter = meters.ProcessMeter(frozenset(), limit_bytes)
+
+    def watch() -> None:
+        while True:
+            time.sleep(_TICK_S)
+            if meter.sample()[1] > limit_bytes:
+                os._exit(_MEMORY_EXIT)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _fork_under_watch(limit_bytes: int) -> None:

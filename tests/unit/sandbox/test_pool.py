@@ -131,8 +131,8 @@ def test_close_ends_everything_and_wakes_who_waits() -> None:
     time.sleep(0.05)
     closing.start()
     maker.gate.set()
-    closing.join(5)
-    waiting.join(5)
+    closing.join(60)
+    waiting.join(60)
     assert [error.message for error in errors] == ["the sandbox was closed"]
     pool.close()
     pool.discard(taken)

@@ -10,12 +10,13 @@ import pytest
 from judge.errors import SandboxError
 from judge.recalc.select import recalc_cache_folder
 from judge.sandbox import elf, roots
-from judge.sandbox.backends import docker
+from judge.sandbox.backends import docker, images
+from judge.sandbox.catalogue import ROOTS, root_named
 from judge.suites.locate import fetched_folder
 
 
 def test_pins_are_exact_and_hashed() -> None:
-    for name in ("solutions", "engines"):
+    for name in ("solutions", "engines", "desktop", "desktop-build"):
         text = roots.lock_text(name)
         heads = [line for line in text.splitlines() if line and not line[0].isspace()]
         heads = [line for line in heads if not line.startswith("#")]
@@ -152,3 +153,19 @@ def test_an_image_is_named_by_what_it_contains() -> None:
         "judge-sandbox:ab12", {**labels, docker.BASE_LABEL: "mine:1"}, "x86_64"
     )
     assert based == f"{named}, on mine:1"
+
+
+def test_each_root_has_a_place_of_its_own_and_leaves_memory_to_its_programs() -> None:
+    assert set(images.tags()) == set(ROOTS) >= {"python", "office", "desktop"}
+    assert len(set(images.tags().values())) == len({root.folder for root in ROOTS.values()}) == 3
+    for name, root in ROOTS.items():
+        sizes = root.sizes(root.memory_bytes)
+        assert root.name == name
+        assert sum(sizes.values()) <= root.memory_bytes // 2
+        assert any(root.home.startswith(f"{folder}/") for folder in sizes)
+
+
+def test_a_root_that_is_not_known_names_those_that_are() -> None:
+    with pytest.raises(SandboxError) as caught:
+        root_named("windows")
+    assert "desktop" in str(caught.value.hint)

@@ -56,3 +56,20 @@ def test_a_kernel_that_refuses_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(SandboxError, match="No permissions") as caught:
         open_sandbox("bubblewrap")
     assert caught.value.hint
+
+
+@pytest.mark.usefixtures("no_daemon", "nothing_built")
+def test_a_mount_that_is_taken_away_meanwhile_is_no_refusal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    once = tmp_path / "bwrap"
+    once.write_text(
+        "#!/bin/sh\n"
+        f"test -e {tmp_path}/tried && exec echo 'bubblewrap 0'\n"
+        f"touch {tmp_path}/tried\n"
+        'echo "bwrap: Can\'t bind mount: Invalid argument" >&2\nexit 1\n'
+    )
+    once.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: str(once))
+    findings = {finding.name: finding for finding in probe_sandboxes()}
+    assert findings["bubblewrap"].ok

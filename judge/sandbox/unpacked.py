@@ -1,4 +1,4 @@
-"""The root with LibreOffice: one tarball of Debian packages, for both backends."""
+"""Roots unpacked from Debian packages: one tarball of a recipe, for both backends."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from pathlib import Path
 
 from judge.errors import SandboxError
 from judge.files.places import cache_folder
-from judge.sandbox import debian
+from judge.sandbox.debian import Recipe
 from judge.sandbox.roots import COMPLETE, Report, fresh_folder, is_complete
 
 
-def office_root() -> Path:
-    """Where the root with LibreOffice is, or will be, for bubblewrap."""
-    return cache_folder() / "roots" / f"office-{debian.office_digest()}"
+def folder_of(name: str, recipe: Recipe) -> Path:
+    """Where the root of a recipe is, or will be, for bubblewrap."""
+    return cache_folder() / "roots" / f"{name}-{recipe.digest}"
 
 
-def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
-    """Unpacks the tarball if that has not been done yet.
+def build_root(name: str, recipe: Recipe, tarball: Callable[[], Path], report: Report) -> Path:
+    """Unpacks the tarball of a recipe if that has not been done yet.
 
     Args:
+        name: of the root.
+        recipe: what the tarball is made of.
         tarball: returns the tar file, which is made when it is needed.
         report: called with each step.
 
     Raises:
         SandboxError: it cannot be unpacked.
     """
-    root = office_root()
+    root = folder_of(name, recipe)
     if is_complete(root):
-        report(f"office root: {root} exists")
+        report(f"{name} root: {root} exists")
         return root
-    report("office root: unpacking")
+    report(f"{name} root: unpacking")
     with fresh_folder(root) as work:
         try:
             with tarfile.open(tarball()) as archive:
@@ -41,9 +43,9 @@ def build_office_root(tarball: Callable[[], Path], report: Report) -> Path:
                     archive.extraction_filter = tarfile.tar_filter
                 archive.extractall(work, members)  # noqa: S202 - our own tarball
         except tarfile.TarError as error:
-            raise SandboxError(f"the office root cannot be unpacked: {error}") from error
+            raise SandboxError(f"the {name} root cannot be unpacked: {error}") from error
         (work / COMPLETE).write_text(json.dumps({"libreoffice": version_in(work)}))
-    report(f"office root: made {root}")
+    report(f"{name} root: made {root}")
     return root
 
 

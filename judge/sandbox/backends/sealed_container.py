@@ -1,0 +1,268 @@
+"""Services in a container that is sealed already; never solutions.
+
+In a verifier of an agent framework, or in a pod, no namespaces can be made, and there is no network
+to keep away from. What the judge's own services read was written by a stranger all the same: they
+run as another user where this process may choose one, without capabilities, with the filter of
+system calls and bounded memory, and everything that they start ends with them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from judge.core.limits import GIB
+from judge.errors import SandboxError
+from judge.sandbox import layout, roots
+from judge.sandbox.backends.streams import PipeStream
+from judge.sandbox.bundle import BOOT, boot_frame
+from judge.sandbox.catalogue import root_named
+from judge.sandbox.contract import SandboxInfo, ServiceChannel
+from judge.sandbox.enclosure import find_enclosure
+from judge.sandbox.link import FrameChannel, start_service
+
+NAME = "sealed-container"
+_NOBODY = 65534
+_PROBE_S = 30
+_END_S = 10
+_SYSTEM_PYTHON = Path("/usr/bin/python3")
+_OFFICE = (
+    Path("/usr/lib/libreoffice/program/soffice.bin"),
+    Path("/usr/lib/python3/dist-packages/uno.py"),
+    _SYSTEM_PYTHON,
+)
+"""LibreOffice and its UNO bridge, as Debian's packages install them."""
+_BOUNDS = MappingProxyType({"RLIMIT_CORE": 0, "RLIMIT_FSIZE": GIB, "RLIMIT_NOFILE": 1024})
+_REFUSAL = (
+    "solutions do not run in a container that is only sealed from outside: nothing would "
+    "separate them from the golds and from the judge"
+)
+
+
+class SealedContainerSandbox:
+    """The backend for services only; see ``judge.sandbox.contract.Sandbox``.
+
+    Raises:
+        SandboxError: this is not a container, or it has a network.
+    """
+
+    def __init__(self) -> None:
+        self._place = find_enclosure()
+        if not self._place.is_sealed:
+            raise SandboxError(
+                f"this is not a sealed container: {'; '.join(self._place.openings)}",
+                hint="services run directly only in a container without a network; elsewhere use "
+                "--sandbox docker or bubblewrap",
+            )
+        self._lock = threading.Lock()
+        self._services: set[_Service] = set()
+
+    @cached_property
+    def info(self) -> SandboxInfo:
+        """What this backend is, and what it could give up here."""
+        held = self._held
+        return SandboxInfo(
+            backend=NAME,
+            image=roots.content_identity(),
+            python=platform.python_version(),
+            packages=MappingProxyType(roots.pins()),
+            runtime=" ".join(os.uname()[:3:2]),
+            isolation=MappingProxyType(
+                {
+                    "solutions": "refused",
+                    "container": "; ".join(self._place.evidence),
+                    "network": "none",
+                    "user": "nobody" if held["user"] else "the judge's own, without capabilities",
+                    "system call filter": "yes" if held["filter"] else "not possible here",
+                    "memory limit": "by sampling every 50 ms",
+                }
+            ),
+        )
+
+    def session(self) -> NoReturn:
+        """Refuses: a solution needs a place of its own.
+
+        Raises:
+            SandboxError: always.
+        """
+        raise SandboxError(
+            _REFUSAL, hint="run solutions where Docker or bubblewrap works (judge doctor)"
+        )
+
+    def has_root(self, root: str) -> bool:
+        """Whether :meth:`service` is available for that root."""
+        if root == "office":
+            return all(path.exists() for path in _OFFICE)
+        return root == "python" and _engines() is not None
+
+    def root_digest(self, root: str) -> str | None:
+        """Where that root is, and when it was made."""
+        if not self.has_root(root):
+            return None
+        found = _OFFICE[0] if root == "office" else _engines()
+        assert found is not None
+        made = found.stat()
+        return f"{found}:{made.st_ino}:{made.st_mtime_ns}"
+
+    def service(
+        self, program: str, *, root: str = "python", memory_bytes: int | None = None
+    ) -> ServiceChannel:
+        """Starts one of the judge's own programs in a process of this container."""
+        if not self.has_root(root):
+            raise SandboxError(
+                f"this container has no {root} root",
+                hint="use the image of `judge sandbox build --verifier`",
+            )
+        memory_bytes = memory_bytes or root_named(root).memory_bytes
+        held = self._held
+        config = {
+            "program": program,
+            "path": [] if root == "office" else _paths(),
+            "user": _NOBODY if held["user"] else None,
+            "filter": held["filter"],
+            "bounds": {**_BOUNDS, "RLIMIT_DATA": memory_bytes},
+            "memory_bytes": memory_bytes,
+        }
+        service = _Service(_command(root), config, self._forget)
+        with self._lock:
+            self._services.add(service)
+        try:
+            start_service(service.stream, service.config, entry="direct")
+        except BaseException:
+            service.close()
+            raise
+        return FrameChannel(service.stream, service.close)
+
+    def close(self) -> None:
+        """Ends every service."""
+        with self._lock:
+            services = list(self._services)
+        for each in services:
+            each.close()
+
+    def _forget(self, service: _Service) -> None:
+        with self._lock:
+            self._services.discard(service)
+
+    @cached_property
+    def _held(self) -> dict[str, bool]:
+        """Which privileges a service can give up here."""
+        user = _NOBODY if os.geteuid() == 0 else None
+        config = {"program": None, "user": user, "path": _paths()}
+        try:
+            done = subprocess.run(
+                _command("python"),
+                input=boot_frame("direct", config),
+                env=dict(layout.ENVIRONMENT),
+                capture_output=True,
+                check=True,
+                timeout=_PROBE_S,
+            )
+            found: dict[str, bool] = json.loads(done.stdout)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            raise SandboxError(f"no service can be started in this container: {error}") from error
+        if not found["plain"]:
+            raise SandboxError(
+                "a service cannot give up its capabilities in this container",
+                hint="start the container with no-new-privileges, or drop its capabilities",
+            )
+        return found
+
+
+class _Service:
+    """A supervisor with one service below it."""
+
+    def __init__(
+        self, command: list[str], config: dict[str, Any], forget: Callable[[_Service], None]
+    ) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="judge-service-"))
+        self._forget = forget
+        self._lock = threading.Lock()
+        self._closed = False
+        read_end, self._alive = os.pipe()
+        self.config = {**config, "home": str(self._home), "alive": read_end}
+        if config["user"] is not None:
+            os.chown(self._home, config["user"], config["user"])
+        environment = {**layout.ENVIRONMENT, "HOME": str(self._home), "TMPDIR": str(self._home)}
+        environment.pop("PYTHONPATH")
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd="/",
+                env=environment,
+                pass_fds=(read_end,),
+                start_new_session=True,  # the judge handles an interrupt at the terminal
+            )
+        except OSError as error:
+            os.close(self._alive)
+            shutil.rmtree(self._home, ignore_errors=True)
+            raise SandboxError(f"a service could not be started: {error}") from error
+        finally:
+            os.close(read_end)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self.stream = PipeStream(
+            self._process.stdin.fileno(),
+            self._process.stdout.fileno(),
+            self._process.stderr.fileno(),
+        )
+
+    def close(self) -> None:
+        """Ends the service and everything that it started; safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        os.close(self._alive)  # the supervisor ends what is below it, and itself
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+        self._forget(self)
+
+
+def _engines() -> Path | None:
+    """The folder of the calculation engines: of the verifier image, or as built for bubblewrap."""
+    for base in (Path("/"), roots.python_root()):
+        folder = base / layout.ENGINES[1:]
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def _paths() -> list[str]:
+    engines = _engines()
+    if engines is None:
+        return []
+    found = (engines, engines.parent / Path(layout.SITE).name)
+    return [str(folder) for folder in found if folder.is_dir()]
+
+
+def _command(root: str) -> list[str]:
+    """An interpreter that waits for its boot frame, without the packages of the judge."""
+    if root == "office":  # its bridge is a package of the system's own interpreter
+        return [str(_SYSTEM_PYTHON), *layout.PYTHON_FLAGS, "-c", BOOT]
+    return [sys.executable, "-I", "-S", "-c", BOOT]

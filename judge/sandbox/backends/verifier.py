@@ -1,0 +1,166 @@
+"""The image of verifiers: one container with the judge, its engines and LibreOffice.
+
+Agent frameworks judge files in a container without a network. Everything that this takes is in
+this image, so nothing is installed at a trial. It is made from the image with LibreOffice, whose
+interpreter runs the judge as well; no registry is asked.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib import metadata, resources
+from pathlib import Path
+
+import judge
+from judge.errors import SandboxError
+from judge.sandbox import debian, roots
+from judge.sandbox.backends import images
+from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.roots import Report
+from judge.version import __version__
+
+IMAGE = "judge-verifier"
+_DISTRIBUTION = "sheetjudge"
+_DOCKERFILE = "verifier.Dockerfile"
+_COMMAND = """\
+#!/bin/sh
+PYTHONPATH=/opt/judge/app exec /usr/bin/python3 -s -P -c \\
+    'import sys; from judge.cli.main import main; sys.argv[0] = "judge"; main()' "$@"
+"""
+_TOOLS = ("./usr/bin/bash", "./usr/lib/*/libtinfo.so*")
+"""What agent frameworks start commands with."""
+_DATA = ("dataset", "inference")
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "data", "grid")
+
+
+def verifier_tag() -> str:
+    """Name of the image, derived from all that goes into it; needs no daemon."""
+    digest = hashlib.sha256()
+    parts = [images.debian_tag("office", debian.OFFICE), _dockerfile(), _COMMAND, *_requirements()]
+    parts += [roots.lock_text("solutions"), roots.lock_text("engines")]
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    for path in _sources():
+        digest.update(path.read_bytes() + b"\0")
+    return f"{IMAGE}:{__version__}-{digest.hexdigest()[:12]}"
+
+
+def build_verifier_image(report: Report) -> str:
+    """Builds the image if it does not exist yet, and the one with LibreOffice before it.
+
+    Args:
+        report: called with each step.
+
+    Returns:
+        The image's tag.
+
+    Raises:
+        SandboxError: no daemon, or a step failed.
+    """
+    daemon = Daemon()
+    tag = verifier_tag()
+    if daemon.image_id(tag) is not None:
+        report(f"docker: {tag} is there")
+        return tag
+    base = _office_image(report)
+    version = images.python_of(daemon, base)
+    options = images.foreign_options(version, daemon.facts()["Architecture"])
+    with tempfile.TemporaryDirectory(prefix="judge-") as name:
+        folder = Path(name)
+        report("docker: installing the engines from the package index")
+        roots.install(roots.lock_text("solutions"), folder / "site", options)
+        engines = roots.lock_without("engines", set(roots.pins()))
+        roots.install(engines, folder / "engines", options)
+        report("docker: installing the judge")
+        _install_judge(folder / "app", options)
+        report("docker: unpacking a shell from Debian packages")
+        _unpack_tools(folder / "tools")
+        (folder / "judge").write_text(_COMMAND, encoding="utf-8")
+        (folder / "judge").chmod(0o755)
+        report(f"docker: building {tag} on {base}")
+        with images.build_context(folder, _dockerfile()) as context:
+            daemon.build(context, tag, {"BASE": base}, {})
+    report(f"docker: built {tag}")
+    return tag
+
+
+def _office_image(report: Report) -> str:
+    with ExitStack() as stack:
+        return images.build_debian_image(
+            "office",
+            debian.OFFICE,
+            lambda: stack.enter_context(debian.tarball(debian.OFFICE)),
+            report,
+        )
+
+
+def _dockerfile() -> str:
+    return resources.files("judge.sandbox.image").joinpath(_DOCKERFILE).read_text("utf-8")
+
+
+def _package() -> Path:
+    return Path(next(iter(judge.__path__)))
+
+
+def _sources() -> Iterator[Path]:
+    """Every file of the package that has to do with a verdict, in a fixed order."""
+    for path in sorted(_package().rglob("*")):
+        if path.suffix in {".py", ".json", ".yaml", ".lock", ".html"} and path.is_file():
+            yield path
+
+
+def _requirements() -> list[str]:
+    """What the judge needs to run, as it is installed here: ``name==version``."""
+    found: dict[str, str] = {}
+    waiting = [_DISTRIBUTION]
+    while waiting:
+        name = waiting.pop()
+        for line in metadata.requires(name) or ():
+            requirement, _, marker = line.partition(";")
+            match = _NAME.match(requirement)
+            if match is None or "extra ==" in marker:
+                continue
+            wanted = re.sub(r"[-_.]+", "-", match[0]).lower()
+            if wanted not in found:
+                try:
+                    found[wanted] = metadata.version(wanted)
+                except metadata.PackageNotFoundError:
+                    continue  # of another platform
+                waiting.append(wanted)
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
+
+
+def _install_judge(target: Path, options: list[str]) -> None:
+    roots.run_pip(
+        "install", "--target", str(target), "--no-deps", "--no-compile",
+        "--only-binary", ":all:", *options, *_requirements(),
+    )  # fmt: skip
+    shutil.rmtree(target / "bin", ignore_errors=True)
+    shutil.copytree(_package(), target / "judge", ignore=_LEFT_OUT)
+    for name in _DATA:
+        for source in (_package() / "data" / name, _package().parent / name):
+            if source.is_dir():
+                shutil.copytree(source, target / "judge" / "data" / name)
+                break
+
+
+def _unpack_tools(target: Path) -> None:
+    target.mkdir()
+    with debian.tarball(debian.SHELL) as tarball, tarfile.open(tarball) as archive:
+        members = [
+            each
+            for each in archive
+            if any(fnmatch.fnmatch(each.name, pattern) for pattern in _TOOLS)
+        ]
+        if _TOOLS[0] not in {each.name for each in members}:
+            raise SandboxError("Debian's package of bash holds no shell")
+        archive.extraction_filter = tarfile.tar_filter
+        archive.extractall(target, members)  # noqa: S202 - our own tarball

@@ -1,0 +1,63 @@
+"""The image of verifiers, as far as it is made without a daemon."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.errors import SandboxError
+from judge.sandbox import debian, roots
+from judge.sandbox.backends import verifier
+
+
+def test_the_tag_follows_what_goes_into_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = verifier.verifier_tag()
+    assert tag == verifier.verifier_tag()
+    monkeypatch.setattr(verifier, "_COMMAND", "another command")
+    assert tag != verifier.verifier_tag()
+
+
+def test_the_judge_comes_with_all_that_it_imports_and_nothing_of_its_extras() -> None:
+    found = dict(each.split("==") for each in verifier._requirements())
+    assert {"click", "openpyxl", "et-xmlfile", "numpy", "pyyaml"} <= set(found)
+    assert not {"pytest", "pyarrow", "distributed", "sheetjudge"} & set(found)
+
+
+def test_the_judge_is_installed_with_its_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(roots, "run_pip", lambda *arguments: asked.append(arguments))
+    verifier._install_judge(tmp_path / "app", ["--python-version", "3.13"])
+    assert "--python-version" in asked[0]
+    assert (tmp_path / "app/judge/cli/main.py").is_file()
+    assert (tmp_path / "app/judge/data/dataset/sources.yaml").is_file()
+    assert not list((tmp_path / "app").rglob("__pycache__"))
+
+
+def test_only_the_shell_is_taken_from_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["./usr/bin/bash", "./usr/lib/x86_64-linux-gnu/libtinfo.so.6", "./etc/passwd"]
+
+    @contextmanager
+    def tarball(_: debian.Recipe) -> Iterator[Path]:
+        path = tmp_path / "root.tar"
+        with tarfile.open(path, "w") as archive:
+            for name in names:
+                archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+        yield path
+
+    monkeypatch.setattr(debian, "tarball", tarball)
+    verifier._unpack_tools(tmp_path / "tools")
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {"root.tar", "tools/usr/bin/bash", f"tools/{names[1][2:]}"}
+    names.remove("./usr/bin/bash")
+    with pytest.raises(SandboxError, match="no shell"):
+        verifier._unpack_tools(tmp_path / "more")
