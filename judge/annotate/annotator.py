@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from judge.annotate.answers import changed_cells
 from judge.annotate.casebook import Casebook, CaseData, Draft, SavedCase
@@ -23,6 +23,7 @@ from judge.annotate.gold import (
     reference_name,
 )
 from judge.annotate.rules import BrokenRule, check_cases
+from judge.closable import Closable
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import UsageError
@@ -50,7 +51,7 @@ class Preview:
     doubts: tuple[str, ...]
 
 
-class Annotator:
+class Annotator(Closable):
     """A suite with everything that is needed to add cases to it.
 
     Args:
@@ -106,12 +107,6 @@ class Annotator:
     def close(self) -> None:
         """Ends what was opened here; safe to call twice."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @staticmethod
     @contextlib.contextmanager

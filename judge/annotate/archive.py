@@ -13,7 +13,7 @@ from judge.annotate.drafts import digest
 from judge.annotate.durable_files import read_records, write_file
 from judge.errors import StoreError
 from judge.files.documents import read_regular
-from judge.workbook.package import DEFAULT_LIMITS
+from judge.workbook.budget import DEFAULT_LIMITS
 
 FOLDER = "annotations"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from judge.annotate.answers import Moved
 from judge.annotate.voices import FORMULA_VOICE, Side, vote_line
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 
 FORMULAS = FORMULA_VOICE
 SAME_VALUES = "gold of the case, whose values did not change"

@@ -20,8 +20,8 @@ from judge.workbook.editing.parts import (
     with_attribute,
 )
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.package import relationships
 from judge.workbook.reader import Workbook
+from judge.workbook.xml_parts import relationships
 
 RowMap = Callable[[int, int], tuple[int, int] | None]
 """First and last row of a span -> where they are afterwards; None where the span is gone."""

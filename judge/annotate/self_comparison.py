@@ -16,7 +16,7 @@ from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
 from judge.core.answer import Origin
 from judge.core.limits import Limits
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict

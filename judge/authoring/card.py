@@ -108,8 +108,8 @@ def _row(question: TaskQuestion, groups: Mapping[str, str], folder: Path) -> dic
         "instruction": question.instruction,
         "instruction_type": question.kind,
         "answer": question.answer.value,
-        "details": sorted(question.details.items()),
-        "groups": sorted(groups.items()),
+        "details": _named(question.details),
+        "groups": _named(groups),
         "cases": [
             {"number": case.number, "inputs": list(_inputs(question.id, case, folder))}
             for case in question.inputs
@@ -139,11 +139,17 @@ def _inputs(task_id: str, case: CaseInput, folder: Path) -> Iterator[dict[str, A
         }
 
 
+def _named(values: Mapping[str, str]) -> list[dict[str, str]]:
+    """Names and values as a list; the library ``datasets`` reads no mappings."""
+    return [{"name": name, "value": value} for name, value in sorted(values.items())]
+
+
 def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415  an extra
     from pyarrow import parquet  # noqa: PLC0415  likewise
 
-    text, words = pa.string(), pa.map_(pa.string(), pa.string())
+    text = pa.string()
+    words = pa.list_(pa.struct({"name": text, "value": text}))
     file = pa.struct({"path": text, "kind": text, "bytes": pa.int64(), "sha256": text})
     case = pa.struct({"number": pa.int64(), "inputs": pa.list_(file)})
     schema = pa.schema(
@@ -215,8 +221,8 @@ judge may know.
 | `instruction` | the question |
 | `instruction_type` | the sort of task, in the suite's words |
 | `answer` | the form of the answer: `workbook`, `table`, `files` or `text` |
-| `details` | what the suite states with the question, such as `answer_position` |
-| `groups` | the parts of the suite that the task belongs to |
+| `details` | `name` and `value` of what else the question states, such as `answer_position` |
+| `groups` | `name` and `value` of the parts of the suite that the task belongs to |
 | `cases` | `number` and `inputs` of each case; an input has `path`, `kind`, `bytes`, `sha256` |
 
 ```python

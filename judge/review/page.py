@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from judge.annotate.web.local_page import LocalPage, object_of
+from judge.annotate.web.local_page import INLINE_POLICY, LocalPage, object_of
 from judge.errors import UsageError
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import KINDS
@@ -15,10 +15,9 @@ from judge.review.session import ReviewSession
 from judge.review.typed import Typed
 from judge.suspects.decisions import Finding
 
-_SCRIPTS = ("base.js", "grid.js", "review.js")
+_SCRIPTS = ("base.js", "ask.js", "grid.js", "review.js")
+_COMMAND = "judge verify --review"
 _STYLES = ("style.css", "review.css")
-# Style and script are inside the document, which names their hashes itself.
-_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 
 class ReviewPage(LocalPage):
@@ -30,7 +29,7 @@ class ReviewPage(LocalPage):
     """
 
     def __init__(self, session: ReviewSession, port: int = 0) -> None:
-        super().__init__("judge verify --review", _POLICY, port)
+        super().__init__(_COMMAND, INLINE_POLICY, port)
         self._session = session
 
     def index(self) -> str:
@@ -40,6 +39,7 @@ class ReviewPage(LocalPage):
         }
         context = {
             "token": self.token,
+            "command": _COMMAND,
             "suite": self._session.suite.name,
             "by": self._session.by,
             "kinds_json": inline_json(kinds),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.core.results import CaseComparison
+from judge.core.records.cases import CaseComparison
 from judge.core.task import Task, TestCase
 from judge.errors import UsageError
 from judge.report.grid import MARKS, GridRules, build_grid

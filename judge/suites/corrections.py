@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, Task, TestCase
 from judge.errors import SuiteError
 from judge.files.yaml_documents import read_yaml

@@ -18,7 +18,7 @@ from judge.core.task import Task, TaskQuestion
 from judge.errors import SuiteError, UsageError
 
 if TYPE_CHECKING:
-    from judge.core.results import PublishedFigures
+    from judge.core.records.reports import PublishedFigures
     from judge.suites.suite import Suite
 
 DATA_FOLDER = "/mnt/data"

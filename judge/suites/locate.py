@@ -16,8 +16,8 @@ from judge.suites.sources import load_sources
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
-SHIPPED = (SAMPLE, "sample-typed", "sample-rules")
-"""All suites that ship with it: of cell ranges, of typed answers, of rules."""
+SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-desktop")
+"""All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
 _MOST_DEPTH = 2
 """How many folders with nothing but one folder are gone into."""
@@ -57,6 +57,12 @@ def data_folder() -> Path:
 def fetched_folder(name: str) -> Path:
     """The folder of a fetched suite, whether it exists or not."""
     return cache_folder() / "suites" / name
+
+
+def whole_source(source: str) -> str:
+    """What a suite is loaded from, as it goes on record: a path in full, a name as it is."""
+    path = Path(source)
+    return str(path.resolve()) if path.exists() else source
 
 
 def locate_suite(source: Path | str) -> Located:

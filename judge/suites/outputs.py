@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,6 +20,12 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     Of an output with several samples, the first one; :meth:`of_sample` gives the others.
 
+    Args:
+        suite: gives the order.
+        strangers: see below.
+        samples: output files by (task id, sample, case number).
+        attempts: further (task id, sample) that were attempted, with or without an output.
+
     Attributes:
         strangers: files of the same kinds in the same place whose names are not those of outputs,
             relative to the folder.
@@ -26,19 +33,30 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     def __init__(
         self,
-        paths: Mapping[tuple[str, int], Path],
+        suite: Suite,
         strangers: tuple[str, ...],
         samples: Mapping[tuple[str, int, int], Path],
+        attempts: Iterable[tuple[str, int]] = (),
     ) -> None:
-        self._paths = MappingProxyType(dict(paths))
+        first: dict[tuple[str, int], Path] = {}
+        for task_id, sample, case in sorted(samples):
+            first.setdefault((task_id, case), samples[task_id, sample, case])
+        keys = ((task.id, case.number) for task in suite.tasks for case in task.cases)
+        self._paths = MappingProxyType({key: first[key] for key in keys if key in first})
         self._samples = MappingProxyType(dict(samples))
         self._numbers: dict[str, set[int]] = {}
-        for task_id, sample, _ in samples:
+        tried = ((task_id, sample) for task_id, sample, _ in samples)
+        for task_id, sample in (*tried, *attempts):
             self._numbers.setdefault(task_id, set()).add(sample)
         self.strangers = strangers
 
+    @property
+    def attempted(self) -> AbstractSet[str]:
+        """Ids of the tasks that were attempted, whether there is an output or not."""
+        return self._numbers.keys()
+
     def samples_of(self, task_id: str) -> list[int]:
-        """Numbers of the samples of a task that have an output, in order."""
+        """Numbers of the samples of a task, in order."""
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
@@ -91,6 +109,26 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             )
         else:
             found[key] = path
+    raise_unknown(folder, suite, unknown)
+    if not found:
+        raise SubmissionError(
+            f"{folder} holds no output workbook",
+            hint=f"outputs are named {conventions.output_pattern}",
+        )
+    return FoundOutputs(suite, tuple(strangers), found)
+
+
+def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:
+    """Raises if there are outputs of tasks or cases that the suite does not have.
+
+    Args:
+        folder: where they are.
+        suite: the suite.
+        unknown: one line for each.
+
+    Raises:
+        SubmissionError: there are; names the first ones.
+    """
     if unknown:
         more = f", and {len(unknown) - _MAX_SHOWN} more" if len(unknown) > _MAX_SHOWN else ""
         raise SubmissionError(
@@ -98,16 +136,6 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             f"{', '.join(unknown[:_MAX_SHOWN])}{more}",
             hint="is it the right suite (--dataset)?",
         )
-    if not found:
-        raise SubmissionError(
-            f"{folder} holds no output workbook",
-            hint=f"outputs are named {conventions.output_pattern}",
-        )
-    first: dict[tuple[str, int], Path] = {}
-    for task_id, sample, case in sorted(found):
-        first.setdefault((task_id, case), found[task_id, sample, case])
-    keys = ((task.id, case.number) for task in suite.tasks for case in task.cases)
-    return FoundOutputs({key: first[key] for key in keys if key in first}, tuple(strangers), found)
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

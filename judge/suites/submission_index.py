@@ -81,13 +81,15 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
             return self.only(range(len(self))[index])
         task = self.task(index)
         line = self._lines.read(self._places[index], self._lengths[index])
-        return task, read_submission(line, self._suite, (task.id, self._samples[index]))
+        key = (task.id, self._samples[index])
+        return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
         """A submission without its program, which is what takes time to read."""
         line = self._lines.read(self._places[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
-        return read_submission(line, self._suite, key, programs=False)
+        folder = self._lines.path.parent
+        return read_submission(line, self._suite, folder, key, programs=False)
 
     def task(self, index: int) -> Task:
         """The task of a submission, which is not read for it."""

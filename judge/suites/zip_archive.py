@@ -37,7 +37,7 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
         zipfile.BadZipFile: it is damaged.
         OSError: a file cannot be written.
     """
-    _check_directory(file)
+    check_directory(file)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > most_members:
@@ -59,7 +59,7 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
                 shutil.copyfileobj(packed, plain)
 
 
-def _check_directory(file: BinaryIO) -> None:
+def check_directory(file: BinaryIO) -> None:
     """Refuses a list of members that is too long to be read into memory."""
     file.seek(0, 2)
     size = file.tell()

@@ -29,6 +29,9 @@ HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
 MOST_BODY_BYTES = 4 * 1024 * 1024
 
+INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+"""Of a page with style and script inside the document, which names their hashes itself."""
+
 
 class LocalPage(abc.ABC):
     """A page of this machine, as an ASGI application.

@@ -28,8 +28,8 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.facts.model import SheetFacts, Validation
 from judge.workbook.facts.reading import is_on
+from judge.workbook.facts.sheet_model import SheetFacts, Validation
 from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import Tab
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from judge.authoring.proposals.changes import Change
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
-from judge.workbook.facts.model import Line, SheetFacts
 from judge.workbook.facts.render import chart_lines, pivot_lines
+from judge.workbook.facts.sheet_model import Line, SheetFacts
 
 _SHOWN = 6
 """Things of one kind that a line names."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from judge.core.score_table import ScoreColumn, ScoreTable
 from judge.core.task import Task, TaskQuestion
 from judge.suites.formats import (
     DATA_FOLDER,
@@ -37,6 +38,19 @@ _OUTPUT = re.compile(
 )
 ASKED_FILE = "file"
 """Name of the detail of a task that says which file it asks for, if that is not a workbook."""
+
+_TITLE = "Success by difficulty, feasibility and instruction"
+_COLUMNS = (
+    ScoreColumn("Overall"),
+    ScoreColumn("Easy", "actions", "easy", "Actions"),
+    ScoreColumn("Medium", "actions", "medium", "Actions"),
+    ScoreColumn("Hard", "actions", "hard", "Actions"),
+    ScoreColumn("Infeasible", "feasible", "no"),
+    ScoreColumn("Feasible", "feasible", "yes"),
+    ScoreColumn("Abstract", "instruction", "abstract", "Instruction"),
+    ScoreColumn("Verbose", "instruction", "verbose", "Instruction"),
+)
+"""As in Table 4 of the Spider2-V paper and Table 15 of the OSWorld paper."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,12 @@ class DesktopFormat:
         from judge.suites.desktop.reading import read_suite  # noqa: PLC0415  only for its suites
 
         tasks, faults = read_suite(root, self)
-        return Contents(format=self.name, tasks=tasks, faults=faults)
+        present = {group for task in tasks for group in task.groups.items()}
+        columns = [
+            each for each in _COLUMNS if not each.division or (each.division, each.group) in present
+        ]
+        tables = (ScoreTable(_TITLE, tuple(columns)),) if len(columns) > 1 else ()
+        return Contents(format=self.name, tasks=tasks, faults=faults, tables=tables)
 
     def alias_of(self, record: Mapping[str, object]) -> None:  # noqa: ARG002
         """None: every record has an id."""

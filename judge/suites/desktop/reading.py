@@ -23,6 +23,8 @@ from judge.core.task import (
 )
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MIB, read_json, read_text
+from judge.metrics.options import NAME as METRICS
+from judge.metrics.options import asks_signal
 from judge.suites.boundary import Boundary
 from judge.suites.desktop.evaluation import read_evaluation
 
@@ -33,6 +35,8 @@ _MOST_TASKS = 10_000
 _COPIES = {"download", "copyfile_from_host_to_guest"}
 _PLAN_FILE = "verbose_instruction.txt"
 _PHRASINGS = ("abstract", "verbose")
+_DIFFICULTIES = ((5, "easy"), (15, "medium"))
+"""Most actions of a task -> its class in the Spider2-V paper; what takes more is hard."""
 _MOST_PLAN_BYTES = MIB
 
 
@@ -74,7 +78,7 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
         if task.id in seen:
             faults.append(f"{chosen.definition}: the id {task.id} is used twice")
         seen.add(task.id)
-    return _joined(tasks, counterparts), tuple(faults)
+    return _parted(_joined(tasks, counterparts)), tuple(faults)
 
 
 def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
@@ -91,6 +95,24 @@ def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[
         else:
             joined.append(task)
     return tuple(joined)
+
+
+def _parted(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks, with whether each can be done if some of them cannot."""
+    feasible = [task.answer is not AnswerForm.TEXT for task in tasks]
+    if all(feasible):
+        return tuple(tasks)
+    return tuple(
+        replace(task, groups={**task.groups, "feasible": "yes" if can else "no"})
+        for task, can in zip(tasks, feasible, strict=True)
+    )
+
+
+def _difficulty(actions: object) -> str | None:
+    """The class of a task by the actions that its authors count; None where they count none."""
+    if not isinstance(actions, int) or isinstance(actions, bool) or actions < 0:
+        return None
+    return next((name for most, name in _DIFFICULTIES if actions <= most), "hard")
 
 
 def _task_files(folder: Path) -> Iterator[Path]:
@@ -140,6 +162,8 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     tags = record.get("tags")
     levels = [each for each in _PHRASINGS if isinstance(tags, list) and each in tags]
     groups = {"instruction": levels[0]} if levels else {}
+    if (difficulty := _difficulty(record.get("action_number"))) is not None:
+        groups["actions"] = difficulty
     plan = _find(_PLAN_FILE, boundary, places)
     return Task(
         id=task_id,
@@ -151,6 +175,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
         groups=groups,
         context=evaluation.context,
         raw_id=task_id,
+        signals=spec.name == METRICS and asks_signal(spec.options),
         phrasing=Phrasing(levels[0], task_id) if levels else None,
         plan="" if plan is None else _plan(plan),
     )

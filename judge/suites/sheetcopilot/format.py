@@ -19,7 +19,7 @@ from judge.suites.formats import (
 from judge.suites.sheetcopilot import CATEGORIES, DEFINITION, INPUTS, NAME, division_of
 
 if TYPE_CHECKING:
-    from judge.core.results import PublishedFigures
+    from judge.core.records.reports import PublishedFigures
     from judge.suites.suite import Suite
 
 CATEGORY_TABLE = ScoreTable(

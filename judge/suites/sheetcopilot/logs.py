@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.core.results import PublishedFigures
+from judge.core.records.reports import PublishedFigures
 from judge.errors import SubmissionError
 from judge.files.yaml_documents import read_yaml
 from judge.suites.sheetcopilot.reading import atomic_actions

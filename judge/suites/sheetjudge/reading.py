@@ -13,6 +13,8 @@ from judge.core.score_table import ScoreColumn, ScoreTable
 from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, json_type, parse_json, read_regular
+from judge.metrics.options import NAME as METRICS
+from judge.metrics.options import asks_signal
 from judge.suites.boundary import Boundary
 from judge.suites.formats import Contents
 from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, NAME, VERSION
@@ -162,6 +164,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
         context=fields.texts_by_name("context"),
         excluded=fields.optional_text("excluded"),
         raw_id=raw_id,
+        signals=checker.name == METRICS and asks_signal(checker.options),
     )
     _check_names(task, fields)
     return (None if fields.faults else task), fields.faults

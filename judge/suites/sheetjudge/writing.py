@@ -49,7 +49,7 @@ def _task(task: Task, root: Path) -> dict[str, Any]:
         "public": [name for name in task.checker.public if name in task.checker.options],
     }
     return {
-        "id": task.id if task.raw_id is None else task.raw_id,
+        "id": task.written_id,
         "instruction": task.instruction,
         "kind": task.kind,
         "groups": dict(task.groups),

@@ -46,7 +46,7 @@ def test_the_index_has_every_question_with_its_inputs(exported: Path) -> None:
     rows = parquet.read_table(exported / "data" / "tasks.parquet").to_pylist()
     assert [row["instruction"] for row in rows] == [each.instruction for each in suite.tasks]
     for row, task in zip(rows, suite.tasks, strict=True):
-        assert dict(row["details"]) == dict(task.details)
+        assert {each["name"]: each["value"] for each in row["details"]} == dict(task.details)
         for written, case in zip(row["cases"], task.cases, strict=True):
             assert written["number"] == case.number
             for file, each in zip(written["inputs"], case.inputs, strict=True):
@@ -54,6 +54,13 @@ def test_the_index_has_every_question_with_its_inputs(exported: Path) -> None:
                 assert data == each.path.read_bytes()
                 assert (file["bytes"], file["kind"]) == (len(data), each.kind.value)
                 assert file["sha256"] == hashlib.sha256(data).hexdigest()
+
+
+def test_the_columns_are_of_types_that_dataset_libraries_read(exported: Path) -> None:
+    """The library `datasets` has no type for mappings."""
+    kinds = str(parquet.read_schema(exported / "data" / "tasks.parquet").remove_metadata())
+    assert "list<" in kinds
+    assert "map<" not in kinds
 
 
 def test_no_gold_is_in_it(exported: Path) -> None:

@@ -13,7 +13,7 @@ import yaml
 from judge.checkers.registry import check_options
 from judge.comparison.options import CheckOptions, position_of
 from judge.comparison.profiles import get_profile
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.errors import SuiteError
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key

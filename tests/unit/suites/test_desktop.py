@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,8 @@ def test_osworld(tmp_path: Path) -> None:
     assert "None" in str(said["csv"])
     tasks = {task.id: task for task in suite.tasks}
     assert tasks["never"].answer is AnswerForm.TEXT
+    assert tasks["never"].groups["feasible"] == "no"
+    assert tasks["either"].groups["feasible"] == "yes"
     assert tasks["either"].details == {"file": "a.pdf"}
     assert tasks["either"].checker.options["conj"] == "or"
     paths = suite.conventions.default_paths(tasks["either"].question)
@@ -132,9 +135,24 @@ def test_the_digest_covers_every_task_file(tmp_path: Path) -> None:
     assert load_suite(root).digest != before
 
 
+@pytest.mark.parametrize(
+    ("actions", "difficulty"),
+    [(0, "easy"), (5, "easy"), (6, "medium"), (15, "medium"), (16, "hard"), (True, None)],
+)
+def test_difficulty_by_the_number_of_actions(
+    tmp_path: Path, actions: int, difficulty: str | None
+) -> None:
+    suite = load_suite(make(tmp_path, [record("one", table(DATA)) | {"action_number": actions}]))
+    (task,) = suite.tasks
+    assert task.groups.get("actions") == difficulty
+    # Where every task can be done, feasibility parts nothing.
+    assert "feasible" not in task.groups
+
+
 def test_spider2v_and_both_in_one_folder(tmp_path: Path) -> None:
     entry = record("a-1", table(DATA))
     entry["tags"] = ["verbose"]
+    entry["action_number"] = 15
     step = {"src": "evaluation_examples/examples/excel/a-1/in.xlsx", "dest": "/home/user/in.xlsx"}
     entry["config"] = [{"type": "copyfile_from_host_to_guest", "parameters": step}]
     entry["evaluator"]["expected"] = {"type": "local_file", "path": "x/excel/a-1/gold.xlsx"}
@@ -145,7 +163,9 @@ def test_spider2v_and_both_in_one_folder(tmp_path: Path) -> None:
     suite = load_suite(root)
     assert suite.format == "spider2v"
     (task,) = suite.tasks
-    assert task.groups == {"instruction": "verbose"}
+    assert task.groups == {"instruction": "verbose", "actions": "medium"}
+    (columns,) = (table.columns for table in suite.tables)
+    assert [each.label for each in columns] == ["Overall", "Medium", "Verbose"]
     assert task.checker.options["evaluator"] == "spider2v"
     assert reasons(suite) == {"a-1": None}
     paths = suite.conventions.default_paths(task.question)
@@ -195,6 +215,14 @@ def test_the_published_folders(judge_data: Path, tmp_path: Path) -> None:
     checks = verify(judge_data / "spider2v_calc", profile="official", recalc="never", jobs=1)
     assert sum(each.gold_accepted for each in checks) == len(checks) == 62
     assert not any(each.untouched_accepted for each in checks)
+    tasks = load_suite(judge_data / "spider2v_calc").tasks
+    assert Counter(task.groups["actions"] for task in tasks) == {
+        "easy": 2,
+        "medium": 32,
+        "hard": 28,
+    }
+    phrasings = Counter(task.groups["instruction"] for task in tasks)
+    assert phrasings == {"abstract": 31, "verbose": 31}
     for name in ("spider2v_calc", "osworld_calc"):
         shutil.copytree(judge_data / name, tmp_path, dirs_exist_ok=True)
     reasons_of: dict[str, str] = {}

@@ -75,10 +75,11 @@ def test_names_and_definitions_are_not_taken_twice(
     register(empty)  # the same once more changes nothing
     with pytest.raises(UsageError, match="a suite format 'empty' already"):
         register(Empty())
-    monkeypatch.setattr(Empty, "names", ("another",))
-    monkeypatch.setattr(Empty, "definition", "dataset.json")
-    with pytest.raises(UsageError, match=r"defined by a dataset\.json already"):
-        register(Empty())
+    with monkeypatch.context() as patched:  # it is taken back by its own names afterwards
+        patched.setattr(Empty, "names", ("another",))
+        patched.setattr(Empty, "definition", "dataset.json")
+        with pytest.raises(UsageError, match=r"defined by a dataset\.json already"):
+            register(Empty())
 
 
 def test_names_of_outputs() -> None:

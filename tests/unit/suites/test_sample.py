@@ -19,6 +19,7 @@ from judge.comparison.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
+from judge.suites.locate import SHIPPED
 from judge.suites.spreadsheetbench.task_records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
@@ -304,8 +305,9 @@ def test_it_is_made_the_same_each_time(tmp_path: Path) -> None:
     command = [sys.executable, str(generator), "--out", str(tmp_path)]
     subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
     made = {path.relative_to(tmp_path): path for path in tmp_path.rglob("*.*")}
-    folders = [SAMPLE, SAMPLE.with_name("sample-typed"), SAMPLE.with_name("sample-rules")]
-    paths = [path for folder in folders for path in folder.rglob("*.*") if path.name != "README.md"]
+    folders = [SAMPLE.with_name(name) for name in SHIPPED]
+    by_hand = {"README.md", "profit.yaml", "summary.yaml", "chart.yaml", "impossible.yaml"}
+    paths = [path for folder in folders for path in folder.rglob("*.*") if path.name not in by_hand]
     committed = {path.relative_to(SAMPLE.parent): path for path in paths}
     assert committed.keys() == made.keys()
     for place, path in committed.items():

@@ -64,6 +64,6 @@ def page(make_session: MakeDesk) -> Iterator[Page]:
     thread.start()
     yield shown
     server.should_exit = True
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     listener.close()
     assert not thread.is_alive()

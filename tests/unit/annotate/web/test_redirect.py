@@ -56,7 +56,7 @@ class Browser:
 
     def _follow(self, address: str) -> None:
         parts = urlsplit(address)
-        connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=120)
         connection.request("GET", f"/?{parts.query}", headers={"Host": parts.netloc})
         self.status = connection.getresponse().status
         assert self.file is not None

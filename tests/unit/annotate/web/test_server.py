@@ -24,7 +24,7 @@ def ask(
     host: str | None = None,
     token: str | None = None,
 ) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=120)
     headers = {"Host": host or f"127.0.0.1:{page.port}"}
     headers[TOKEN_HEADER] = page.token if token is None else token
     data = None if body is None else json.dumps(body).encode()

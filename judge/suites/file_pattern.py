@@ -1,0 +1,145 @@
+"""Patterns of paths, such as ``{task}/{case}/*.xlsx``: which file answers which case. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from judge.core.task import Task
+from judge.errors import JudgeError, UsageError
+
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_FIELDS = ("task", "case", "sample")
+_EXAMPLE = "such as '{task}/{case}/*.xlsx'; fields are {task}, {case} and {sample}"
+_NUMBER = r"\d{1,9}"
+_MOST_LENGTH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOfFile:
+    """What the path of a file says; None for what the pattern does not ask for."""
+
+    task: str | None
+    case: int | None
+    sample: int | None
+
+
+class FilePattern:
+    """Matches paths relative to a folder.
+
+    ``*`` and ``?`` stand for characters of one name, ``[…]`` for one of several, ``**`` as a whole
+    name for any number of folders. ``{case}`` and ``{sample}`` are numbers.
+
+    Args:
+        text: the pattern.
+        tasks: ids of the tasks that the field ``{task}`` may name.
+
+    Raises:
+        UsageError: it is absolute, leaves the folder, or has fields that there are not.
+    """
+
+    def __init__(self, text: str, tasks: Collection[str] = ()) -> None:
+        self.text = text
+        self.fields = frozenset(_FIELD.findall(text))
+        unknown = self.fields - set(_FIELDS)
+        if unknown:
+            raise UsageError(
+                f"the pattern {text!r} has the field {{{min(unknown)}}}, which there is not",
+                hint=_EXAMPLE,
+            )
+        names = text.split("/")
+        if not text or text.startswith("/") or ".." in names or "" in names:
+            raise UsageError(
+                f"{text!r} is not a pattern of paths in a folder", hint=f"Give one {_EXAMPLE}."
+            )
+        if len(text) > _MOST_LENGTH:
+            raise UsageError(f"a pattern has at most {_MOST_LENGTH} characters")
+        longest_first = sorted(tasks, key=lambda task: (-len(task), task))
+        known = "|".join(re.escape(task) for task in longest_first)
+        try:
+            self._known = re.compile(_expression(names, known or r"[^/]+?"))
+            self._any = re.compile(_expression(names, r"[^/]+?"))
+        except re.error as error:
+            raise UsageError(f"the pattern {text!r} cannot be read: {error}") from error
+
+    def match(self, path: str) -> PlaceOfFile | None:
+        """What a path with slashes says, or None if it does not match.
+
+        A task that is not among the known ones is taken from the path all the same.
+        """
+        match = self._known.fullmatch(path) or self._any.fullmatch(path)
+        if match is None:
+            return None
+        found = match.groupdict()
+        case, sample = found.get("case"), found.get("sample")
+        return PlaceOfFile(
+            task=found.get("task"),
+            case=None if case is None else int(case),
+            sample=None if sample is None else int(sample),
+        )
+
+    def case_of(self, place: PlaceOfFile, task: Task, error: type[JudgeError]) -> int:
+        """The number of the case that a file answers; the task's only one if the path has none.
+
+        Args:
+            place: what the path says.
+            task: the task that the file answers.
+            error: what to raise.
+
+        Raises:
+            JudgeError: the task has several cases, and the pattern does not say which.
+        """
+        if place.case is not None:
+            return place.case
+        if len(task.cases) > 1:
+            raise error(
+                f"the pattern {self.text!r} does not say which case a file answers, and task "
+                f"{task.id} has {len(task.cases)} cases",
+                hint="Give the place of {case} in it.",
+            )
+        return task.cases[0].number
+
+
+def _expression(names: list[str], task: str) -> str:
+    parts: list[str] = []
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        last = index == len(names) - 1
+        if name == "**":
+            parts.append("(?:[^/]+/)*[^/]+" if last else "(?:[^/]+/)*")
+            continue
+        parts.append(_name(name, task, seen) + ("" if last else "/"))
+    return "".join(parts)
+
+
+def _name(name: str, task: str, seen: set[str]) -> str:
+    """One name of a path as a regular expression."""
+    parts: list[str] = []
+    position = 0
+    while position < len(name):
+        field = _FIELD.match(name, position)
+        if field is not None:
+            parts.append(_field(field[1], task, seen))
+            position = field.end()
+            continue
+        character = name[position]
+        end = name.find("]", position + 2) if character == "[" else -1
+        if end > 0:
+            chosen = name[position + 1 : end]
+            inverted = chosen.startswith("!")
+            chosen = chosen.removeprefix("!").replace("\\", "\\\\").replace("[", "\\[")
+            chosen = chosen.replace("^", "\\^")
+            parts.append(f"(?!/)[{'^' if inverted else ''}{chosen}]")
+            position = end + 1
+            continue
+        parts.append({"*": "[^/]*", "?": "[^/]"}.get(character, re.escape(character)))
+        position += 1
+    return "".join(parts)
+
+
+def _field(field: str, task: str, seen: set[str]) -> str:
+    if field in seen:
+        return f"(?P={field})"
+    seen.add(field)
+    return f"(?P<{field}>{task if field == 'task' else _NUMBER})"

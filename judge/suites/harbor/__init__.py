@@ -1,0 +1,1 @@
+"""Jobs folders of Harbor, in which agents left their files; Harbor itself is not needed."""

@@ -1,0 +1,256 @@
+"""What one line of a file of solutions says: its fields checked, and made into a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from judge.core.sample_numbers import SampleNumbers
+from judge.core.submission import Submission
+from judge.core.verdict import Verdict
+from judge.files.documents import MalformedError, parse_json
+from judge.replies.recorded import recorded_program
+from judge.sandbox.layout import can_be_placed
+from judge.suites.episode_outputs import FIELD, read_outputs
+from judge.suites.formats import SolutionPaths
+from judge.suites.solution_paths import solution_paths
+from judge.suites.suite import Suite
+
+_OWN_FIELDS = frozenset(
+    {"id", "solution", "code", "sample", "model", "setting", "expected", "label"}
+    | {"input_path", "output_path"}
+)
+_VERDICTS = frozenset(verdict.value for verdict in Verdict)
+
+
+class TakenKeys:
+    """Which (task id, sample) is on which line of a file."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, SampleNumbers] = {}
+
+    def line_of(self, key: tuple[str, int]) -> int | None:
+        """The number of the line; None where there is none."""
+        samples = self._lines.get(key[0])
+        return None if samples is None else samples.get(key[1])
+
+    def put(self, key: tuple[str, int], line: int) -> None:
+        """Notes a line."""
+        self._lines.setdefault(key[0], SampleNumbers()).put(key[1], line)
+
+
+class LineError(Exception):
+    """What is wrong with one line."""
+
+
+class LineReader:
+    """Makes submissions of the lines of one file.
+
+    Args:
+        suite: the suite that they answer.
+        folder: the folder of the file; None for records that are in no file.
+        wanted: ids of the tasks that are requested; None for all.
+        programs: whether programs and their paths are extracted.
+
+    Attributes:
+        taken: the lines that were accepted, as the caller notes them.
+        unknown: task that the suite lacks -> the first line that answers it.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        folder: Path | None,
+        wanted: Collection[str] | None = None,
+        *,
+        programs: bool = True,
+    ) -> None:
+        self._suite = suite
+        self._folder = folder
+        self._wanted = wanted
+        self._programs = programs
+        self.taken = TakenKeys()
+        self.unknown: dict[str, int] = {}
+
+    def read(self, line: str, number: int) -> Submission | None:
+        """The submission of a line; None if its task is not requested, or unknown.
+
+        Raises:
+            LineError: it cannot be accepted.
+        """
+        try:
+            record = parse_json(line)
+        except MalformedError as error:
+            raise LineError(str(error)) from error
+        if not isinstance(record, dict):
+            raise LineError(f"must be an object with id and solution, not {type(record).__name__}")
+        return self.read_record(record, number)
+
+    def read_record(self, record: Mapping[str, object], number: int) -> Submission | None:
+        """The same for a line that is JSON already.
+
+        Raises:
+            LineError: it cannot be accepted.
+        """
+        suite = self._suite
+        raw_id = record["id"] if "id" in record else suite.aliased(record)
+        if raw_id is None and suite.conventions.alias_of(record) is not None:
+            raise LineError("the suite has no question with this prompt and these pictures")
+        if isinstance(raw_id, bool) or not isinstance(raw_id, int | str):
+            raise LineError(
+                "field 'id' must be an integer or text" if "id" in record else lacks("id")
+            )
+        task_id = str(raw_id)
+        if self._wanted is not None and task_id not in self._wanted:
+            return None
+        submission: Submission | None = None
+        if task_id not in suite and "response" in record:
+            pass  # a reply to a question of another suite
+        elif task_id in suite and not suite.task(task_id).answer.is_file:
+            submission = _typed(task_id, record, suite, self.taken)
+        elif task_id in suite and FIELD in record:
+            if self._folder is None:
+                raise LineError(f"field {FIELD!r}: this record is in no folder with kept files")
+            submission = _kept(task_id, record, suite, self._folder)
+        else:
+            submission = _submission(task_id, record, suite, programs=self._programs)
+        if submission is None:
+            self.unknown.setdefault(task_id, number)
+        return submission
+
+
+def lacks(name: str) -> str:
+    """The fault of a record without a field that it needs."""
+    return f"field {name!r} is missing"
+
+
+def _submission(
+    task_id: str, record: Mapping[str, object], suite: Suite, *, programs: bool
+) -> Submission | None:
+    """The submission of a record without faults; None if the suite lacks the task."""
+    reply = _reply(record)
+    code = recorded_program(record) if programs else None
+    input_path, output_path = _path(record, "input_path"), _path(record, "output_path")
+    sample, model, setting = _sample(record), _text(record, "model"), _text(record, "setting")
+    expected, label = _expected(record, task_id, suite), _text(record, "label")
+    if task_id not in suite:
+        return None
+    paths = SolutionPaths("", "")
+    if programs:
+        paths = solution_paths(
+            suite.task(task_id).question,
+            code,
+            suite.conventions,
+            conversation=record.get("conversation"),
+            input_path=input_path,
+            output_path=output_path,
+        )
+    provenance = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
+    if reply is not None and reply != code and reply.strip():
+        provenance.setdefault("reply", reply)
+    return Submission(
+        task_id=task_id,
+        code=code,
+        input_path=paths.input_path,
+        output_path=paths.output_path,
+        sample=sample,
+        model=model,
+        setting=setting,
+        expected=expected,
+        label=label,
+        provenance=provenance,
+    )
+
+
+def _typed(
+    task_id: str, record: Mapping[str, object], suite: Suite, taken: TakenKeys
+) -> Submission:
+    """The submission of a typed answer; one without a number gets the next free one."""
+    if "response" not in record:
+        raise LineError(lacks("response"))
+    found = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
+    sample = found.sample
+    if record.get("sample") is None:
+        while taken.line_of((task_id, sample)) is not None:
+            sample += 1
+    return replace(found, sample=sample, answer=_text(record, "response"))
+
+
+def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
+    """The submission of files that were left on a desktop."""
+    try:
+        outputs = read_outputs(record, suite.task(task_id), folder)
+    except MalformedError as error:
+        raise LineError(str(error)) from error
+    return replace(_without_program(task_id, record, suite, _OWN_FIELDS), outputs=outputs)
+
+
+def _without_program(
+    task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
+) -> Submission:
+    """What records of both kinds say; all but their ``own`` fields is provenance."""
+    paths = suite.conventions.default_paths(suite.task(task_id).question)
+    return Submission(
+        task_id=task_id,
+        code=None,
+        input_path=paths.input_path,
+        output_path=paths.output_path,
+        sample=_sample(record),
+        model=_text(record, "model"),
+        setting=_text(record, "setting"),
+        expected=_expected(record, task_id, suite),
+        label=_text(record, "label"),
+        provenance={name: value for name, value in record.items() if name not in own},
+    )
+
+
+def _reply(record: Mapping[str, object]) -> str | None:
+    name = "solution" if "solution" in record else "code"
+    if name not in record:
+        raise LineError(lacks("solution"))
+    return _text(record, name)
+
+
+def _text(record: Mapping[str, object], name: str) -> str | None:
+    value = record.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise LineError(f"field {name!r} must be text, not {type(value).__name__}")
+
+
+def _path(record: Mapping[str, object], name: str) -> str | None:
+    value = _text(record, name)
+    if value is None:
+        return None
+    if not value.startswith("/"):
+        raise LineError(f"field {name!r} must be an absolute path, not {value!r}")
+    if not can_be_placed(value):
+        raise LineError(
+            f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
+            "use a path below a folder such as /mnt, /data or /tmp"
+        )
+    return value
+
+
+def _sample(record: Mapping[str, object]) -> int:
+    value = record.get("sample")
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise LineError(f"field 'sample' must be 0 or a positive integer, not {value!r}")
+    return value
+
+
+def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple[str, ...]:
+    value = record.get("expected")
+    if value is None:
+        return ()
+    codes = [value] if isinstance(value, str) else value
+    if not isinstance(codes, list) or not all(code in _VERDICTS for code in codes):
+        raise LineError(f"field 'expected' must be verdict codes such as AC or WA, not {value!r}")
+    if len(codes) > 1 and task_id in suite:
+        cases = len(suite.task(task_id).cases)
+        if len(codes) != cases:
+            raise LineError(f"field 'expected' has {len(codes)} codes, the task {cases} cases")
+    return tuple(codes)
