@@ -1,0 +1,1 @@
+"""Desktops: a spreadsheet program that is worked with mouse and keyboard, isolated."""

@@ -1,0 +1,384 @@
+"""What a desktop does: shows itself, performs actions, gives back the file that it was opened with.
+
+A desktop says only what happened. The verdict on an episode is decided from the file that it
+leaves, by the checker of its task. An exception (:class:`judge.errors.SandboxError`) means that the
+desktop broke, which is never the fault of the model or the person that works in it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol, Self
+
+from judge.core.limits import MIB
+
+HOME = "/home/user"
+"""Where the files of a task are on a desktop, as in the published suites."""
+
+
+class ObservationForm(enum.StrEnum):
+    """What a model or a person is shown of a desktop."""
+
+    SCREENSHOT = "screenshot"
+    TREE = "tree"
+    """The accessibility tree as a table."""
+    BOTH = "screenshot+tree"
+    MARKS = "som"
+    """Set of mark: a screenshot on which elements are numbered, and the table of the numbers."""
+
+
+class ActionSpace(enum.StrEnum):
+    """The language of actions."""
+
+    PYAUTOGUI = "pyautogui"
+    """Python code that uses PyAutoGUI."""
+    COMPUTER_13 = "computer_13"
+    """Thirteen kinds of action with their parameters, as JSON."""
+
+
+class Signal(enum.StrEnum):
+    """What a model says in place of an action, in either language."""
+
+    WAIT = "WAIT"
+    FAIL = "FAIL"
+    """The task cannot be done."""
+    DONE = "DONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action; exactly one of the three is given.
+
+    Attributes:
+        code: Python code.
+        call: ``{"action_type": "CLICK", …}``, of computer_13.
+        signal: something said in place of an action.
+    """
+
+    code: str | None = None
+    call: Mapping[str, Any] | None = None
+    signal: Signal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlace:
+    """Where the window of the spreadsheet program is; pixels.
+
+    Attributes:
+        x: of its left border.
+        y: of its upper border.
+        width: of the window.
+        height: of the window.
+    """
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class DesktopOptions:
+    """What a desktop is like; all of it is on record.
+
+    Attributes:
+        width: of the screen, pixels.
+        height: of the screen, pixels.
+        as_published: names of corrections that are left out (see :data:`CORRECTIONS`), for those
+            who want the published behaviour.
+        gui_only: whether actions may do nothing but use mouse and keyboard.
+        window: where the window is; None for the whole screen.
+        clutter: how many other windows are open as well.
+        action_s: how long one action may take, seconds.
+        memory_bytes: memory of everything in the desktop.
+    """
+
+    width: int = 1920
+    height: int = 1080
+    as_published: frozenset[str] = frozenset()
+    gui_only: bool = False
+    window: WindowPlace | None = None
+    clutter: int = 0
+    action_s: float = 60.0
+    memory_bytes: int = 1536 * MIB
+
+
+CORRECTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "positions": "places of what the program draws itself are measured",
+        "hit-tests": "cells are found by hit tests: hidden rows do not end them",
+        "menus": "closed menus and the second, empty menu bar are left out of the tree",
+        "order": "the active window comes first, and what other windows hide is left out",
+        "held-clicks": "a mouse button is held for a moment",
+        "typing": "text is typed by keycode, so that every character arrives",
+        "settling": "an action ends when the desktop has settled, not after a fixed time",
+        "titles": "dashes in window names are one",
+        "dialogs": "nothing asks about formats, tips, recovery or news",
+        "sheet-tabs": "tabs of sheets are in the table of the tree",
+        "blank-cells": "empty cells far from all content are not in the table of the tree",
+        "code-blocks": "code blocks are taken whole, not cut at every semicolon",
+    }
+)
+"""Name of each correction of the published desktops -> what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesktopTask:
+    """What a desktop is opened for.
+
+    Attributes:
+        files: absolute path inside -> content.
+        opened: path of the file that the spreadsheet program opens.
+        collected: path of the file that is brought back at the end.
+    """
+
+    files: Mapping[str, bytes]
+    opened: str
+    collected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A node of the accessibility tree.
+
+    Attributes:
+        role: such as ``push-button`` or ``table-cell``.
+        name: its name; of a cell its address.
+        text: its text; of a cell what it shows.
+        x: of its left border on the screen, pixels; None where it has no place.
+        y: of its upper border.
+        width: pixels.
+        height: pixels.
+        states: such as ``enabled``, ``focused``, ``selected``.
+        parent: number of its parent within the tree; None for a root.
+        value: of sliders and the like; empty where there is none.
+    """
+
+    role: str
+    name: str
+    text: str = ""
+    x: int | None = None
+    y: int | None = None
+    width: int | None = None
+    height: int | None = None
+    states: frozenset[str] = frozenset()
+    parent: int | None = None
+    value: str = ""
+
+    @property
+    def centre(self) -> tuple[int, int] | None:
+        """The middle of it on the screen; None where it has no place."""
+        if self.x is None or self.y is None or self.width is None or self.height is None:
+            return None
+        return self.x + self.width // 2, self.y + self.height // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a desktop shows.
+
+    Attributes:
+        screenshot: PNG with the cursor drawn in, with the marks if those were requested; None if it
+            was not requested.
+        elements: the tree in document order; None if it was not requested.
+        marks: number on the screenshot (from 1) -> number of the element in ``elements``; None if
+            they were not requested.
+        cursor: where the cursor is, pixels.
+        windows: titles of the open windows, the active one first.
+        tree_s: what reading the tree took, seconds.
+        screenshot_s: what taking the screenshot took, seconds.
+    """
+
+    screenshot: bytes | None
+    elements: tuple[Element, ...] | None
+    marks: Mapping[int, int] | None = None
+    cursor: tuple[int, int] = (0, 0)
+    windows: tuple[str, ...] = ()
+    tree_s: float = 0.0
+    screenshot_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class InputEvent:
+    """What mouse or keyboard did, for those who watch; or what a person does with them, live.
+
+    Attributes:
+        kind: ``move``, ``press``, ``release``, ``scroll``, ``key-press``, ``key-release`` or
+            ``type``.
+        x: where the cursor was, or is moved to before anything else, pixels. Keys and text leave
+            it where it is.
+        y: likewise.
+        detail: the button (``left``, ``middle``, ``right``); how far the wheel was turned, in
+            clicks, above 0 for up; the key by its name in PyAutoGUI (``ctrl``, ``enter``, ``f2``,
+            ``a``); or the text typed.
+    """
+
+    kind: str
+    x: int
+    y: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the screen shows at a moment, for a person who works in the desktop.
+
+    Attributes:
+        digest: what distinguishes it from frames that show something else.
+        png: the picture without a cursor; None if the frame is one that is known already.
+    """
+
+    digest: str
+    png: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOutcome:
+    """What became of an action.
+
+    Attributes:
+        error: why it failed, for the model or the person: the end of a traceback, a time limit,
+            what is refused; empty if it did not.
+        refused: whether it was not performed because it is not permitted (``gui_only``), or cannot
+            be read as an action.
+        printed: what its code printed, cut.
+        events: what mouse and keyboard did, the first 1,000.
+        settled: whether the desktop had settled at the end.
+        seconds: what it took, settling included.
+    """
+
+    error: str = ""
+    refused: bool = False
+    printed: str = ""
+    events: tuple[InputEvent, ...] = ()
+    settled: bool = True
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The file that an episode leaves.
+
+    Attributes:
+        data: its bytes; None where there is no file.
+        changed: whether it differs from what the desktop was opened with.
+        problem: why there is none: it is missing, a link, a folder, too long; empty if it is there.
+    """
+
+    data: bytes | None
+    changed: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DesktopInfo:
+    """What a desktop is, for records.
+
+    Attributes:
+        image: changes whenever what is in a desktop changes.
+        office: version of the spreadsheet program.
+        ready_s: from the start to the first settled state, seconds.
+    """
+
+    image: str = ""
+    office: str = ""
+    ready_s: float = 0.0
+
+
+class Desktop(Protocol):
+    """A desktop that is open, with the task's workbook. Blocking; one thread at a time."""
+
+    @property
+    def info(self) -> DesktopInfo:
+        """What it is."""
+        ...
+
+    def observe(
+        self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
+    ) -> Observation:
+        """What it shows now.
+
+        Args:
+            screenshot: whether the picture is wanted.
+            tree: whether the tree is wanted.
+            marks: whether elements are numbered on the picture; wants both others.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def perform(self, action: Action) -> ActionOutcome:
+        """Performs an action, and waits until the desktop has settled.
+
+        WAIT waits; FAIL and DONE do nothing. An action that fails is an outcome.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def feed(self, events: Sequence[InputEvent]) -> None:
+        """Does with mouse and keyboard what a person does, in order, and waits for nothing.
+
+        Unknown keys and buttons are passed over.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def frame(self, known: str = "") -> Frame:
+        """What the screen shows now, at once and without the tree.
+
+        Args:
+            known: digest of the frame that the caller has; its picture is not sent again.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def save(self) -> Collected:
+        """Saves with ctrl+s as a user would, and collects the file.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def collect(self) -> Collected:
+        """Collects the file as it is, without saving.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends it and everything in it; safe to call twice, and from another thread."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class DesktopHost(Protocol):
+    """Opens desktops. Safe to use from several threads; each desktop belongs to one."""
+
+    def open(self, task: DesktopTask, options: DesktopOptions) -> Desktop:
+        """Opens a fresh desktop, and waits until it has settled with the file open.
+
+        Raises:
+            SandboxError: there is no such root, or the desktop does not start.
+        """
+        ...

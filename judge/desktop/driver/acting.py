@@ -1,0 +1,260 @@
+"""Has actions performed by an actor, within limits, and hears what they did."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.desktop.driver.processes import BrokenError, Processes, stand_apart
+
+MOST_EVENTS = 1_000
+MOST_PRINTED = 10_000
+_MOST_SAID_BYTES = 4 << 20
+_READY_S = 30.0
+_MODULES = (
+    "judge.desktop.driver.calls",
+    "judge.desktop.driver.permitted",
+    "judge.desktop.driver.gui_values",
+    "judge.desktop.driver.gui_only",
+    "judge.desktop.driver.keys",
+    "judge.desktop.driver.actor",
+)
+_PROGRAM = """\
+import json, os, sys, types
+given = json.loads(os.read({descriptor}, 1 << 20))
+os.close({descriptor})
+for name, text in given["modules"].items():
+    package = name.rpartition(".")[0]
+    while package and package not in sys.modules:
+        sys.modules[package] = types.ModuleType(package)
+        sys.modules[package].__path__ = []
+        package = package.rpartition(".")[0]
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
+    setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)
+main = sys.modules["judge.desktop.driver.actor"].main
+main(given["corrections"])
+"""
+
+
+@dataclass(slots=True)
+class Performed:
+    """What became of an action; see ``judge.desktop.contract.ActionOutcome``."""
+
+    error: str = ""
+    refused: bool = False
+    printed: str = ""
+    events: list[list[Any]] = field(default_factory=list)
+
+
+class _Ready:
+    """An actor that waits for its request."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process = process
+        self.to = process.stdin
+        self.said = process.stdout.fileno()
+        self.printed = process.stderr.fileno()
+        for descriptor in (self.said, self.printed):
+            os.set_blocking(descriptor, False)
+
+    def close(self) -> None:
+        """Ends it and whatever is in its group."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+class Stage:
+    """Where actions are performed: one actor each, of which the next is always ready.
+
+    Args:
+        processes: of the desktop.
+        modules: source of the driver's modules by name.
+        corrections: names of those that hold.
+    """
+
+    def __init__(
+        self, processes: Processes, modules: Mapping[str, str], corrections: frozenset[str]
+    ) -> None:
+        self._processes = processes
+        self._modules = {name: modules[name] for name in _MODULES}
+        self._corrections = corrections
+        self._ready: _Ready | None = None
+
+    def prepare(self) -> None:
+        """Starts the next actor, if none is ready."""
+        if self._ready is not None:
+            return
+        given = json.dumps(
+            {"modules": self._modules, "corrections": sorted(self._corrections)}
+        ).encode()
+        passed = _filled_file(given)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-s", "-P", "-c", _PROGRAM.format(descriptor=passed)],
+                env=self._processes.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(passed,),
+                start_new_session=True,
+                preexec_fn=stand_apart,  # noqa: PLW1509 - see there
+                cwd="/",
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BrokenError(f"no process for an action can be started: {error}") from None
+        finally:
+            os.close(passed)
+        self._ready = _Ready(process)
+
+    def perform(self, kind: str, what: Any, limit_s: float) -> Performed:
+        """Performs one action.
+
+        Args:
+            kind: ``code``, ``gui-only`` or ``call``.
+            what: the code, or the action of computer_13.
+            limit_s: how long it may take.
+
+        Raises:
+            BrokenError: no actor gets ready.
+        """
+        self.prepare()
+        actor, self._ready = self._ready, None
+        assert actor is not None
+        hearing = _Hearing(actor)
+        try:
+            if not hearing.until("ready", time.monotonic() + _READY_S):
+                self._processes.check()
+                raise BrokenError(f"no process for an action gets ready: {hearing.shown()[-300:]}")
+            request = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
+            ended = hearing.send(request, time.monotonic() + limit_s)
+        finally:
+            actor.close()
+        self._processes.end_strangers()
+        done = Performed(printed=hearing.shown(), events=hearing.events)
+        if hearing.end is not None:
+            done.error = str(hearing.end.get("error", ""))[:8_000]
+            done.refused = hearing.end.get("refused") is True
+        elif ended:
+            done.error = "the action's process ended before it was done"
+        else:
+            done.error = f"the action took longer than {limit_s:g} s and was ended"
+        return done
+
+    def close(self) -> None:
+        """Ends the actor that waits."""
+        if self._ready is not None:
+            self._ready.close()
+            self._ready = None
+
+
+class _Hearing:
+    """What an actor says and prints."""
+
+    def __init__(self, actor: _Ready) -> None:
+        self._actor = actor
+        self._line = b""
+        self._said_bytes = 0
+        self._printed = bytearray()
+        self._open = {actor.said, actor.printed}
+        self.ready = False
+        self.end: dict[str, Any] | None = None
+        self.events: list[list[Any]] = []
+
+    def shown(self) -> str:
+        """What was printed, its beginning."""
+        return self._printed[:MOST_PRINTED].decode("utf-8", "replace")
+
+    def until(self, wanted: str, deadline: float) -> bool:
+        """Listens until it is ready, or has said its end; False if neither in time."""
+        while True:
+            if (wanted == "ready" and self.ready) or self.end is not None:
+                return True
+            if self._actor.said not in self._open:
+                return False
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self._listen(left)
+
+    def send(self, request: bytes, deadline: float) -> bool:
+        """Sends the request and listens to its end; whether it ended in time."""
+        with contextlib.suppress(OSError):
+            os.set_blocking(self._actor.to.fileno(), True)
+            self._actor.to.write(request)
+            self._actor.to.flush()
+        self.until("end", deadline)
+        return time.monotonic() < deadline
+
+    def _listen(self, left: float) -> None:
+        for descriptor in select.select(list(self._open), [], [], left)[0]:
+            try:
+                chunk = os.read(descriptor, 1 << 16)
+            except BlockingIOError:
+                continue
+            except OSError:
+                chunk = b""
+            if not chunk:
+                self._open.discard(descriptor)
+            elif descriptor == self._actor.said:
+                self._said(chunk)
+            elif len(self._printed) < MOST_PRINTED:
+                self._printed += chunk
+
+    def _said(self, chunk: bytes) -> None:
+        self._said_bytes += len(chunk)
+        if self._said_bytes > _MOST_SAID_BYTES:
+            self.end = {"error": "the action reported more than there can be"}
+            return
+        *lines, self._line = (self._line + chunk).split(b"\n")
+        for line in lines:
+            try:
+                said = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(said, dict):
+                self._take(said)
+
+    def _take(self, said: dict[str, Any]) -> None:
+        if said.get("ready") is True:
+            self.ready = True
+        if isinstance(said.get("end"), dict):
+            self.end = said["end"]
+        event = said.get("event")
+        if isinstance(event, list) and len(event) == 4 and len(self.events) < MOST_EVENTS:
+            kind, x, y, detail = event
+            if isinstance(x, int) and isinstance(y, int) and isinstance(detail, str):
+                self.events.append([str(kind)[:20], x, y, detail[:2_000]])
+
+
+def _filled_file(data: bytes) -> int:
+    """A descriptor from which data can be read by one who inherits it."""
+    reader, writer = os.pipe()
+    try:
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.write(writer, data)
+    except OSError as error:
+        os.close(reader)
+        raise BrokenError(f"no process for an action can be started: {error}") from None
+    finally:
+        os.close(writer)
+    return reader

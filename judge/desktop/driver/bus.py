@@ -1,0 +1,136 @@
+"""Questions to accessible programs, many at once.
+
+A tree takes thousands of small questions. One after the other each would wait for two processes to
+be scheduled; all questions of a level are therefore sent before the first answer is read.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gi.repository import Gio, GLib
+
+from judge.desktop.driver.processes import BrokenError
+
+ANSWER_MS = 20_000
+ROOT = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+NOTHING = "/org/a11y/atspi/null"
+_CONNECT_MS = 20_000
+_AT_ONCE = 2_000
+
+Ref = tuple[str, str]
+"""An accessible object: its program's name on the bus, and its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call of a method.
+
+    Attributes:
+        ref: the object.
+        interface: such as ``Accessible``.
+        method: of the interface.
+        kinds: D-Bus types of the arguments, such as ``ii``.
+        arguments: of the call.
+    """
+
+    ref: Ref
+    interface: str
+    method: str
+    kinds: str = ""
+    arguments: tuple[Any, ...] = ()
+
+    @classmethod
+    def about(cls, ref: Ref, interface: str, name: str) -> Question:
+        """Asks for a property."""
+        return cls(ref, "", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
+
+
+class Bus:
+    """The accessibility bus.
+
+    Args:
+        session: address of the session's bus.
+
+    Raises:
+        BrokenError: there is none.
+    """
+
+    def __init__(self, session: str) -> None:
+        try:
+            address = self._connect(session).call_sync(
+                "org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress",
+                None, None, Gio.DBusCallFlags.NONE, _CONNECT_MS, None,
+            )  # fmt: skip
+            self._bus = self._connect(address.unpack()[0])
+        except GLib.Error as error:
+            raise BrokenError(f"the accessibility bus does not answer: {error.message}") from None
+        self._context = GLib.MainContext.default()
+
+    @staticmethod
+    def _connect(address: str) -> Any:
+        flags = Gio.DBusConnectionFlags
+        return Gio.DBusConnection.new_for_address_sync(
+            address, flags.AUTHENTICATION_CLIENT | flags.MESSAGE_BUS_CONNECTION, None, None
+        )
+
+    def ask(self, questions: Iterable[Question]) -> list[Any]:
+        """The answer to each question: the one value of it, or None where there is none.
+
+        Raises:
+            BrokenError: the bus is gone, or nobody answers at all.
+        """
+        waiting = list(questions)
+        found: list[Any] = []
+        for start in range(0, len(waiting), _AT_ONCE):
+            found += self._ask_some(waiting[start : start + _AT_ONCE])
+        return found
+
+    def _ask_some(self, questions: Sequence[Question]) -> list[Any]:
+        answers: list[Any] = [None] * len(questions)
+        open_questions = len(questions)
+        late = 0
+
+        def take(bus: Any, result: Any, number: int) -> None:
+            nonlocal open_questions, late
+            open_questions -= 1
+            try:
+                answers[number] = _value(bus.call_finish(result))
+            except GLib.Error as error:
+                late += error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.TIMED_OUT)
+
+        for number, each in enumerate(questions):
+            name = each.interface and f"org.a11y.atspi.{each.interface}"
+            given = _given(each.kinds, each.arguments) if each.kinds else None
+            self._bus.call(
+                *each.ref, name or "org.freedesktop.DBus.Properties", each.method, given,
+                None, Gio.DBusCallFlags.NO_AUTO_START, ANSWER_MS, None, take, number,
+            )  # fmt: skip
+        while open_questions:
+            self._context.iteration(True)
+        if self._bus.is_closed():
+            raise BrokenError("the accessibility bus is gone")
+        if late and late == len(questions):
+            raise BrokenError(f"a program does not answer for {ANSWER_MS / 1000:g} s")
+        return answers
+
+
+@functools.lru_cache(maxsize=50_000)
+def _given(kinds: str, arguments: tuple[Any, ...]) -> Any:
+    """Arguments as they are sent; most are the same for thousands of objects."""
+    return GLib.Variant(f"({kinds})", arguments)
+
+
+def _value(answer: Any) -> Any:
+    """The one value of an answer; the two common kinds are read more quickly."""
+    kind = answer.get_type_string()
+    if kind == "(s)":
+        return answer.get_child_value(0).get_string()
+    if kind == "((so))":
+        pair = answer.get_child_value(0)
+        return pair.get_child_value(0).get_string(), pair.get_child_value(1).get_string()
+    unpacked = answer.unpack()
+    return unpacked[0] if unpacked else None

@@ -1,0 +1,271 @@
+"""The cells of a sheet that are on the screen, found by hit tests.
+
+A sheet has a child for each of its 17 thousand million cells. Asking what is at a point, along the
+first column and some rows, finds those on the screen however many rows are hidden, frozen or
+scrolled away; only what they show is then read.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from judge.desktop.driver.bus import NOTHING, Bus, Question, Ref
+from judge.desktop.driver.nodes import Box
+
+SCREEN = 0
+"""Places are those on the screen."""
+MOST_CELLS = 10_000
+"""Cells of a sheet that are read; at a zoom of 20 %, there are more than twice as many."""
+_ROW_STEP = 8
+_COLUMN_STEP = 24
+_MOST_WALKED = 500
+"""So many rows or columns the published walk looks for the first cell on the screen."""
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A row or a column on the screen.
+
+    Attributes:
+        number: from 0.
+        start: its first pixel on the screen.
+        end: the pixel after its last one on the screen.
+    """
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell on the screen.
+
+    Attributes:
+        ref: its accessible object.
+        name: its address.
+        box: x, y, width and height as the program gives them.
+    """
+
+    ref: Ref
+    name: str
+    box: Box
+
+
+def address(row: int, column: int) -> str:
+    """``A1`` for row 0 and column 0."""
+    letters, column = "", column + 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(65 + rest) + letters
+    return f"{letters}{row + 1}"
+
+
+def extents_of(ref: Ref) -> Question:
+    """Asks where something is on the screen."""
+    return Question(ref, "Component", "GetExtents", "u", (SCREEN,))
+
+
+class Sheet:
+    """A sheet that a window shows.
+
+    Args:
+        bus: to ask.
+        table: the sheet.
+        window: where the window of its cells is, as the program gives it.
+    """
+
+    def __init__(self, bus: Bus, table: Ref, window: Box) -> None:
+        self._bus = bus
+        self._table = table
+        self._left, self._top = window[0], window[1]
+        self._right, self._bottom = window[0] + window[2], window[1] + window[3]
+        columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
+        self.columns = columns if isinstance(columns, int) and columns > 0 else 16_384
+        self._known: dict[Ref, tuple[int, int, Box]] = {}
+        self._to_the_left = False
+
+    def cells(self) -> list[Cell]:
+        """The cells on the screen, row by row; of very many, those of the first rows."""
+        rows = self._rows()
+        columns = self._columns(rows) if rows else []
+        rows = rows[: MOST_CELLS // max(1, len(columns))]
+        wanted = [(row, column) for row in rows for column in columns]
+        refs = self._bus.ask(
+            Question(
+                self._table, "Accessible", "GetChildAtIndex", "i",
+                (row.number * self.columns + column.number,),
+            )
+            for row, column in wanted
+        )  # fmt: skip
+        return [
+            Cell(
+                ref,
+                address(row.number, column.number),
+                (column.start, row.start, column.end - column.start, row.end - row.start),
+            )
+            for (row, column), ref in zip(wanted, refs, strict=True)
+            if ref is not None and ref[1] != NOTHING
+        ]
+
+    def _hit(self, points: list[tuple[int, int]]) -> list[tuple[int, int, Box] | None]:
+        """Row, column and place of the cell at each point."""
+        refs = self._bus.ask(
+            Question(self._table, "Component", "GetAccessibleAtPoint", "iiu", (x, y, SCREEN))
+            for x, y in points
+        )
+        fresh = [
+            ref
+            for ref in dict.fromkeys(refs)
+            if ref is not None and ref[1] != NOTHING and ref not in self._known
+        ]
+        answers = self._bus.ask(
+            each
+            for ref in fresh
+            for each in (Question(ref, "Accessible", "GetIndexInParent"), extents_of(ref))
+        )
+        for ref, index, box in zip(fresh, answers[::2], answers[1::2], strict=True):
+            if isinstance(index, int) and index >= 0 and box is not None:
+                self._known[ref] = (*divmod(index, self.columns), tuple(box))
+        return [self._known.get(ref) for ref in refs]
+
+    def _rows(self) -> list[Band]:
+        width = self._right - self._left
+        lines = [self._left + 1, self._left + width // 3, self._left + 2 * width // 3]
+
+        beyond: list[bool] = []
+
+        def probe(x: int, places: list[int]) -> list[Band]:
+            hits = self._hit([(x, y) for y in places])
+            beyond.extend(box[0] > x for _, _, box in filter(None, hits))
+            return [
+                Band(row, max(box[1], self._top), min(box[1] + box[3], self._bottom))
+                for row, _, box in filter(None, hits)
+            ]
+
+        rows = _along(probe, lines, (self._top + 1, self._bottom, _ROW_STEP))
+        # Of sheets that run from right to left, the office gives the places one cell too far right:
+        # what was hit begins where it ends.
+        self._to_the_left = 2 * sum(beyond) > len(beyond)
+        return rows
+
+    def _columns(self, rows: list[Band]) -> list[Band]:
+        last = len(rows) - 1
+        chosen = sorted({0, min(1, last), last // 4, last // 2, last})
+
+        def probe(y: int, places: list[int]) -> list[Band]:
+            hits = self._hit([(x, y) for x in places])
+            back = 1 if self._to_the_left else 0
+            return [
+                Band(
+                    column,
+                    max(box[0] - back * box[2], self._left),
+                    min(box[0] + (1 - back) * box[2], self._right),
+                )
+                for _, column, box in filter(None, hits)
+            ]
+
+        lines = [rows[line].start + 1 for line in chosen]
+        columns = _along(probe, lines, (self._left + 1, self._right, _COLUMN_STEP))
+        return self._joined(columns) if self._to_the_left else columns
+
+    def _joined(self, columns: list[Band]) -> list[Band]:
+        """Columns from right to left; those that seem to end beyond the window are too narrow.
+
+        What the office says of their places is cut off at the window's edge.
+        """
+        starts = [self._left, *(band.end for band in columns[:-1])]
+        return [
+            Band(
+                band.number,
+                start if 2 * band.end - band.start >= self._right else band.start,
+                band.end,
+            )
+            for start, band in zip(starts, columns, strict=True)
+        ]
+
+
+def _along(
+    probe: Callable[[int, list[int]], list[Band]], lines: list[int], span: tuple[int, int, int]
+) -> list[Band]:
+    """Rows or columns along several lines, since a merged cell hides those that it covers.
+
+    What a merged cell says of its place is that of all that it covers, and its number is that of
+    the first one, which may not be on the screen at all: narrower ones are to be believed.
+    """
+    narrow: dict[int, Band] = {}
+    for line in lines:
+        for band in _bands(functools.partial(probe, line), *span):
+            known = narrow.get(band.number)
+            if known is None or band.end - band.start < known.end - known.start:
+                narrow[band.number] = band
+    kept: list[Band] = []
+    for band in sorted(narrow.values(), key=lambda each: each.end - each.start):
+        if all(band.end <= other.start or other.end <= band.start for other in kept):
+            kept.append(band)
+    return sorted(kept, key=lambda each: each.start)
+
+
+def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step: int) -> list[Band]:
+    """Rows or columns between two pixels: a coarse look, then one into each gap that is left."""
+    found: dict[int, Band] = {}
+    looked: set[int] = set()
+    places = list(range(first, end, step))
+    while places:
+        looked.update(places)
+        for band in probe(places):
+            if band.end > band.start:
+                found.setdefault(band.number, band)
+        bands = sorted(found.values(), key=lambda band: band.start)
+        places = []
+        for one, other in itertools.pairwise(bands):
+            if other.start > one.end + 1 and one.end + 1 not in looked:
+                places.append(one.end + 1)
+        if bands and bands[-1].end + 1 < end and bands[-1].end + 1 not in looked:
+            places.append(bands[-1].end + 1)
+    return sorted(found.values(), key=lambda band: band.start)
+
+
+def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:
+    """Cells as the published desktops find them: a walk that ends at the first hidden one."""
+    columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
+    first: int | None = None
+    for row in range(1_048_576):
+        shown = False
+        for number, ref, showing in _walked_row(bus, table, row, columns, first or 0):
+            if showing:
+                if first is None:
+                    first = number
+                shown = True
+                box = bus.ask([extents_of(ref)])[0]
+                yield Cell(ref, address(row, number), tuple(box) if box else (0, 0, 0, 0))
+            elif first is not None or number >= _MOST_WALKED:
+                break
+        if (first is not None and not shown) or (first is None and row >= _MOST_WALKED):
+            return
+
+
+def _walked_row(
+    bus: Bus, table: Ref, row: int, columns: int, first: int
+) -> Iterator[tuple[int, Ref, bool]]:
+    for start in range(first, columns, _AT_ONCE):
+        numbers = range(start, min(start + _AT_ONCE, columns))
+        refs = bus.ask(
+            Question(table, "Accessible", "GetChildAtIndex", "i", (row * columns + number,))
+            for number in numbers
+        )
+        states = bus.ask(Question(ref, "Accessible", "GetState") for ref in refs if ref is not None)
+        there: Iterator[Any] = iter(states)
+        for number, ref in zip(numbers, refs, strict=True):
+            if ref is not None:
+                bits = next(there)
+                yield number, ref, bool(bits and bits[0] >> SHOWING & 1)
+
+
+SHOWING = 25
+"""Number of that state."""

@@ -1,0 +1,370 @@
+"""A desktop as a whole: started with a workbook open, read, worked on, saved."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.desktop.driver import marks, screen, settings, tree
+from judge.desktop.driver.acting import Performed, Stage
+from judge.desktop.driver.bus import Bus
+from judge.desktop.driver.layout import Layout
+from judge.desktop.driver.nodes import Node
+from judge.desktop.driver.processes import BrokenError, Processes
+from judge.sandbox.warden import files
+
+SETTLE_S = 6.0
+_LEAST_LOOKS = 4  # on a busy machine, one reading may take seconds
+_BETWEEN_S = 0.15
+_START_S = 90.0
+_PART_S = 20.0
+_PUBLISHED_PAUSE_S = 2.0
+_WAIT_S = 1.0
+_SAVED_S = 40.0
+_UNCHANGED_S = 1.5
+_LOOK_S = 0.05
+_HOLD_S = 0.05
+_MOST_FILE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """See ``judge.desktop.contract.DesktopOptions``."""
+
+    width: int
+    height: int
+    corrections: frozenset[str]
+    gui_only: bool
+    window: tuple[int, int, int, int] | None
+    clutter: int
+    action_s: float
+
+
+class Desk:
+    """A desktop.
+
+    Args:
+        options: what it is like.
+        modules: source of the driver's modules by name.
+    """
+
+    def __init__(self, options: Options, modules: Mapping[str, str]) -> None:
+        self._options = options
+        self._corrections = options.corrections
+        os.makedirs(settings.RUNTIME, mode=0o700, exist_ok=True)
+        self._processes = Processes(settings.ENVIRONMENT, settings.RUNTIME)
+        self._stage = Stage(self._processes, modules, options.corrections)
+        self._reader: tree.Reader
+        self._screen: screen.Screen
+        self._opened = self._collected = ""
+        self._before: bytes | None = None
+        self._main = 0
+
+    # start
+
+    def start(self, placed: Mapping[str, bytes], opened: str, collected: str) -> float:
+        """Starts everything, and waits until the workbook is shown and nothing moves.
+
+        Returns:
+            Seconds that it took.
+
+        Raises:
+            BrokenError: it does not get there.
+        """
+        started = time.monotonic()
+        for path, content in placed.items():
+            files.place(path, content)
+        self._opened, self._collected = opened, collected
+        self._before = placed.get(collected)
+        settings.write_profile(dialogs="dialogs" not in self._corrections)
+        self._start_screen()
+        self._start_buses()
+        os.environ.update(self._processes.environment)
+        self._processes.start("window manager", ["openbox", "--sm-disable"])
+        self._start_office(opened, placed.get(opened, b""))
+        stem = os.path.basename(opened)
+        self._wait_for_window(stem, started)
+        layout = Layout(self._screen, self._processes)
+        layout.arrange(self._main, self._options.window)
+        self._await_cells(started)
+        if self._options.window is not None:
+            layout.put(self._main, self._options.window)  # the office may have moved it meanwhile
+        if self._options.clutter:
+            size = (self._options.width, self._options.height)
+            layout.add_clutter(self._options.clutter, self._main, size, started + _START_S)
+        self._settle(max(SETTLE_S, started + _START_S - time.monotonic()))
+        self._processes.learn_own()
+        self._stage.prepare()
+        return time.monotonic() - started
+
+    def _start_screen(self) -> None:
+        reader, writer = os.pipe()
+        try:
+            command = settings.screen_command(self._options.width, self._options.height, writer)
+            part = self._processes.start("screen", command, passed=(writer,))
+            os.close(writer)
+            writer = -1
+            number = screen.wait_for_number(reader, _PART_S)
+        finally:
+            os.close(reader)
+            if writer >= 0:
+                os.close(writer)
+        if number is None:
+            raise BrokenError(f"the screen does not start{self._processes.complaint(part)}")
+        self._processes.environment["DISPLAY"] = f":{number}"
+        self._screen = screen.Screen(f":{number}")
+
+    def _start_buses(self) -> None:
+        reader, writer = os.pipe()
+        command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1"]
+        try:
+            self._processes.start("message bus", command, output=writer)
+        finally:
+            os.close(writer)
+        with os.fdopen(reader) as stream:
+            address = stream.readline().strip()
+        if not address:
+            self._processes.check()
+            raise BrokenError("the message bus does not start")
+        self._processes.environment["DBUS_SESSION_BUS_ADDRESS"] = address
+        # Who asks for the accessibility bus has it started, so that there is never a second one.
+        self._reader = tree.Reader(Bus(address), self._corrections)
+
+    def _start_office(self, path: str, content: bytes) -> None:
+        self._processes.start(
+            "office",
+            [*settings.office_command(path), *settings.as_table(path, content)],
+            may_end=True,
+            again_code=settings.RESTART_EXIT_CODE,
+            runs_programs=True,
+        )
+
+    def _wait_for_window(self, title: str, started: float) -> None:
+        def there() -> bool:
+            found = [each for each in self._screen.windows() if title in each.title]
+            if found:
+                self._main = found[0].number
+            return bool(found)
+
+        try:
+            self._processes.wait_for("the window", there, started + _START_S - time.monotonic())
+        except BrokenError as error:
+            shown = ", ".join(repr(each.title) for each in self._screen.windows()) or "none"
+            raise BrokenError(f"{error} ({title!r}; windows: {shown})") from None
+
+    def _await_cells(self, started: float) -> None:
+        def there() -> bool:
+            return any(node.role == "table-cell" for node in self._read())
+
+        self._processes.wait_for(
+            "the sheet", there, max(1.0, started + _START_S - time.monotonic())
+        )
+
+    # what is shown
+
+    def _read(self) -> list[Node]:
+        return self._reader.read(self._screen.windows(), self._screen.active())
+
+    def observe(
+        self, *, picture: bool, nodes: bool, numbered: bool
+    ) -> tuple[dict[str, Any], bytes | None]:
+        """What is shown now: facts, and the picture.
+
+        Raises:
+            BrokenError: the desktop broke.
+        """
+        self._processes.check()
+        facts: dict[str, Any] = {"tree_s": 0.0, "screenshot_s": 0.0, "elements": None}
+        found: list[Node] = []
+        if nodes or numbered:
+            started = time.perf_counter()
+            found = self._read()
+            facts["tree_s"] = time.perf_counter() - started
+        data = None
+        if picture or numbered:
+            started = time.perf_counter()
+            shown = self._screen.picture()
+            if numbered:
+                drawn = marks.draw_marks(shown, found)
+                facts["marks"] = [[number, place] for number, place in drawn.items()]
+                marks.name_marked(found, drawn)
+            data = screen.as_png(shown)
+            facts["screenshot_s"] = time.perf_counter() - started
+        if nodes or numbered:
+            facts["elements"] = [node.row() for node in found]
+        facts["cursor"] = list(self._screen.cursor())
+        facts["windows"] = self._titles()
+        self._processes.check()
+        return facts, data
+
+    def _titles(self) -> list[str]:
+        active = self._screen.active()
+        windows = sorted(self._screen.windows(), key=lambda each: each.number != active)
+        plain = "titles" in self._corrections
+        return [screen.plain_title(each.title) if plain else each.title for each in windows][:100]
+
+    # what is done
+
+    def perform(self, kind: str, what: Any) -> tuple[Performed, bool, float]:
+        """Performs an action; what became of it, whether the desktop settled, seconds.
+
+        Raises:
+            BrokenError: the desktop broke.
+        """
+        self._processes.check()
+        started = time.monotonic()
+        done = Performed()
+        if kind == "wait":
+            time.sleep(_WAIT_S)
+        elif kind != "nothing":
+            done = self._stage.perform(kind, what, self._options.action_s)
+        settled = True
+        if kind != "nothing":
+            settled = self._settle(SETTLE_S)
+        self._processes.check()
+        self._stage.prepare()
+        return done, settled, time.monotonic() - started
+
+    def _settle(self, limit_s: float) -> bool:
+        """Waits until two trees in a row are equal; whether they were in time."""
+        if "settling" not in self._corrections:
+            time.sleep(_PUBLISHED_PAUSE_S)
+            return True
+        end = time.monotonic() + limit_s
+        last = None
+        for looks in itertools.count(1):
+            self._processes.check()
+            shown = [node.row() for node in self._read()]
+            if shown == last:
+                return True
+            if looks >= _LEAST_LOOKS and time.monotonic() > end:
+                break
+            last = shown
+            time.sleep(_BETWEEN_S)
+        return False
+
+    def feed(self, events: list[tuple[str, int, int, str]]) -> None:
+        """Does with mouse and keyboard what a person does.
+
+        Raises:
+            BrokenError: the desktop broke.
+        """
+        self._processes.check()
+        self._screen.work(events)
+
+    def frame(self, known: str) -> tuple[str, bytes | None]:
+        """What the screen shows: its digest, and the picture unless that is known.
+
+        Raises:
+            BrokenError: the desktop broke.
+        """
+        self._processes.check()
+        shown = self._screen.bare_picture()
+        digest = hashlib.blake2b(shown.tobytes(), digest_size=16).hexdigest()
+        return digest, None if digest == known else screen.as_png(shown)
+
+    # the file
+
+    def save(self) -> tuple[str, bool, bytes | None]:
+        """Saves as a user does, and collects.
+
+        Raises:
+            BrokenError: the desktop broke.
+        """
+        self._processes.check()
+        name = os.path.basename(self._collected)
+        windows = self._screen.windows()
+        found = [each for each in windows if name in each.title]
+        target = (
+            found[0].number
+            if found
+            else next((each.number for each in windows if each.number == self._main), 0)
+        )
+        if target:
+            self._screen.activate(target)
+            self._processes.wait_for(
+                "the active window", lambda: self._screen.active() != 0, _PART_S
+            )
+            time.sleep(0.1)
+            self._press_save()
+        return self.collect()
+
+    def _press_save(self) -> None:
+        """Presses ctrl+s, and waits until the file is there or nothing happens any more."""
+        before = last = self._stamp()
+        self._screen.press("Control_L", "s")
+        end = time.monotonic() + _SAVED_S
+        rests = 0
+        answered = False
+        while time.monotonic() < end:
+            self._processes.check()
+            time.sleep(_LOOK_S)
+            now, at_rest = self._stamp(), self._processes.at_rest()
+            if at_rest and now is not None and before != now == last:
+                return
+            last = now
+            # Saving a large file takes long, and so does everything on a busy machine.
+            rests = rests + 1 if at_rest else 0
+            if rests * _LOOK_S >= _UNCHANGED_S:
+                if answered or not self._keep_format():
+                    return  # nothing was changed, or it cannot be saved
+                answered, rests = True, 0
+
+    def _keep_format(self) -> bool:
+        """Answers the question about the file's format, if it is asked."""
+        keeping = kept_format(self._read())
+        if keeping is None:
+            return False
+        for kind in ("move", "press", "release"):
+            self._screen.work([(kind, *keeping, "left")])
+            time.sleep(_HOLD_S)
+        return True
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.lstat(self._collected)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def collect(self) -> tuple[str, bool, bytes | None]:
+        """The file as it is: its status, whether it changed, its bytes."""
+        status, _, content = files.collect(self._collected, _MOST_FILE_BYTES)
+        return status, content is not None and content != self._before, content
+
+    def memory_bytes(self) -> int:
+        """Memory of everything that runs here."""
+        return self._processes.memory_bytes()
+
+    def close(self) -> None:
+        """Ends it."""
+        self._stage.close()
+        for part in reversed(self._processes.parts):
+            with contextlib.suppress(OSError):
+                part.process.send_signal(signal.SIGKILL)
+
+
+def kept_format(nodes: Sequence[Node]) -> tuple[int, int] | None:
+    """Where to click so that a file keeps its format; None if that is not asked.
+
+    The question has a button for the office's own format, and another one for the file's; what
+    it is called and which of them has the keyboard differs between versions.
+    """
+    buttons = [
+        node
+        for node in nodes
+        if node.role.endswith("button") and node.box is not None and "showing" in node.states
+    ]
+    asked = next((node.parent for node in buttons if "ODF" in node.name), None)
+    for node in buttons:
+        if asked is not None and node.parent == asked and "ODF" not in node.name and node.box:
+            x, y, width, height = node.box
+            return x + width // 2, y + height // 2
+    return None

@@ -1,0 +1,244 @@
+"""The processes that make up a desktop, and those that actions leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.desktop.driver import guard
+from judge.sandbox.warden import kernel
+
+_TAIL_BYTES = 2_000
+
+
+class BrokenError(Exception):
+    """The desktop broke; the message says how, for people."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A process of the desktop.
+
+    Attributes:
+        name: for messages.
+        process: it.
+        complaints: where its standard error goes.
+        may_end: whether a user may end it.
+        again: what starts it once more if it asks for that, by its exit code.
+    """
+
+    name: str
+    process: subprocess.Popen[bytes]
+    complaints: str
+    may_end: bool = False
+    again: tuple[int, tuple[str, ...]] | None = None
+
+
+class Processes:
+    """Starts what a desktop consists of, and knows whether all of it is still there.
+
+    Args:
+        environment: of every process.
+        folder: for what they complain about.
+    """
+
+    def __init__(self, environment: Mapping[str, str], folder: str) -> None:
+        self.environment = dict(environment)
+        self._folder = folder
+        self.parts: list[Part] = []
+        self._sessions: set[int] = set()
+        kernel.adopt_orphans()
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        passed: Sequence[int] = (),
+        output: int | None = None,
+        may_end: bool = False,
+        again_code: int | None = None,
+        runs_programs: bool = False,
+    ) -> Part:
+        """Starts a process of the desktop.
+
+        Args:
+            name: for messages.
+            command: it and its arguments.
+            passed: descriptors that it keeps.
+            output: descriptor of its standard output; None for that of complaints.
+            may_end: whether a user may end it.
+            again_code: exit code by which it asks to be started again, once.
+            runs_programs: whether it runs programs that are not to be trusted.
+
+        Raises:
+            BrokenError: there is no such program.
+        """
+        complaints = f"{self._folder}/{name}.err"
+        with open(complaints, "ab") as errors:
+            try:
+                process = subprocess.Popen(
+                    list(command),
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=errors if output is None else output,
+                    stderr=errors,
+                    pass_fds=tuple(passed),
+                    start_new_session=True,
+                    preexec_fn=stand_apart if runs_programs else None,  # noqa: PLW1509
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise BrokenError(f"{name} does not start: {error}") from None
+        again = None if again_code is None else (again_code, tuple(command))
+        part = Part(name, process, complaints, may_end, again)
+        self.parts = [each for each in self.parts if each.name != name]
+        self.parts.append(part)
+        return part
+
+    def check(self) -> None:
+        """Whether everything still runs; what asked to be started again is.
+
+        Raises:
+            BrokenError: something ended that must not.
+        """
+        for part in list(self.parts):
+            code = part.process.poll()
+            if code is None or (part.may_end and code == 0):
+                continue
+            if part.again is not None and code == part.again[0]:
+                self.start(part.name, part.again[1], may_end=part.may_end, runs_programs=True)
+                continue
+            how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+            raise BrokenError(f"{part.name} ended {how}{self.complaint(part)}")
+
+    def at_rest(self) -> bool:
+        """Whether no thread of the desktop's processes runs, wants to run, or waits for a disk."""
+        return all(state in b"SIZX" for part in self.parts for state in _states(part.process.pid))
+
+    @staticmethod
+    def complaint(part: Part) -> str:
+        """The end of what a process complained about."""
+        with contextlib.suppress(OSError), open(part.complaints, "rb") as file:
+            file.seek(max(0, os.path.getsize(part.complaints) - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+            return f": {lines[-1][:300]}" if lines else ""
+        return ""
+
+    def wait_for(self, what: str, found: Callable[[], bool], limit_s: float) -> None:
+        """Waits until something is so.
+
+        Raises:
+            BrokenError: it is not in time, or a process ended.
+        """
+        end = time.monotonic() + limit_s
+        while not found():
+            self.check()
+            if time.monotonic() > end:
+                raise BrokenError(f"{what} is not there after {limit_s:g} s")
+            time.sleep(0.02)
+
+    def learn_own(self) -> None:
+        """Whatever runs now belongs to the desktop."""
+        self._sessions = {session_of(pid) for pid in parents()} - {0, session_of(os.getpid())}
+
+    def end_strangers(self) -> int:
+        """Ends every descendant of the driver that does not belong to the desktop.
+
+        Returns:
+            How many there were.
+        """
+        ended = 0
+        for _ in range(20):  # one that was just forked is found the next time
+            found = self._strangers()
+            if not found:
+                self._reap()
+                break
+            for pid in found:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+                    ended += 1
+            time.sleep(0.005)
+            self._reap()
+        return ended
+
+    def _reap(self) -> None:
+        """Orphans whose end nobody else takes note of."""
+        ours = {part.process.pid for part in self.parts}
+        for pid, parent in parents(ended=True).items():
+            if parent == os.getpid() and pid not in ours:
+                with contextlib.suppress(OSError):
+                    os.waitpid(pid, os.WNOHANG)
+
+    def _strangers(self) -> list[int]:
+        tree = parents()
+        roots = {part.process.pid for part in self.parts}
+        # Orphans of the desktop's own programs keep the session that they were started in.
+        sessions = roots | self._sessions
+        found = []
+        for pid in tree:
+            line = pid
+            seen: set[int] = set()
+            while line and line not in roots and line != os.getpid() and line not in seen:
+                seen.add(line)
+                line = tree.get(line, 0)
+            if line == os.getpid() and pid != os.getpid() and session_of(pid) not in sessions:
+                found.append(pid)
+        return found
+
+    def memory_bytes(self) -> int:
+        """Proportional memory of everything that the driver can see, itself included."""
+        total = 0
+        for pid in parents():
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
+                for line in file:
+                    if line.startswith("Pss:"):
+                        total += int(line.split()[1]) * 1024
+                        break
+        return total
+
+
+def stand_apart() -> None:
+    """What the process of a stranger's program does before it begins: gives up reaching others.
+
+    The driver's own threads hold no lock that this could wait for: all that they do is to sleep and
+    to read how much memory is used.
+    """
+    kernel.forbid_new_privileges()
+    kernel.install_filter(guard.assemble(os.getpid()))
+
+
+def parents(*, ended: bool = False) -> dict[int, int]:
+    """Every process that runs -> its parent; or those that have ended, for who takes note."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{name}/stat", "rb") as file:
+                after = file.read().rpartition(b")")[2].split()
+            if (after[0] in {b"Z", b"X"}) is ended:
+                found[int(name)] = int(after[1])
+    return found
+
+
+def _states(pid: int) -> list[bytes]:
+    """What each thread of a process does, as the kernel abbreviates it."""
+    found = []
+    with contextlib.suppress(OSError):  # it has just ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", "rb") as file:
+                found.append(file.read().rpartition(b")")[2].split()[0])
+    return found
+
+
+def session_of(pid: int) -> int:
+    """The session of a process; 0 if it is gone."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0

@@ -1,0 +1,407 @@
+"""The accessibility tree of a desktop, with what is wrong in it put right.
+
+Positions: what the office draws itself is reported without the height of its menu bar, while GTK's
+own widgets are right; the difference is measured at each window. Closed menus are not entered, nor
+are windows that others hide. Each of these corrections can be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.desktop.driver.bus import NOTHING, ROOT, Bus, Question, Ref
+from judge.desktop.driver.cells import Sheet, extents_of, walked_cells
+from judge.desktop.driver.nodes import Box, Node, mark_cursor, state_names
+from judge.desktop.driver.screen import Window, plain_title
+
+MOST_NODES = 20_000
+_MOST_CHILDREN = 1_024
+_MOST_DEPTH = 50
+_MOST_KNOWN = 100_000
+_MOST_CHARS = 2_000
+_VALUED = frozenset(["slider", "spin-button", "progress-bar", "level-bar"])
+_HOLDERS = frozenset(["frame", "dialog", "root-pane", "document-spreadsheet", "window", "alert"])
+_ICON_VIEWS = frozenset(["icon-view", "layered-pane", "list"])
+_CELL_STATES = ("enabled", "showing", "visible")
+_REPLACED = str.maketrans({"\ufffc": None, "\ufffd": None})
+
+
+@dataclass(slots=True)
+class _Seen:
+    """An accessible object while the tree is read.
+
+    Attributes:
+        ref: it.
+        node: what is kept of it.
+        above: the windows that may hide it.
+        shift: what is added to places of what the office draws.
+        gtk_box: the place of the nearest one above that GTK draws.
+        children: those below it.
+        gtk: whether GTK draws it.
+        box: where it is, whether or not it is hidden.
+        count: how many it has below it.
+        offers: interfaces.
+    """
+
+    ref: Ref
+    node: Node
+    above: list[Window]
+    shift: tuple[int, int] = (0, 0)
+    gtk_box: Box | None = None
+    children: list[_Seen] = field(default_factory=list)
+    gtk: bool = False
+    box: Box | None = None
+    count: int = 0
+    offers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What never changes about an object: its role, who draws it, its interfaces."""
+
+    role: str
+    gtk: bool
+    offers: frozenset[str]
+
+
+class Reader:
+    """Reads the tree.
+
+    Args:
+        bus: to ask.
+        corrections: names of those that hold.
+    """
+
+    def __init__(self, bus: Bus, corrections: frozenset[str]) -> None:
+        self._bus = bus
+        self._corrections = corrections
+        self._count = 0
+        self._known: dict[Ref, _Kind] = {}
+
+    def read(self, windows: list[Window], active: int) -> list[Node]:
+        """All nodes in document order.
+
+        Args:
+            windows: of the screen, the uppermost first.
+            active: number of the active one.
+
+        Raises:
+            BrokenError: nobody answers.
+        """
+        desktop = _Seen(ROOT, Node("desktop-frame", "main"), [])
+        applications = self._children([(ROOT, _MOST_CHILDREN)])[0]
+        names = self._bus.ask(Question.about(ref, "Accessible", "Name") for ref in applications)
+        frames = self._children([(ref, _MOST_CHILDREN) for ref in applications])
+        self._count = 1
+        level: list[tuple[_Seen, _Seen]] = []
+        for ref, name, below in zip(applications, names, frames, strict=True):
+            application = _Seen(ref, Node("application", str(name or "")), [])
+            desktop.children.append(application)
+            application.children = self._ranked(below, windows, active)
+            level += [(each, application) for each in application.children]
+        for _ in range(_MOST_DEPTH):
+            if not level or self._count > MOST_NODES:
+                break
+            level = self._level(level)
+        nodes = list(_flat(desktop))
+        if "hit-tests" in self._corrections:
+            mark_cursor(nodes)
+        return nodes
+
+    # windows
+
+    def _ranked(self, frames: list[Ref], windows: list[Window], active: int) -> list[_Seen]:
+        """The top-level nodes of a program, the active window first."""
+        if "order" not in self._corrections:
+            return [_Seen(ref, Node("", ""), []) for ref in frames]
+        answers = self._bus.ask(
+            each
+            for ref in frames
+            for each in (Question.about(ref, "Accessible", "Name"), extents_of(ref))
+        )
+        ranked = []
+        for ref, name, box in zip(frames, answers[::2], answers[1::2], strict=True):
+            rank = _rank(str(name or ""), box, windows, active)
+            above = windows[:rank] if rank < len(windows) else []
+            ranked.append((rank, _Seen(ref, Node("", ""), above)))
+        ranked.sort(key=lambda each: each[0])
+        return [seen for _, seen in ranked]
+
+    # levels
+
+    def _level(self, level: list[tuple[_Seen, _Seen]]) -> list[tuple[_Seen, _Seen]]:
+        """Reads the nodes of a level, given with their parents; returns the next one."""
+        self._describe(level)
+        kept = []
+        for seen, parent in level:
+            if self._is_second_menu_bar(seen) or not seen.node.role:
+                parent.children.remove(seen)
+            else:
+                kept.append((seen, parent))
+        self._count += len(kept)
+        entered = [seen for seen, parent in kept if self._is_entered(seen, parent)]
+        closed = self._closed_menus([each for each in entered if each.node.role == "menu"])
+        entered = [seen for seen in entered if id(seen) not in closed]
+        found = self._children([(seen.ref, seen.count) for seen in entered])
+        following = []
+        for seen, refs in zip(entered, found, strict=True):
+            box = seen.box if seen.gtk else seen.gtk_box
+            for ref in refs:
+                below = _Seen(ref, Node("", ""), seen.above, seen.shift, box)
+                seen.children.append(below)
+                following.append((below, seen))
+        return following
+
+    def _is_entered(self, seen: _Seen, parent: _Seen) -> bool:
+        """Whether what is below it is read level by level; sheets are read in their own way."""
+        sheet = parent.node.role == "document-spreadsheet" and seen.node.role == "table"
+        if seen.node.role == "document-spreadsheet" and "hit-tests" in self._corrections:
+            if not _is_covered(seen.above, seen.box):
+                self._read_sheet(seen)
+            return False
+        if sheet:
+            self._walk_sheet(seen)
+            return False
+        return seen.count > 0 and not _is_covered(seen.above, seen.box)
+
+    def _describe(self, level: list[tuple[_Seen, _Seen]]) -> None:
+        self._learn([seen.ref for seen, _ in level if seen.ref not in self._known])
+        answers = self._bus.ask(
+            each
+            for seen, _ in level
+            for each in (
+                Question.about(seen.ref, "Accessible", "Name"),
+                Question(seen.ref, "Accessible", "GetState"),
+                Question.about(seen.ref, "Accessible", "ChildCount"),
+            )
+        )
+        for number, (seen, _) in enumerate(level):
+            name, bits, count = answers[3 * number : 3 * number + 3]
+            kind = self._known.get(seen.ref)
+            if kind is None or bits is None:
+                continue  # it has just gone
+            node = seen.node
+            node.role, seen.gtk, seen.offers = kind.role, kind.gtk, kind.offers
+            node.name, node.states = str(name or ""), state_names(bits)
+            seen.count = min(count or 0, _MOST_CHILDREN)
+            node.image = "Image" in seen.offers
+            if node.role == "frame" and "titles" in self._corrections:
+                node.name = plain_title(node.name)
+        self._place(level)
+        self._tell(level)
+
+    def _learn(self, refs: list[Ref]) -> None:
+        """What never changes about an object: its path is never given to another."""
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        answers = self._bus.ask(
+            each
+            for ref in refs
+            for each in (
+                Question(ref, "Accessible", "GetRoleName"),
+                Question(ref, "Accessible", "GetAttributes"),
+                Question(ref, "Accessible", "GetInterfaces"),
+            )
+        )
+        for number, ref in enumerate(refs):
+            role, attributes, offers = answers[3 * number : 3 * number + 3]
+            if role is not None and offers is not None:
+                self._known[ref] = _Kind(
+                    str(role).strip().replace(" ", "-") or "unknown",
+                    (attributes or {}).get("toolkit") == "gtk",
+                    frozenset(each.rpartition(".")[2] for each in offers),
+                )
+
+    def _place(self, level: list[tuple[_Seen, _Seen]]) -> None:
+        """Where nodes are."""
+        everything = "order" not in self._corrections
+        placed = [
+            (seen, parent)
+            for seen, parent in level
+            if "Component" in seen.offers
+            and (everything or {"showing", "visible"} <= set(seen.node.states))
+        ]
+        boxes = self._bus.ask(extents_of(seen.ref) for seen, _ in placed)
+        for (seen, parent), box in zip(placed, boxes, strict=True):
+            if box is None:
+                continue
+            x, y, width, height = box
+            if "positions" in self._corrections:
+                if seen.node.role == "root-pane" and seen.gtk_box is not None and not seen.gtk:
+                    seen.shift = (seen.gtk_box[0] - x, seen.gtk_box[1] - y)
+                if not seen.gtk:
+                    x, y = x + seen.shift[0], y + seen.shift[1]
+                x, y = _within(parent.node, (x, y, width, height))
+            seen.box = (x, y, width, height)
+            if not _is_hidden(seen.above, x + width // 2, y + height // 2):
+                seen.node.box = seen.box
+            elif seen.node.role not in _HOLDERS:
+                seen.node.states = tuple(each for each in seen.node.states if each != "showing")
+
+    def _tell(self, level: list[tuple[_Seen, _Seen]]) -> None:
+        """What nodes say."""
+        texts = [seen for seen, _ in level if "Text" in seen.offers]
+        for seen, text in zip(texts, self._texts([each.ref for each in texts]), strict=True):
+            seen.node.text = text
+        pictures = [seen for seen, _ in level if seen.node.image and not seen.node.name]
+        hints = self._bus.ask(
+            Question.about(seen.ref, "Accessible", "Description") for seen in pictures
+        )
+        for seen, hint in zip(pictures, hints, strict=True):
+            seen.node.hint = str(hint or "")[:_MOST_CHARS]
+        valued = [seen for seen, _ in level if "Value" in seen.offers and seen.node.role in _VALUED]
+        values = self._bus.ask(Question.about(seen.ref, "Value", "CurrentValue") for seen in valued)
+        for seen, value in zip(valued, values, strict=True):
+            if isinstance(value, int | float):
+                seen.node.value = f"{value:g}"
+
+    def _texts(self, refs: list[Ref]) -> list[str]:
+        answers = self._bus.ask(Question(ref, "Text", "GetText", "ii", (0, -1)) for ref in refs)
+        return [str(text or "")[:_MOST_CHARS].translate(_REPLACED) for text in answers]
+
+    def _children(self, wanted: list[tuple[Ref, int]]) -> list[list[Ref]]:
+        """What is below each of some objects; of those with very many, the first ones."""
+        answers = self._bus.ask(
+            Question(ref, "Accessible", "GetChildren")
+            if count < _MOST_CHILDREN or ref == ROOT or ref[1].endswith("/root")
+            else Question(ref, "Accessible", "GetInterfaces")
+            for ref, count in wanted
+        )
+        found = []
+        for (ref, count), below in zip(wanted, answers, strict=True):
+            refs = below or []
+            if refs and isinstance(refs[0], str):
+                refs = self._bus.ask(
+                    Question(ref, "Accessible", "GetChildAtIndex", "i", (number,))
+                    for number in range(count)
+                )
+            found.append([each for each in refs if each is not None and each[1] != NOTHING])
+        return found
+
+    # menus
+
+    def _is_second_menu_bar(self, seen: _Seen) -> bool:
+        return (
+            "menus" in self._corrections
+            and seen.node.role == "menu-bar"
+            and not seen.gtk
+            and seen.node.box is not None
+            and seen.node.box[3] == 0
+        )
+
+    def _closed_menus(self, menus: list[_Seen]) -> set[int]:
+        """Those of which nothing is on the screen."""
+        if "menus" not in self._corrections:
+            return set()
+        asked = [seen for seen in menus if not {"selected", "expanded"} & set(seen.node.states)]
+        firsts = self._bus.ask(
+            Question(seen.ref, "Accessible", "GetChildAtIndex", "i", (number,))
+            for seen in asked
+            for number in range(3)
+        )
+        known = [ref for ref in firsts if ref is not None and ref[1] != NOTHING]
+        answers = self._bus.ask(Question(ref, "Accessible", "GetState") for ref in known)
+        shown = {
+            ref for ref, bits in zip(known, answers, strict=True) if "showing" in state_names(bits)
+        }
+        return {
+            id(seen)
+            for number, seen in enumerate(asked)
+            if not shown & set(filter(None, firsts[3 * number : 3 * number + 3]))
+        }
+
+    # sheets
+
+    def _read_sheet(self, document: _Seen) -> None:
+        tables = self._children([(document.ref, min(document.count, 64))])[0]
+        window = self._bus.ask([extents_of(document.ref)])[0]
+        roles = self._bus.ask(Question(ref, "Accessible", "GetRoleName") for ref in tables)
+        shown = [ref for ref, role in zip(tables, roles, strict=True) if role == "table"]
+        if not shown or window is None:
+            return
+        name = self._bus.ask([Question.about(shown[0], "Accessible", "Name")])[0]
+        table = _Seen(shown[0], Node("table", str(name or ""), states=_CELL_STATES), [])
+        document.children.append(table)
+        cells = Sheet(self._bus, table.ref, tuple(window)).cells()
+        texts = self._texts([cell.ref for cell in cells])
+        shift = document.shift if "positions" in self._corrections else (0, 0)
+        for cell, text in zip(cells, texts, strict=True):
+            x, y = cell.box[0] + shift[0], cell.box[1] + shift[1]
+            width, height = cell.box[2], cell.box[3]
+            node = Node("table-cell", cell.name, text)
+            if not _is_hidden(document.above, x + width // 2, y + height // 2):
+                node.box = (x, y, width, height)
+                node.states = _CELL_STATES
+            table.children.append(_Seen(cell.ref, node, []))
+        self._count += len(cells)
+
+    def _walk_sheet(self, table: _Seen) -> None:
+        shift = table.shift if "positions" in self._corrections else (0, 0)
+        cells = []
+        for cell in walked_cells(self._bus, table.ref):
+            cells.append(cell)
+            if self._count + len(cells) > MOST_NODES:
+                break
+        texts = self._texts([cell.ref for cell in cells])
+        states = self._bus.ask(Question(cell.ref, "Accessible", "GetState") for cell in cells)
+        for cell, text, bits in zip(cells, texts, states, strict=True):
+            x, y, width, height = cell.box
+            box = (x + shift[0], y + shift[1], width, height)
+            node = Node("table-cell", cell.name, text, box, state_names(bits))
+            table.children.append(_Seen(cell.ref, node, []))
+        self._count += len(cells)
+
+
+def _rank(title: str, box: Any, windows: list[Window], active: int) -> int:
+    """Where in the stack a top-level node is; 0 for popups, the number of windows if unknown."""
+    if box is None:
+        return len(windows)
+    best, rank = None, len(windows)
+    for number, window in enumerate(windows):
+        same = bool(title) and plain_title(window.title) == plain_title(title)
+        distance = abs(window.x - box[0]) + abs(window.y - box[1])
+        distance += abs(window.width - box[2]) + abs(window.height - box[3])
+        key = (not same, distance, window.number != active)
+        if (same or distance < 100) and (best is None or key < best):
+            best, rank = key, number
+    return 0 if best is None and not title else rank
+
+
+def _within(parent: Node, box: Box) -> tuple[int, int]:
+    """A place in icon views, which is given as if the view were at the screen's corner."""
+    x, y, width, height = box
+    if parent.role not in _ICON_VIEWS or parent.box is None:
+        return x, y
+    left, top, across, down = parent.box
+    inside = left <= x < left + across and top <= y < top + down
+    if not inside and 0 <= x <= across - width and 0 <= y <= down - height:
+        return x + left, y + top
+    return x, y
+
+
+def _is_hidden(above: list[Window], x: int, y: int) -> bool:
+    return any(window.covers(x, y) for window in above)
+
+
+def _is_covered(above: list[Window], box: Box | None) -> bool:
+    """Whether a window hides all of a place."""
+    if box is None or not box[2] or not box[3]:
+        return False
+    x, y, width, height = box
+    return any(
+        window.covers(x, y) and window.covers(x + width - 1, y + height - 1) for window in above
+    )
+
+
+def _flat(root: _Seen) -> Iterator[Node]:
+    """The nodes in document order, with the numbers of their parents."""
+    number = 0
+    stack: list[tuple[_Seen, int | None]] = [(root, None)]
+    while stack:
+        seen, parent = stack.pop()
+        seen.node.parent = parent
+        yield seen.node
+        stack += [(child, number) for child in reversed(seen.children)]
+        number += 1

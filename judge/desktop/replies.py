@@ -1,0 +1,213 @@
+"""Finds the actions in a chat model's reply. Pure; nothing is performed.
+
+With PyAutoGUI, every fenced block of Python is an action, taken whole; ``WAIT``, ``FAIL`` and
+``DONE`` are written in a block of their own, in the last line of one, or as the whole reply. With
+computer_13, every JSON object with an ``action_type`` is an action. The published parser cuts a
+reply at every semicolon, strings included, so that ``=SUM(A1;B1)`` becomes two pieces of broken
+code; it can be chosen for those who want the published behaviour.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.desktop.contract import Action, ActionSpace, Signal
+from judge.files.documents import MalformedError, parse_json
+from judge.replies.extract import MAX_REPLY_CHARS
+from judge.replies.fences import Block, find_blocks
+from judge.replies.reasoning import answer_of
+
+MOST_ACTIONS = 100
+"""Actions of one reply that are taken."""
+
+_MOST_LOOKS = 500
+_SIGNALS = {each.value: each for each in Signal}
+_ON_ONE_LINE = re.compile(
+    r"(?P<fence>```)(?:(?P<tag>python3?|py|json|code)[ \t]+)?(?P<code>[^`\n]+)```"
+)
+_PUBLISHED_BLOCK = re.compile(r"```(?:\w+\s+)?(.*?)```", re.DOTALL)
+_MARK = re.compile(r"\b(?:tag|index)_(\d{1,6})\b")
+_JSON_TAGS = frozenset({"", "json", "jsonc", "json5", "action", "actions"})
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReply:
+    """The actions of a reply.
+
+    Attributes:
+        actions: in order; what follows FAIL or DONE is left out.
+        problem: why there are none, for its author; empty if there are.
+    """
+
+    actions: tuple[Action, ...] = ()
+    problem: str = ""
+
+
+def parse_reply(
+    reply: str, space: ActionSpace, *, is_truncated: bool = False, as_published: bool = False
+) -> ParsedReply:
+    """Finds the actions in a reply.
+
+    Args:
+        reply: the message's text as it came.
+        space: the language of actions.
+        is_truncated: whether the server cut it off.
+        as_published: whether replies with PyAutoGUI are cut at every semicolon.
+    """
+    text = reply[:MAX_REPLY_CHARS]
+    if space is ActionSpace.PYAUTOGUI and as_published:
+        found = ParsedReply(tuple(_published(text)))
+    else:
+        text = answer_of(text).strip()
+        if (signal := _SIGNALS.get(text.strip("`*.! \n"))) is not None:
+            return ParsedReply((Action(signal=signal),))
+        try:
+            found = _code(text) if space is ActionSpace.PYAUTOGUI else _calls(text)
+        except MalformedError as problem:
+            return ParsedReply(problem=f"an action is {problem}")
+    if found.actions:
+        return ParsedReply(_up_to_the_end(found.actions))
+    if is_truncated:
+        return ParsedReply(problem="the reply was cut off before its first action was complete")
+    return found if found.problem else ParsedReply(problem=_NOTHING[space])
+
+
+_NOTHING = {
+    ActionSpace.PYAUTOGUI: "it has no fenced block of code, and is not WAIT, FAIL or DONE",
+    ActionSpace.COMPUTER_13: "it has no JSON object with an action_type",
+}
+
+
+def with_marks(action: Action, places: Mapping[int, tuple[int, int]]) -> Action:
+    """An action whose code names elements by their marks, as ``tag_1`` or ``index_1``.
+
+    Args:
+        action: the action.
+        places: number of a mark -> the middle of its element, pixels.
+
+    Returns:
+        The same with these names defined before the code; names without an element stay unknown.
+    """
+    if action.code is None:
+        return action
+    names = dict.fromkeys(match[0] for match in _MARK.finditer(action.code))
+    lines = [
+        f"{name} = ({place[0]}, {place[1]})"
+        for name in names
+        if (place := places.get(int(name.rpartition("_")[2]))) is not None
+    ]
+    return Action(code="\n".join([*lines, action.code])) if lines else action
+
+
+def _up_to_the_end(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    for number, each in enumerate(actions, start=1):
+        if each.signal in {Signal.FAIL, Signal.DONE}:
+            return actions[:number][:MOST_ACTIONS]
+    return actions[:MOST_ACTIONS]
+
+
+# -- PyAutoGUI ------------------------------------------------------------------------------------
+
+
+def _code(text: str) -> ParsedReply:
+    blocks = _blocks(text)
+    complete = [each for each in blocks if each.closed and (each.may_be_python or _says(each))]
+    actions = tuple(action for each in complete for action in _of_block(each.text))
+    if not actions and any(not each.closed for each in blocks):
+        return ParsedReply(problem="its block of code has no end")
+    return ParsedReply(actions)
+
+
+def _says(block: Block) -> bool:
+    return block.text.strip() in _SIGNALS
+
+
+def _of_block(text: str) -> Iterator[Action]:
+    """The code of a block, and what its last line says in place of code."""
+    lines = text.rstrip().split("\n")
+    signal = _SIGNALS.get(lines[-1].strip())
+    if signal is not None:
+        lines = lines[:-1]
+    code = "\n".join(lines)
+    if code.strip():
+        yield Action(code=code)
+    if signal is not None:
+        yield Action(signal=signal)
+
+
+def _blocks(text: str) -> list[Block]:
+    """Fenced blocks; those whose fences are on one line as well."""
+    return find_blocks(_ON_ONE_LINE.sub(_on_three_lines, text))
+
+
+def _on_three_lines(match: re.Match[str]) -> str:
+    return f"\n```{match['tag'] or ''}\n{match['code'].strip()}\n```\n"
+
+
+def _published(text: str) -> Iterator[Action]:
+    """What the published parser makes of a reply: every semicolon ends a line."""
+    pieces = (piece.strip() for piece in text.split(";"))
+    text = "\n".join(piece for piece in pieces if piece)
+    if (signal := _SIGNALS.get(text.strip())) is not None:
+        yield Action(signal=signal)
+        return
+    for match in _PUBLISHED_BLOCK.finditer(text):
+        yield from _of_block(match[1].strip())
+
+
+# -- computer_13 ----------------------------------------------------------------------------------
+
+
+def _calls(text: str) -> ParsedReply:
+    blocks = [each for each in _blocks(text) if each.tag in _JSON_TAGS]
+    texts = [each.text for each in blocks if each.closed] or ([] if blocks else [text])
+    actions: list[Action] = []
+    for each in texts:
+        if (signal := _SIGNALS.get(each.strip())) is not None:
+            actions.append(Action(signal=signal))
+        elif "{" in each:
+            actions += (_of_object(found) for found in _objects(each, alone=bool(blocks)))
+    if not actions and any(not each.closed for each in blocks):
+        return ParsedReply(problem="its block of JSON has no end")
+    return ParsedReply(tuple(actions))
+
+
+def _objects(text: str, *, alone: bool) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a string, whether there is one, a list of them, or one after the other.
+
+    Args:
+        text: the text.
+        alone: whether there is nothing else in the text, so that what cannot be read is a fault.
+
+    Raises:
+        MalformedError: an object cannot be read.
+    """
+    decoder = json.JSONDecoder()
+    place, looks = 0, 0
+    while (place := text.find("{", place)) >= 0 and looks < _MOST_LOOKS:
+        looks += 1
+        try:
+            _, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            if alone:
+                parse_json(text[place:])  # says what is wrong with it
+                raise MalformedError("not JSON") from None
+            place += 1
+            continue
+        found = parse_json(text[place:end])
+        place = end
+        if isinstance(found.get("action_type"), str):
+            yield found
+        elif alone:
+            raise MalformedError("JSON without an action_type")
+
+
+def _of_object(found: Mapping[str, Any]) -> Action:
+    kind = str(found["action_type"]).strip().upper()
+    if (signal := _SIGNALS.get(kind)) is not None:
+        return Action(signal=signal)
+    return Action(call={**found, "action_type": kind})

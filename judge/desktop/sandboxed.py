@@ -1,0 +1,309 @@
+"""Desktops in a sandbox: the driver runs inside, and is asked from here."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from judge.closable import Closable
+from judge.console.visible import visible
+from judge.desktop.contract import (
+    CORRECTIONS,
+    HOME,
+    Action,
+    ActionOutcome,
+    Collected,
+    DesktopInfo,
+    DesktopOptions,
+    DesktopTask,
+    Element,
+    Frame,
+    InputEvent,
+    Observation,
+    Signal,
+)
+from judge.desktop.driver import driver_digest, program_text
+from judge.errors import SandboxError
+from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.sandbox.warden import frames
+
+ROOT = "desktop"
+_START_S = 150.0
+_OBSERVE_S = 60.0
+_SAVE_S = 60.0
+_FEED_S = 120.0
+_MOST_EVENTS = 500
+_SETTLE_S = 60.0
+_MOST_MESSAGE_CHARS = 600
+_PROBLEMS = {
+    "missing": "there is no file",
+    "too_large": "the file is too long",
+    "not_a_file": "it is a folder",
+    "link": "it is a link",
+    "special": "it is not a regular file",
+}
+
+
+class SandboxDesktopHost:
+    """Opens desktops in the sandbox's root ``desktop``.
+
+    Args:
+        sandbox: where they run; it stays the caller's.
+    """
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def open(self, task: DesktopTask, options: DesktopOptions) -> SandboxDesktop:
+        """Opens a fresh desktop, and waits until it has settled with the file open.
+
+        Raises:
+            SandboxError: there is no such root, or the desktop does not start.
+        """
+        unknown = sorted(options.as_published - CORRECTIONS.keys())
+        if unknown:
+            raise SandboxError(
+                f"no such correction of the desktop: {unknown[0]}",
+                hint=f"known: {', '.join(CORRECTIONS)}",
+            )
+        for path in {*task.files, task.opened, task.collected}:
+            if not path.startswith(f"{HOME}/"):
+                raise SandboxError(f"{path} is not below {HOME}, where a desktop's files are")
+        channel = self._sandbox.service(
+            program_text(), root=ROOT, memory_bytes=options.memory_bytes
+        )
+        link = _Link(channel)
+        try:
+            started, _ = link.ask(_start_header(task, options), list(task.files.values()), _START_S)
+            info = DesktopInfo(
+                image=_image(self._sandbox.root_digest(ROOT)),
+                office=str(started.get("office", "")),
+                ready_s=_seconds(started.get("ready_s")),
+            )
+        except BaseException:
+            link.close()
+            raise
+        return SandboxDesktop(link, info, options)
+
+
+class SandboxDesktop(Closable):
+    """A desktop that is open; see :class:`judge.desktop.contract.Desktop`."""
+
+    def __init__(self, link: _Link, info: DesktopInfo, options: DesktopOptions) -> None:
+        self._link = link
+        self._info = info
+        self._options = options
+
+    @property
+    def info(self) -> DesktopInfo:
+        """What it is."""
+        return self._info
+
+    def observe(
+        self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
+    ) -> Observation:
+        """What it shows now."""
+        header = {"op": "observe", "screenshot": screenshot, "tree": tree, "marks": marks}
+        return _answered(_observation, *self._link.ask(header, [], _OBSERVE_S))
+
+    def perform(self, action: Action) -> ActionOutcome:
+        """Performs an action, and waits until the desktop has settled."""
+        kind, what = _request_of(action, gui_only=self._options.gui_only)
+        header = {"op": "perform", "kind": kind, "what": what}
+        done, _ = self._link.ask(header, [], self._options.action_s + _SETTLE_S)
+        return _answered(_outcome, done)
+
+    def feed(self, events: Sequence[InputEvent]) -> None:
+        """Does with mouse and keyboard what a person does, in order, and waits for nothing."""
+        given = [
+            (each.kind, each.x, each.y, each.detail.encode("utf-8", "replace").decode("utf-8"))
+            for each in events
+        ]
+        for start in range(0, len(given), _MOST_EVENTS):
+            some = given[start : start + _MOST_EVENTS]
+            self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
+
+    def frame(self, known: str = "") -> Frame:
+        """What the screen shows now, at once and without the tree."""
+        answer, blobs = self._link.ask({"op": "frame", "known": known}, [], _OBSERVE_S)
+        return _answered(_frame, answer, blobs)
+
+    def save(self) -> Collected:
+        """Saves with ctrl+s as a user would, and collects the file."""
+        return _answered(_collected, *self._link.ask({"op": "save"}, [], _SAVE_S))
+
+    def collect(self) -> Collected:
+        """Collects the file as it is, without saving."""
+        return _answered(_collected, *self._link.ask({"op": "collect"}, [], _SAVE_S))
+
+    def memory_bytes(self) -> int:
+        """Memory of everything in it, proportionally where it is shared."""
+        answer, _ = self._link.ask({"op": "memory"}, [], _OBSERVE_S)
+        return int(answer["memory_bytes"])
+
+    def close(self) -> None:
+        """Ends it and everything in it; safe to call twice, and from another thread."""
+        self._link.close()
+
+
+class _Link:
+    """The connection to a driver."""
+
+    def __init__(self, channel: ServiceChannel) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ask(
+        self, header: Mapping[str, Any], blobs: list[bytes], timeout_s: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """Asks for something.
+
+        Raises:
+            SandboxError: the desktop broke.
+        """
+        if self._closed:
+            raise SandboxError("the desktop was closed")
+        try:
+            payload = frames.pack(dict(header), blobs)[4:]
+            answer, parts = frames.unpack(self._channel.call(payload, timeout_s))
+        except TimeoutError as error:
+            raise SandboxError(
+                f"the desktop broke: no answer in {timeout_s:g} s ({header['op']})"
+            ) from error
+        except (frames.ProtocolError, RecursionError) as error:
+            self.close()
+            raise SandboxError(f"the desktop broke: {error}") from error
+        except SandboxError as error:
+            self.close()
+            raise SandboxError(f"the desktop broke: {error.message}", hint=error.hint) from error
+        if "broke" in answer:
+            self.close()
+            why = visible(str(answer["broke"])[:_MOST_MESSAGE_CHARS])
+            raise SandboxError(f"the desktop broke: {why}")
+        return answer, parts
+
+    def close(self) -> None:
+        """Ends the driver and all that is inside."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._channel.close()
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a driver answered; what it reads was written by actions, so it may be anything.
+
+    Raises:
+        SandboxError: it is not what a driver answers.
+    """
+    try:
+        return read(*args, **kwargs)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise SandboxError(
+            f"the desktop broke: its driver's answer cannot be read ({error!r:.200})"
+        ) from error
+
+
+def _start_header(task: DesktopTask, options: DesktopOptions) -> dict[str, Any]:
+    place = options.window
+    return {
+        "op": "start",
+        "files": list(task.files),
+        "opened": task.opened,
+        "collected": task.collected,
+        "width": options.width,
+        "height": options.height,
+        "corrections": sorted(CORRECTIONS.keys() - options.as_published),
+        "gui_only": options.gui_only,
+        "window": None if place is None else [place.x, place.y, place.width, place.height],
+        "clutter": options.clutter,
+        "action_s": options.action_s,
+    }
+
+
+def _image(root: str | None) -> str:
+    return hashlib.sha256(f"{root}\0{driver_digest()}".encode()).hexdigest()[:16]
+
+
+def _request_of(action: Action, *, gui_only: bool) -> tuple[str, Any]:
+    """Kind and content of an action, as the driver takes it."""
+    given = [each for each in (action.code, action.call, action.signal) if each is not None]
+    if len(given) != 1:
+        raise ValueError("exactly one of code, call and signal is given")
+    if action.signal is not None:
+        return ("wait" if action.signal is Signal.WAIT else "nothing"), None
+    if action.code is not None:
+        # Lone surrogates cannot be sent, nor mean anything to Python.
+        code = action.code.encode("utf-8", "replace").decode("utf-8")
+        return ("gui-only" if gui_only else "code"), code
+    assert action.call is not None
+    kind = action.call.get("action_type")
+    if kind == Signal.WAIT:
+        return "wait", None
+    return ("nothing" if kind in {Signal.FAIL, Signal.DONE} else "call"), dict(action.call)
+
+
+def _seconds(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _observation(facts: dict[str, Any], blobs: list[bytes]) -> Observation:
+    rows, numbers = facts["elements"], facts.get("marks")
+    x, y = facts["cursor"]
+    return Observation(
+        screenshot=blobs[0] if blobs else None,
+        elements=None if rows is None else tuple(_element(row) for row in rows),
+        marks=None if numbers is None else {int(mark): int(place) for mark, place in numbers},
+        cursor=(x, y),
+        windows=tuple(facts["windows"]),
+        tree_s=_seconds(facts["tree_s"]),
+        screenshot_s=_seconds(facts["screenshot_s"]),
+    )
+
+
+def _element(row: list[Any]) -> Element:
+    role, name, text, place, states, parent, value = row
+    x, y, width, height = place if place is not None else (None,) * 4
+    return Element(
+        role=role,
+        name=name,
+        text=text,
+        x=x,
+        y=y,
+        width=width,
+        height=height,
+        states=frozenset(states),
+        parent=parent,
+        value=value,
+    )
+
+
+def _outcome(done: dict[str, Any]) -> ActionOutcome:
+    return ActionOutcome(
+        error=str(done["error"]),
+        refused=done["refused"] is True,
+        printed=str(done["printed"]),
+        events=tuple(InputEvent(*event) for event in done["events"]),
+        settled=done["settled"] is True,
+        seconds=_seconds(done["seconds"]),
+    )
+
+
+def _frame(answer: dict[str, Any], blobs: list[bytes]) -> Frame:
+    return Frame(digest=str(answer["digest"]), png=blobs[0] if blobs else None)
+
+
+def _collected(answer: dict[str, Any], blobs: list[bytes]) -> Collected:
+    status = str(answer["status"])
+    if status == "collected" and blobs:
+        return Collected(data=blobs[0], changed=answer["changed"] is True)
+    problem = _PROBLEMS.get(status, status)
+    return Collected(data=None, changed=True, problem=problem)

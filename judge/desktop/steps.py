@@ -1,0 +1,292 @@
+"""Step lists: what to do on a desktop, for people to read and to write.
+
+A step names what it is about by its role and name, as the accessibility tree has them, and is made
+into an action when its turn comes: places are looked up in the tree just before. So a list works on
+every screen and in every version of the program that shows the same names (docs/desktop-people.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.desktop.contract import Signal
+from judge.errors import UsageError
+from judge.files.yaml_documents import read_yaml
+
+BUTTONS = ("left", "middle", "right")
+_MOST_STEPS = 1000
+_HINT = "docs/desktop-people.md says what a step list looks like."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a step is about.
+
+    Attributes:
+        role: of the element, or how it ends: ``button`` is a ``push-button`` as well.
+        name: its name; None for any.
+        text: its text; None for any.
+        number: which of several, from 0, in the order of the tree; -1 is the last one.
+        offset: how far from its middle, pixels.
+    """
+
+    role: str
+    name: str | None = None
+    text: str | None = None
+    number: int = 0
+    offset: tuple[int, int] = (0, 0)
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        named = f"{self.role} {self.name!r}" if self.name is not None else self.role
+        return named if self.text is None else f"{named} with the text {self.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A click, with keys held down if there are any."""
+
+    place: Place
+    times: int = 1
+    button: str = "left"
+    hold: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"click on {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Text that is typed; a line end is the enter key, a tab the tab key."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"type {self.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Keys that are pressed together, by their names in PyAutoGUI."""
+
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"keys {'+'.join(self.keys)}"
+
+
+@dataclass(frozen=True, slots=True)
+class GoTo:
+    """Selects a cell or a range by way of the name box."""
+
+    ref: str
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"go to {self.ref}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drag:
+    """From one place to another with the left button held down."""
+
+    start: Place
+    end: Place
+    seconds: float = 0.5
+    hold: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"drag from {self.start} to {self.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scroll:
+    """The wheel above a place; above 0 is up."""
+
+    place: Place
+    by: int
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"scroll by {self.by} on {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """Until something is there."""
+
+    place: Place
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"wait for {self.place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """What ends an episode: that it is done, or that it cannot be done."""
+
+    signal: Signal
+
+    def __str__(self) -> str:
+        """As messages name it."""
+        return f"say {self.signal}"
+
+
+Step = Click | Type | Keys | GoTo | Drag | Scroll | WaitFor | Say
+
+
+def read_steps(path: Path) -> tuple[Step, ...]:
+    """Reads a step list: a YAML or JSON file with a list of steps.
+
+    Raises:
+        UsageError: the file is missing, or holds something else; names the step.
+    """
+    return steps_of(read_yaml(path, UsageError), str(path))
+
+
+def steps_of(document: Any, source: str) -> tuple[Step, ...]:
+    """The steps that a document lists.
+
+    Args:
+        document: the list, as JSON has it.
+        source: where it comes from, for messages.
+
+    Raises:
+        UsageError: it is not a list of steps; names the step.
+    """
+    if not isinstance(document, list) or not 0 < len(document) <= _MOST_STEPS:
+        raise UsageError(f"{source}: must be a list of 1 to {_MOST_STEPS} steps", hint=_HINT)
+    steps = []
+    for number, each in enumerate(document, start=1):
+        try:
+            steps.append(_step(each))
+        except ValueError as error:
+            raise UsageError(f"{source}, step {number}: {error}", hint=_HINT) from error
+    return tuple(steps)
+
+
+def _step(record: Any) -> Step:
+    if not isinstance(record, dict) or len(record) != 1:
+        raise ValueError(f"must be an object with one of {', '.join(_KINDS)}")
+    ((kind, value),) = record.items()
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is not a kind of step; there are {', '.join(_KINDS)}")
+    return _KINDS[kind](value)
+
+
+def _click(value: Any) -> Click:
+    fields = _object("click", value, *_PLACE, "times", "button", "hold")
+    times, button = _whole("times", fields.get("times", 1)), fields.get("button", "left")
+    if not 1 <= times <= 3:
+        raise ValueError(f"field 'times' must be 1, 2 or 3, not {times}")
+    if button not in BUTTONS:
+        raise ValueError(f"field 'button' must be one of {', '.join(BUTTONS)}, not {button!r}")
+    return Click(_place(fields), times, button, _keys(fields.get("hold", [])))
+
+
+def _type(value: Any) -> Type:
+    return Type(_text("type", value))
+
+
+def _together(value: Any) -> Keys:
+    keys = _keys(value)
+    if not keys:
+        raise ValueError("'keys' is empty")
+    return Keys(keys)
+
+
+def _go_to(value: Any) -> GoTo:
+    return GoTo(_text("goto", value))
+
+
+def _drag(value: Any) -> Drag:
+    fields = _object("drag", value, "from", "to", "seconds", "hold")
+    ends = [_place(_object(name, fields.get(name), *_PLACE)) for name in ("from", "to")]
+    seconds = fields.get("seconds", 0.5)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 10:
+        raise ValueError(f"field 'seconds' must be a number from 0 to 10, not {seconds!r}")
+    return Drag(ends[0], ends[1], float(seconds), _keys(fields.get("hold", [])))
+
+
+def _scroll(value: Any) -> Scroll:
+    fields = _object("scroll", value, *_PLACE, "by")
+    by = _whole("by", fields.get("by"))
+    if not 0 < abs(by) <= 1000:
+        raise ValueError(f"field 'by' must be between -1000 and 1000 and not 0, not {by}")
+    return Scroll(_place(fields), by)
+
+
+def _wait(value: Any) -> WaitFor:
+    return WaitFor(_place(_object("wait", value, *_PLACE)))
+
+
+def _say(value: Any) -> Say:
+    if value not in {Signal.DONE, Signal.FAIL}:
+        raise ValueError(f"'say' must be {Signal.DONE} or {Signal.FAIL}, not {value!r}")
+    return Say(Signal(value))
+
+
+_KINDS: Mapping[str, Callable[[Any], Step]] = {
+    "click": _click,
+    "type": _type,
+    "keys": _together,
+    "goto": _go_to,
+    "drag": _drag,
+    "scroll": _scroll,
+    "wait": _wait,
+    "say": _say,
+}
+_PLACE = ("cell", "role", "name", "text", "number", "offset")
+
+
+def _place(fields: Mapping[str, Any]) -> Place:
+    number, offset = _whole("number", fields.get("number", 0)), fields.get("offset", [0, 0])
+    if not isinstance(offset, list) or len(offset) != 2:
+        raise ValueError(f"field 'offset' must be two whole numbers, not {offset!r}")
+    across, down = (_whole("offset", each) for each in offset)
+    if ("cell" in fields) == ("role" in fields):
+        raise ValueError("either 'cell' or 'role' is needed, not both")
+    text = _text("text", fields["text"]) if "text" in fields else None
+    if "cell" in fields:
+        if "name" in fields:
+            raise ValueError("'cell' is the name already")
+        return Place("table-cell", _text("cell", fields["cell"]), text, number, (across, down))
+    name = _text("name", fields["name"]) if "name" in fields else None
+    return Place(_text("role", fields["role"]), name, text, number, (across, down))
+
+
+def _object(name: str, value: Any, *known: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name!r} must be an object, not {value!r}")  # noqa: TRY004  of a file
+    unknown = [each for each in value if each not in known]
+    if unknown:
+        raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(known)}")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name!r} must be text, not {value!r}")
+    return value
+
+
+def _keys(value: Any) -> tuple[str, ...]:
+    """Keys as a list of names, or as one text with ``+`` between them."""
+    found: Sequence[Any] = value.split("+") if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+        raise ValueError(f"keys must be names such as ctrl+s or [ctrl, s], not {value!r}")
+    return tuple(found)
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name!r} must be a whole number, not {value!r}")  # noqa: TRY004
+    return value

@@ -1,0 +1,192 @@
+"""The accessibility tree as a table: which elements are in it, and how a line is written. Pure.
+
+Kept are elements of the kinds that the published table keeps, which are shown, can be used, say
+something and have a place. Two things differ unless they are chosen as published: tabs of sheets
+are in the table, and empty cells far from all content are not: of a sheet with little in it, the
+published table has a thousand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.desktop.contract import Element
+
+SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
+"""Names of the two corrections."""
+
+_ENDINGS = (
+    *("item", "button", "heading", "label", "scrollbar", "searchbox", "textbox", "link"),
+    *("tabelement", "textfield", "textarea", "menu"),
+)
+_KINDS = frozenset(
+    {"alert", "canvas", "check-box", "combo-box", "entry", "icon", "image", "paragraph"}
+    | {"scroll-bar", "section", "slider", "static", "table-cell", "terminal", "text"}
+)
+_USABLE = frozenset({"enabled", "editable", "expandable", "checkable"})
+_CELL = "table-cell"
+_ADDRESS = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_COLUMNS = "tag\tname\ttext\tposition (top-left x & y)\tsize (w & h)"
+_MOST_CHARS = 1_000
+_CUT = "[…]"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTable:
+    """A table for a model.
+
+    Attributes:
+        text: the table.
+        cut: whether lines are missing at its end.
+    """
+
+    text: str
+    cut: bool
+
+
+def tree_table(
+    elements: Sequence[Element],
+    *,
+    as_published: Collection[str] = (),
+    most_tokens: int | None = None,
+    tokens_of: Callable[[str], int] = len,
+) -> TreeTable:
+    """The elements of a tree that are needed to work with it, a line each.
+
+    Args:
+        elements: the tree.
+        as_published: corrections that are left out.
+        most_tokens: the table ends before the line that would be too much; None for no bound.
+        tokens_of: counts them.
+    """
+    kept = kept_elements(elements, as_published)
+    lines = (_line(elements[number]) for number in kept)
+    return _table(_COLUMNS, lines, most_tokens, tokens_of)
+
+
+def marks_table(
+    elements: Sequence[Element],
+    marks: Mapping[int, int],
+    *,
+    most_tokens: int | None = None,
+    tokens_of: Callable[[str], int] = len,
+) -> TreeTable:
+    """The elements that are marked on a picture, by their numbers.
+
+    Args:
+        elements: the tree.
+        marks: number of a mark -> number of its element.
+        most_tokens: as for :func:`tree_table`.
+        tokens_of: likewise.
+    """
+    lines = (f"{mark}\t{_line(elements[number])}" for mark, number in sorted(marks.items()))
+    return _table(f"index\t{_COLUMNS}", lines, most_tokens, tokens_of)
+
+
+def mark_places(
+    elements: Sequence[Element], marks: Mapping[int, int]
+) -> dict[int, tuple[int, int]]:
+    """Number of a mark -> the middle of its element, pixels."""
+    return {
+        mark: centre
+        for mark, number in marks.items()
+        if (centre := elements[number].centre) is not None
+    }
+
+
+def kept_elements(elements: Sequence[Element], as_published: Collection[str] = ()) -> list[int]:
+    """Numbers of the elements that a table has, in order.
+
+    Args:
+        elements: the tree.
+        as_published: corrections that are left out.
+    """
+    tabs = SHEET_TABS not in as_published
+    kept = [number for number, each in enumerate(elements) if _is_kept(each, tabs=tabs)]
+    if BLANK_CELLS in as_published:
+        return kept
+    used = [
+        place
+        for each in elements
+        if each.role == _CELL and each.text and (place := _address(each)) is not None
+    ]
+    # One row and one column more: that is where the next value goes.
+    last_row = max((row for row, _ in used), default=0) + 1
+    last_column = max((column for _, column in used), default=0) + 1
+    return [
+        number
+        for number in kept
+        if not _is_beyond(elements[number], last_row=last_row, last_column=last_column)
+    ]
+
+
+def _is_kept(element: Element, *, tabs: bool) -> bool:
+    role = element.role
+    kind = (
+        role.startswith("document")
+        or role.endswith(_ENDINGS)
+        or role in _KINDS
+        or (tabs and role == "page-tab")
+    )
+    return (
+        kind
+        and {"showing", "visible"} <= element.states
+        and not _USABLE.isdisjoint(element.states)
+        and bool(element.name or element.text)
+        and element.x is not None
+        and element.x >= 0
+        and element.y is not None
+        and element.y >= 0
+        and (element.width or 0) > 0
+        and (element.height or 0) > 0
+    )
+
+
+def _is_beyond(element: Element, *, last_row: int, last_column: int) -> bool:
+    if element.role != _CELL or element.text or "focused" in element.states:
+        return False
+    place = _address(element)
+    return place is not None and (place[0] > last_row or place[1] > last_column)
+
+
+def _address(element: Element) -> tuple[int, int] | None:
+    """Row and column of a cell by its name, from 1."""
+    match = _ADDRESS.fullmatch(element.name)
+    if match is None:
+        return None
+    column = 0
+    for letter in match[1]:
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return int(match[2]), column
+
+
+def _line(element: Element) -> str:
+    text = element.text or element.value
+    columns = (
+        element.role,
+        _shown(element.name),
+        _shown(text),
+        f"({element.x}, {element.y})",
+        f"({element.width}, {element.height})",
+    )
+    return "\t".join(columns)
+
+
+def _shown(text: str) -> str:
+    """Text within a line."""
+    shown = text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"
+    return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
+
+
+def _table(
+    head: str, lines: Iterable[str], most_tokens: int | None, tokens_of: Callable[[str], int]
+) -> TreeTable:
+    kept, spent = [head], tokens_of(head)
+    for line in lines:
+        spent += tokens_of(line)
+        if most_tokens is not None and spent > most_tokens:
+            return TreeTable("\n".join([*kept, _CUT]), cut=True)
+        kept.append(line)
+    return TreeTable("\n".join(kept), cut=False)

@@ -1,0 +1,20 @@
+"""Whether this machine can open desktops."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from judge.errors import JudgeError
+from judge.sandbox import open_sandbox
+
+
+def require_desktop(backend: str) -> None:
+    """Skips the test where the machine has no desktop for a backend."""
+    try:
+        with contextlib.closing(open_sandbox(backend)) as sandbox:
+            if sandbox.root_digest("desktop") is None:
+                pytest.skip(f"no desktop for {backend} here: judge sandbox build --desktop")
+    except JudgeError as error:
+        pytest.skip(f"no {backend} here: {error.message}")

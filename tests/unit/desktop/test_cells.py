@@ -1,0 +1,113 @@
+"""Cells on the screen, found by hit tests, on a sheet of which the places are known."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+TABLE = ("office", "/table")
+WINDOW = (14, 157, 883, 60)
+COLUMNS = 100
+WIDTHS = (77, 212, 77, 30, 5, 77)
+ROW_HEIGHT = 20
+
+
+class Grid:
+    """Answers as an office does that shows a sheet, in either direction.
+
+    Of a sheet that runs from right to left, it gives where a cell ends in place of where it begins,
+    and cuts off at the window's edge what it then thinks of it.
+    """
+
+    def __init__(self, *, to_the_left: bool) -> None:
+        self._to_the_left = to_the_left
+
+    def span(self, column: int) -> tuple[int, int]:
+        """First pixel of a column, and the one after its last."""
+        left, right = WINDOW[0], WINDOW[0] + WINDOW[2]
+        before = sum(WIDTHS[each % len(WIDTHS)] for each in range(column))
+        width = WIDTHS[column % len(WIDTHS)]
+        if self._to_the_left:
+            return max(left, right - before - width), right - before
+        return left + before, min(right, left + before + width)
+
+    def ask(self, questions: Iterable[Any]) -> list[Any]:
+        return [self._answer(each) for each in questions]
+
+    def _answer(self, question: Any) -> Any:
+        match question.method:
+            case "Get":
+                return COLUMNS
+            case "GetAccessibleAtPoint":
+                x, y, _ = question.arguments
+                row = (y - WINDOW[1]) // ROW_HEIGHT
+                column = next(
+                    number
+                    for number in range(COLUMNS)
+                    if self.span(number)[0] <= x < self.span(number)[1]
+                )
+                return ("office", f"/cell/{row * COLUMNS + column}")
+            case "GetIndexInParent":
+                return int(question.ref[1].rpartition("/")[2])
+            case "GetChildAtIndex":
+                return ("office", f"/cell/{question.arguments[0]}")
+            case "GetExtents":
+                return self._extents(int(question.ref[1].rpartition("/")[2]))
+        raise AssertionError(question)
+
+    def _extents(self, index: int) -> tuple[int, int, int, int]:
+        row, column = divmod(index, COLUMNS)
+        start, end = self.span(column)
+        right = WINDOW[0] + WINDOW[2]
+        if self._to_the_left:
+            start, end = min(end, right - 1), min(end + WIDTHS[column % len(WIDTHS)], right)
+        return start, WINDOW[1] + row * ROW_HEIGHT, end - start, ROW_HEIGHT
+
+
+@pytest.fixture
+def driver_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """The driver's module, without the bus for which it needs a desktop."""
+    names = [f"judge.desktop.driver.{name}" for name in ("bus", "cells")]
+    repository = types.ModuleType("gi.repository")
+    vars(repository).update(Gio=None, GLib=None)
+    monkeypatch.setitem(sys.modules, "gi", types.ModuleType("gi"))
+    monkeypatch.setitem(sys.modules, "gi.repository", repository)
+    for name in names:
+        sys.modules.pop(name, None)
+    yield importlib.import_module(names[-1])
+    for name in names:
+        sys.modules.pop(name)
+
+
+@pytest.mark.parametrize("to_the_left", [False, True])
+def test_cells_are_where_clicks_reach_them(
+    to_the_left: bool, driver_cells: types.ModuleType
+) -> None:
+    grid = Grid(to_the_left=to_the_left)
+    cells = driver_cells.Sheet(grid, TABLE, WINDOW).cells()
+    first = [cell for cell in cells if cell.name.endswith("1")]
+    names = "ABCDEFGHIJKL"[: len(first)]
+    assert [cell.name for cell in first] == [
+        f"{letter}1" for letter in (reversed(names) if to_the_left else names)
+    ]
+    assert len(first) > 8
+    assert len(cells) == 3 * len(first)
+    for cell in cells:
+        start, end = grid.span(names.index(cell.name[0]))
+        x, _, width, _ = cell.box
+        assert abs(x - start) <= 1
+        assert abs(x + width - end) <= 1
+
+
+def test_of_very_many_cells_the_first_rows_are_read(
+    driver_cells: types.ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet = driver_cells.Sheet(Grid(to_the_left=False), TABLE, WINDOW)
+    everything = [cell.name for cell in sheet.cells()]
+    monkeypatch.setattr(driver_cells, "MOST_CELLS", len(everything) - 1)
+    assert [cell.name for cell in sheet.cells()] == everything[: len(everything) * 2 // 3]
