@@ -1,0 +1,243 @@
+"""What a person does, as the actions that a chat model would have taken: computer_13.
+
+A click, a drag, a run of typed characters, a combination of keys, a turn of the wheel: each is a
+gesture, and becomes one action or a few. So the steps of people and of chat models are counted
+alike, and an episode of a person can be performed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.desktop.contract import Action, InputEvent
+from judge.live.browser_events import MODIFIERS
+
+_NEAR = 4
+"""A mouse that moves by fewer pixels with its button held down clicks."""
+
+_AGAIN_S = 0.5
+"""A click so soon after one at the same place belongs to it."""
+
+_MOST_CLICKS = 3
+_ENDS = {"enter": "\n", "tab": "\t"}
+"""Keys that end a run of typed text, and are typed with it."""
+
+
+@dataclass(slots=True)
+class Gesture:
+    """Something that a person did.
+
+    Attributes:
+        began: when, seconds of the caller's clock.
+        ended: when its last event came.
+        calls: actions of computer_13.
+        events: what mouse and keyboard did.
+    """
+
+    began: float
+    ended: float
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    events: list[InputEvent] = field(default_factory=list)
+
+    @property
+    def actions(self) -> list[Action]:
+        """Its actions."""
+        return [Action(call=call) for call in self.calls]
+
+
+@dataclass(slots=True)
+class _Click:
+    x: int
+    y: int
+    button: str
+    held: tuple[str, ...]
+    times: int = 1
+
+    def calls(self) -> list[Mapping[str, Any]]:
+        count = {"num_clicks": self.times} if self.times > 1 else {}
+        call = _call("CLICK", button=self.button, x=self.x, y=self.y, **count)
+        return _within(self.held, [call])
+
+
+@dataclass(slots=True)
+class _Text:
+    text: str
+
+    def calls(self) -> list[Mapping[str, Any]]:
+        return [_call("TYPING", text=self.text)]
+
+
+@dataclass(slots=True)
+class _Wheel:
+    x: int
+    y: int
+    held: tuple[str, ...]
+    by: int
+
+    def calls(self) -> list[Mapping[str, Any]]:
+        move, scroll = _call("MOVE_TO", x=self.x, y=self.y), _call("SCROLL", dx=0, dy=self.by)
+        return _within(self.held, [move, scroll])
+
+
+class Gestures:
+    """Puts events together into gestures."""
+
+    def __init__(self) -> None:
+        self._held: list[str] = []
+        self._down: tuple[InputEvent, tuple[str, ...]] | None = None
+        self._open: _Click | _Text | _Wheel | None = None
+        self._gesture: Gesture | None = None
+        self._done: list[Gesture] = []
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a gesture has begun that could go on."""
+        return self._gesture is not None
+
+    def take(self, event: InputEvent, now: float) -> list[Gesture]:
+        """Takes an event.
+
+        Args:
+            event: what happened.
+            now: when, seconds of the caller's clock.
+
+        Returns:
+            The gestures that are over with it.
+        """
+        match event.kind:
+            case "key-press" if event.detail in MODIFIERS:
+                self._held.append(event.detail)
+            case "key-release" if event.detail in self._held:
+                self._held.remove(event.detail)
+            case "press":
+                self._press(event, now)
+            case "release" if self._down is not None:
+                self._release(event, now)
+            case "scroll":
+                self._scroll(event, now)
+            case "type":
+                self._type(event, event.detail, now)
+            case "key-press":
+                self._key(event, now)
+            case _:
+                if self._gesture is not None and event.kind != "move":
+                    self._note(event, now)
+        done, self._done = self._done, []
+        return done
+
+    def end(self, *, before: float | None = None) -> list[Gesture]:
+        """Ends the gesture that is under way.
+
+        Args:
+            before: only if its last event came before; None for any.
+        """
+        gesture = self._gesture
+        is_due = gesture is not None and (before is None or gesture.ended < before)
+        if is_due and (before is None or self._down is None):
+            self._down = None
+            self._close()
+        done, self._done = self._done, []
+        return done
+
+    def _press(self, event: InputEvent, now: float) -> None:
+        click = self._open
+        goes_on = (
+            isinstance(click, _Click)
+            and self._gesture is not None
+            and now - self._gesture.ended < _AGAIN_S
+            and (click.button, click.held) == (event.detail, tuple(self._held))
+            and _is_near((click.x, click.y), event)
+            and click.times < _MOST_CLICKS
+        )
+        if not goes_on:
+            self._close()
+        self._down = event, tuple(self._held)
+        self._note(event, now)
+
+    def _release(self, event: InputEvent, now: float) -> None:
+        assert self._down is not None
+        start, held = self._down
+        self._down = None
+        self._note(event, now)
+        if not _is_near((start.x, start.y), event):
+            self._end_click()
+            drag = [
+                _call("MOVE_TO", x=start.x, y=start.y),
+                _call("DRAG_TO", x=event.x, y=event.y),
+            ]
+            self._finish(_within(held, drag))
+        elif isinstance(self._open, _Click):
+            self._open.times += 1
+        else:
+            self._open = _Click(start.x, start.y, start.detail, held)
+
+    def _end_click(self) -> None:
+        """A drag that began like a second click: the first click is a click by itself."""
+        if self._open is not None and self._gesture is not None:
+            self._gesture.calls.extend(self._open.calls())
+            self._open = None
+
+    def _scroll(self, event: InputEvent, now: float) -> None:
+        wheel, held = self._open, tuple(self._held)
+        if isinstance(wheel, _Wheel) and wheel.held == held and _is_near((wheel.x, wheel.y), event):
+            wheel.by += int(event.detail)
+        else:
+            self._close()
+            self._open = _Wheel(event.x, event.y, held, int(event.detail))
+        self._note(event, now)
+
+    def _type(self, event: InputEvent, text: str, now: float) -> None:
+        if isinstance(self._open, _Text):
+            self._open.text += text
+        else:
+            self._close()
+            self._open = _Text(text)
+        self._note(event, now)
+
+    def _key(self, event: InputEvent, now: float) -> None:
+        if event.detail in _ENDS and isinstance(self._open, _Text) and not self._held:
+            self._type(event, _ENDS[event.detail], now)
+            self._close()
+            return
+        self._close()
+        self._note(event, now)
+        keys = [*self._held, event.detail]
+        single = len(keys) == 1
+        self._finish([_call("PRESS", key=keys[0]) if single else _call("HOTKEY", keys=keys)])
+
+    def _note(self, event: InputEvent, now: float) -> None:
+        if self._gesture is None:
+            self._gesture = Gesture(now, now)
+        self._gesture.ended = now
+        self._gesture.events.append(event)
+
+    def _finish(self, calls: list[Mapping[str, Any]]) -> None:
+        """The gesture is over, with these calls."""
+        if self._gesture is not None:
+            self._gesture.calls.extend(calls)
+            self._done.append(self._gesture)
+        self._gesture = None
+        self._open = None
+
+    def _close(self) -> None:
+        """The gesture that could have gone on is over."""
+        if self._open is not None:
+            self._finish(self._open.calls())
+        elif self._gesture is not None and self._down is None:
+            self._gesture = None
+
+
+def _call(action_type: str, **parameters: Any) -> Mapping[str, Any]:
+    return {"action_type": action_type, **parameters}
+
+
+def _within(held: tuple[str, ...], calls: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Calls with keys held down around them."""
+    down = [_call("KEY_DOWN", key=key) for key in held]
+    return [*down, *calls, *(_call("KEY_UP", key=key) for key in reversed(held))]
+
+
+def _is_near(place: tuple[int, int], event: InputEvent) -> bool:
+    return abs(place[0] - event.x) <= _NEAR and abs(place[1] - event.y) <= _NEAR

@@ -1,0 +1,75 @@
+"""The page of a person at a desktop: its one document, and the requests of its script."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from starlette.requests import Request
+
+from judge.annotate.web.local_page import INLINE_POLICY, LocalPage, object_of
+from judge.errors import UsageError
+from judge.live.session import Ending, LiveSession
+from judge.report.html.page import render_page
+
+_SCRIPTS = ("base.js", "ask.js", "live.js")
+_STYLES = ("style.css", "live.css")
+_COMMAND = "judge desktop"
+
+
+class LivePage(LocalPage):
+    """A desktop that a person works in.
+
+    Args:
+        session: the session.
+        port: the port that requests have to name.
+    """
+
+    def __init__(self, session: LiveSession, port: int = 0) -> None:
+        super().__init__(_COMMAND, INLINE_POLICY, port)
+        self._session = session
+
+    def index(self) -> str:
+        """The page with its token; the clock runs from the first time on."""
+        self._session.begin()
+        asked = self._session.asked
+        context = {
+            "token": self.token,
+            "command": _COMMAND,
+            "suite": asked.suite,
+            "task": asked.task,
+            "case": asked.case,
+            "instruction": asked.instruction,
+        }
+        return render_page("live.html", context, scripts=_SCRIPTS, styles=_STYLES, connects=True)
+
+    def respond(
+        self, method: str, path: str, request: Request, body: bytes
+    ) -> dict[str, Any] | None:
+        """The answers to the page's script."""
+        match method, path:
+            case "GET", "/api/state":
+                return self._session.state()
+            case "GET", "/api/frame":
+                return self._frame(request.query_params.get("known", ""))
+            case "POST", "/api/input":
+                self._session.feed(object_of(body).get("events"))
+                return {}
+            case "POST", "/api/finish":
+                self._session.finish(_ending(object_of(body).get("ending")))
+                return self._session.state()
+        return None
+
+    def _frame(self, known: str) -> dict[str, Any]:
+        frame = None if self.closing else self._session.frame(known)
+        if frame is None:
+            return {"state": self._session.state()}
+        png = None if frame.png is None else base64.b64encode(frame.png).decode("ascii")
+        return {"digest": frame.digest, "png": png, "state": self._session.state()}
+
+
+def _ending(given: Any) -> Ending:
+    try:
+        return Ending(given)
+    except ValueError as error:
+        raise UsageError(f"how did it end? One of {', '.join(Ending)}") from error
