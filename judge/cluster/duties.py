@@ -12,7 +12,7 @@ from pathlib import Path
 
 from judge.cluster.hello import Introduction, Question, introduce
 from judge.cluster.work import RETURN_BYTES, Check, Reply, Request
-from judge.core.results import CaseRun
+from judge.core.records.cases import CaseRun
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.grading.batch import Settings

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from judge.core.results import CaseRecord
+from judge.core.records.cases import CaseRecord
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, as_object, dump_json, parse_json

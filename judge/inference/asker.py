@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -77,14 +78,16 @@ class Journal:
     """The run's ``calls.jsonl``: what was asked, answered and paid.
 
     Args:
-        store: the run's directory.
+        store: the run's directory; None to keep the calls in memory, where somebody else writes
+            them down.
         budget: charged with everything that was spent before.
     """
 
-    def __init__(self, store: RunDirectory, budget: Budget) -> None:
+    def __init__(self, store: RunDirectory | None, budget: Budget) -> None:
         self._store = store
         self._replies: dict[CallKey, Mapping[str, Any]] = {}
-        for record in store.read_records(CALLS_FILE):
+        self._answered: dict[tuple[str, int], list[Mapping[str, Any]]] = defaultdict(list)
+        for record in () if store is None else store.read_records(CALLS_FILE):
             call: dict[str, Any] = record
             budget.spend(int(_amount(call.get("tokens"))), _amount(call.get("cost")))
             self._remember(call)
@@ -93,14 +96,20 @@ class Journal:
         """The record of a call that has been answered."""
         return self._replies.get(key)
 
+    def answered(self, task_id: str, sample: int) -> list[Mapping[str, Any]]:
+        """The records of all answered calls about a task and sample, those of any attempt."""
+        return list(self._answered.get((task_id, sample), ()))
+
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes a call down; one that was answered is found from now on."""
-        self._store.append(CALLS_FILE, record)
+        if self._store is not None:
+            self._store.append(CALLS_FILE, record)
         self._remember(record)
 
     def sync(self) -> None:
         """Has the calls so far on the disk when this returns."""
-        self._store.sync(CALLS_FILE)
+        if self._store is not None:
+            self._store.sync(CALLS_FILE)
 
     def _remember(self, call: Mapping[str, Any]) -> None:
         reply = call.get("reply")
@@ -108,7 +117,10 @@ class Journal:
             # Written by something else than the judge, a call has to be asked again.
             with contextlib.suppress(TypeError, ValueError):
                 reply_of_json(reply)
-                self._replies[_key_of(call)] = call
+                key = _key_of(call)
+                if key not in self._replies:
+                    self._answered[key[0], key[1]].append(call)
+                self._replies[key] = call
 
 
 def _amount(value: Any) -> float:
@@ -241,6 +253,23 @@ class Asker:
                 context.cache.put(digest, reply)
         self._write_down(key, request, reply)
         return reply
+
+    def lost(self) -> list[dict[str, Any]]:
+        """Calls that were answered and are not among :attr:`calls`, marked as ``lost``.
+
+        They were paid for all the same: calls of a desktop that broke, or of an episode that was
+        interrupted, where the next attempt saw something else and asked something else.
+        """
+        left = [_without_text(each) for each in self.context.journal.answered(*self.key)]
+        for used in self.calls:
+            if used in left:
+                left.remove(used)
+        return [{**each, "lost": True} for each in left]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The task and the sample."""
+        return (self.task_id, self.sample)
 
     def request(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0

@@ -10,6 +10,7 @@ sent only to its own endpoint: redirects are not followed.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import random
 import re
 import time
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     import openai
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx2"})
+_TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx", "httpx2"})
 _SENT_HEADERS = frozenset(
     {"host", "authorization", "content-type", "content-length", "accept", "accept-encoding"}
     | {"connection", "user-agent", "transfer-encoding"}
@@ -256,26 +257,20 @@ class OpenAIChatModel:
             raise AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
 
     async def _post(self, request: ChatRequest) -> httpx2.Response:
-        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
-
         # The SDK's own create() builds and checks objects that nobody needs here, 2 ms a call,
         # and drops what it does not know (top_k, grammar …) unless that is wrapped.
-        response = await self._sdk().post(
-            "/chat/completions", cast_to=httpx2.Response, body=request.body()
+        response: httpx2.Response = await self._sdk().post(
+            "/chat/completions", cast_to=_http().Response, body=request.body()
         )
         self.pacer.note_headers(response.headers)
         return response
 
     async def _get_models(self) -> httpx2.Response:
-        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
-
         # The SDK's own list() makes an object of every entry, as many as a server may send.
-        return await self._sdk().get("/models", cast_to=httpx2.Response)
+        return await self._sdk().get("/models", cast_to=_http().Response)
 
     async def _run(self, errand: Errand) -> httpx2.Response:
-        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
-
-        sdk, path = self._sdk(), errand.path
+        sdk, path, response = self._sdk(), errand.path, _http().Response
         kept = _KEPT_IN.set(errand.keep_in)
         try:
             if errand.file is not None:
@@ -283,25 +278,24 @@ class OpenAIChatModel:
                 content.seek(0)
                 return await sdk.post(
                     path,
-                    cast_to=httpx2.Response,
+                    cast_to=response,
                     body=errand.body,
                     files=[("file", (name, content, "application/jsonl"))],
                     options={"headers": {"Content-Type": "multipart/form-data"}},
                 )
             if errand.body is not None:
-                return await sdk.post(path, cast_to=httpx2.Response, body=errand.body)
+                return await sdk.post(path, cast_to=response, body=errand.body)
             if errand.deletes:
-                return await sdk.delete(path, cast_to=httpx2.Response)
-            return await sdk.get(path, cast_to=httpx2.Response)
+                return await sdk.delete(path, cast_to=response)
+            return await sdk.get(path, cast_to=response)
         finally:
             _KEPT_IN.reset(kept)
 
     async def _bound(self, response: httpx2.Response) -> None:
         """Reads a response of any status before the SDK does, up to a limit."""
-        import httpx2  # noqa: PLC0415  the transport of the SDK, loaded with it
-
+        http = _http()
         self._was_answered = True
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        assert isinstance(response.stream, http.AsyncByteStream)
         stream, encoding = response.stream, response.headers.pop("content-encoding", None)
         try:
             if response.is_success and (file := _KEPT_IN.get()) is not None:
@@ -313,7 +307,7 @@ class OpenAIChatModel:
                 # Its status is known already: that is worth more than its last byte.
                 within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
                 body = await read_error_body(stream, encoding, within_s)
-            response.stream = httpx2.ByteStream(body)
+            response.stream = http.ByteStream(body)
         finally:
             await stream.aclose()
 
@@ -380,3 +374,11 @@ class OpenAIChatModel:
         """What a server says, without the key and without terminal control characters."""
         text = text.replace(self._key, "[key]") if self._key else text
         return _CONTROL.sub(" ", text)
+
+
+def _http() -> Any:
+    """The package that carries the SDK's calls; version 3 has another, with the same names."""
+    import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
+
+    major = int(openai.__version__.partition(".")[0])
+    return importlib.import_module("httpx2" if major >= 3 else "httpx")

@@ -15,7 +15,7 @@ from judge.files.yaml_documents import read_yaml
 from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.content import FORMS
 
-MODES = ("single", "multi", "text")
+MODES = ("single", "multi", "text", "desktop")
 FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")
 DEFAULT_FEEDBACK = "row-react-exec"
 PICTURE_FORMS = ("each", "stitched", "none")
@@ -247,8 +247,8 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
         raise UsageError(f"--feedback belongs to --mode multi, not to {mode}")
     name = f"multi/{feedback or DEFAULT_FEEDBACK}" if mode == "multi" else mode
     path = path or inference_folder() / "settings.yaml"
-    setting = Setting(name=name, **_setting_entry(path, name, Setting))
-    _check_one_of(path, name, "content", setting.content, FORMS)
+    setting = Setting(name=name, **setting_entry(path, name, Setting))
+    check_one_of(path, name, "content", setting.content, FORMS)
     return setting
 
 
@@ -264,7 +264,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
     """
     name = "typed/multi" if mode == "multi" else "typed/single"
     path = path or inference_folder() / "settings.yaml"
-    entry = _setting_entry(path, name, TypedSetting)
+    entry = setting_entry(path, name, TypedSetting)
     for field_name in ("end_words", "picture_types"):
         words = entry[field_name]
         if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
@@ -272,14 +272,24 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
         entry[field_name] = tuple(words)
     setting = TypedSetting(name=name, **entry)
     for picture_type in setting.picture_types:
-        _check_one_of(path, name, "picture_types", picture_type, PICTURE_TYPES)
-    _check_one_of(path, name, "content", setting.content, FORMS)
-    _check_one_of(path, name, "pictures", setting.pictures, PICTURE_FORMS)
-    _check_one_of(path, name, "beside_code", setting.beside_code, BESIDE_CODE)
+        check_one_of(path, name, "picture_types", picture_type, PICTURE_TYPES)
+    check_one_of(path, name, "content", setting.content, FORMS)
+    check_one_of(path, name, "pictures", setting.pictures, PICTURE_FORMS)
+    check_one_of(path, name, "beside_code", setting.beside_code, BESIDE_CODE)
     return setting
 
 
-def _setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
+def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
+    """The fields of a setting, just those of its class.
+
+    Args:
+        path: a settings.yaml.
+        name: the setting.
+        kind: its class.
+
+    Raises:
+        InferenceError: the file is broken or lacks the setting.
+    """
     entry = _read_yaml(path).get(name)
     if not isinstance(entry, dict):
         raise InferenceError(f"{path} lacks the setting {name}")
@@ -290,7 +300,12 @@ def _setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]
     return dict(entry)
 
 
-def _check_one_of(path: Path, name: str, field: str, value: object, known: Sequence[str]) -> None:
+def check_one_of(path: Path, name: str, field: str, value: object, known: Sequence[str]) -> None:
+    """Checks that a field of a setting has one of its values.
+
+    Raises:
+        InferenceError: it has another.
+    """
     if value not in known:
         raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(known)}")
 

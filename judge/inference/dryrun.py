@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.messages import plain_text
+from judge.desktop.contract import ObservationForm
 from judge.errors import SuiteError, WorkbookError
-from judge.inference.chat import estimate_content_tokens
+from judge.files.media import PICTURES_FOLDER
+from judge.inference.chat import PICTURE_TOKENS, estimate_content_tokens
+from judge.inference.desktop.setting import DesktopSetting
 from judge.inference.interview import Interviewer
-from judge.inference.pictures import PICTURES_FOLDER, PictureStore
+from judge.inference.pictures import PictureStore
 from judge.inference.plan import InferencePlan
 
 EXPECTED_REPLY_TOKENS = 700
@@ -61,7 +64,7 @@ def dry_run(plan: InferencePlan) -> DryRun:
     """Builds every prompt and reckons what the run may take.
 
     The upper figures are reached where every task takes all of its rounds; each round then sends
-    the whole conversation again.
+    the whole conversation again, or on a desktop as much of it as the setting says.
     """
     prompts = tuple(_prompts(plan))
     reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))
@@ -69,11 +72,16 @@ def dry_run(plan: InferencePlan) -> DryRun:
         setting.rounds if setting.executes else 1
         for setting in (plan.setting_of(each.question) for each in plan.assignments)
     )
-    growth = reply + _EXPECTED_FEEDBACK_TOKENS
     asked = [each for each in prompts if each.text is not None]
     calls = len(asked) * plan.samples
     once = sum(each.tokens for each in asked) * plan.samples
-    all_rounds = once * rounds + calls * growth * rounds * (rounds - 1) // 2
+    all_rounds = once * rounds
+    if plan.desktop is None:
+        growth = reply + _EXPECTED_FEEDBACK_TOKENS
+        all_rounds += calls * growth * rounds * (rounds - 1) // 2
+    else:
+        turns = [_turn_tokens(plan.desktop.setting, number, reply) for number in range(rounds)]
+        once, all_rounds = once + calls * turns[0], all_rounds + calls * sum(turns)
     cost = None
     if plan.model.price is not None:
         cost = (
@@ -91,6 +99,20 @@ def dry_run(plan: InferencePlan) -> DryRun:
             each.task_id for each in asked if length is not None and each.tokens + reply > length
         ),
     )
+
+
+def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
+    """At most about how many tokens a request sends after its first message.
+
+    Args:
+        setting: of the desktop.
+        earlier: turns before this one.
+        reply: tokens of a reply.
+    """
+    pictures = 0 if setting.observation is ObservationForm.TREE else PICTURE_TOKENS
+    table = 0 if setting.observation is ObservationForm.SCREENSHOT else setting.tree_tokens
+    shown, kept = pictures + table, min(earlier, setting.history)
+    return shown * (kept + 1) + reply * kept
 
 
 def _prompts(plan: InferencePlan) -> list[DryPrompt]:

@@ -11,13 +11,13 @@ import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 
 from judge.core.messages import Picture
 from judge.errors import SandboxError, SuiteError
-from judge.inference.pictures import SUFFIXES, PictureStore
+from judge.files.media import PICTURE_SUFFIXES
+from judge.inference.pictures import PictureStore
 from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.sandbox.service_program import program_text
 
 MOST_PIXELS = 100_000_000
 """A picture with more pixels is not decoded: 300 MB in three channels."""
@@ -25,6 +25,7 @@ MOST_PIXELS = 100_000_000
 STITCHED_SIDE = 2_048
 """Longest side of several pictures in one, where no other is requested."""
 
+_PROGRAM = "judge.inference.picture_worker"
 _MEMORY_BYTES = 2 * 1024**3
 _TIMEOUT_S = 60.0
 
@@ -43,7 +44,7 @@ class Fit:
     longest_side: int | None = None
     most_bytes: int | None = None
     stitch: bool = False
-    types: frozenset[str] = frozenset(SUFFIXES)
+    types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
 
     def leaves(self, picture: Picture) -> bool:
         """Whether a picture certainly stays as it is."""
@@ -131,7 +132,7 @@ class PictureFitter:
     def _call(self, frame: bytes) -> bytes:
         if self._channel is None:
             self._channel = self._sandbox.service(
-                _worker_text(), root="python", memory_bytes=_MEMORY_BYTES
+                program_text(_PROGRAM), root="python", memory_bytes=_MEMORY_BYTES
             )
         try:
             return self._channel.call(frame, _TIMEOUT_S)
@@ -142,8 +143,3 @@ class PictureFitter:
             # The picture ended the service (memory, a fault of a decoder): the next gets another.
             self.close()
             raise SuiteError(f"a picture could not be shrunk: {error.message}") from error
-
-
-@cache
-def _worker_text() -> str:
-    return resources.files("judge.inference").joinpath("picture_worker.py").read_text("utf-8")

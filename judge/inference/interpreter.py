@@ -1,9 +1,9 @@
 """A Python interpreter that lives for one task: the program of a sandbox service.
 
 The judge never imports this file: its text is sent into the sandbox and runs there, isolated,
-with only the standard library. It reads frames (four bytes of length, then JSON) and answers each
-with one. What it executes can do anything to this process, so nothing that it answers is trusted
-with more than the conversation of its own task: no verdict and no score depends on it.
+with only the standard library. What it executes can do anything to this process, so nothing that it
+answers is trusted with more than the conversation of its own task: no verdict and no score depends
+on it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import json
 import linecache
 import os
-import struct
 import sys
 import threading
 import time
 import traceback
 import types
-from typing import IO, Any, Self
+from typing import Any, Self
+
+from judge.sandbox.service_frames import serve
 
 PROGRAM = "/tmp/data/solution.py"  # noqa: S108  a name in tracebacks, inside the sandbox
 
@@ -159,18 +159,7 @@ def state_of(path: str | None) -> tuple[int, int, int] | None:
     return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def read_exactly(stream: IO[bytes], count: int) -> bytes:
-    """So many bytes; ends the process where there are no more."""
-    data = b""
-    while len(data) < count:
-        chunk = stream.read(count - len(data))
-        if not chunk:
-            raise SystemExit(0)
-        data += chunk
-    return data
-
-
-def serve() -> None:
+def main() -> None:
     """Answers frames until there are no more."""
     # The frames' descriptors are moved away from 0 and 1, where programs read and write.
     requests = os.fdopen(os.dup(0), "rb")
@@ -179,16 +168,10 @@ def serve() -> None:
     os.environ["MPLBACKEND"] = "agg"  # there is no display
     for descriptor in (0, 1):
         os.dup2(nothing, descriptor)
-    main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main
-    while True:
-        (length,) = struct.unpack(">I", read_exactly(requests, 4))
-        frame = json.loads(read_exactly(requests, length))
-        answer = place(frame) if frame["do"] == "place" else execute(frame, vars(main))
-        data = json.dumps(answer).encode()
-        answers.write(struct.pack(">I", len(data)) + data)
-        answers.flush()
+    names = types.ModuleType("__main__")
+    sys.modules["__main__"] = names
 
+    def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
+        return place(frame) if frame["do"] == "place" else execute(frame, vars(names))
 
-if __name__ == "__main__":
-    serve()
+    serve(answer_to, requests, answers)

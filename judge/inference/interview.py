@@ -15,6 +15,8 @@ from judge.inference.answers import writable
 from judge.inference.asker import Asker, file_digest
 from judge.inference.chat import ChatReply, Message
 from judge.inference.content import rows_needed
+from judge.inference.desktop.keeper import opening_message
+from judge.inference.desktop.opening import desktop_task
 from judge.inference.fitting import PictureFitter
 from judge.inference.material import FOLDER, Shelf, keep_drawn, material_of
 from judge.inference.pictures import PictureStore
@@ -246,6 +248,8 @@ class Interviewer:
         plan, question = self._plan, assignment.question
         if (way := plan.typed_of(question)) is not None:
             return self._typed_prompt(way, assignment)[0]
+        if plan.desktop is not None:
+            return opening_message(plan, question, desktop_task(question, case))
         key = (question.id, case.number)
         sheets: tuple[SheetPreview, ...] = ()
         if plan.template.wants("spreadsheet_content"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.inference.importing import empty_records, imported_run
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
@@ -125,11 +125,7 @@ def import_log(
         StoreError: the directory holds submissions, or cannot be written.
     """
     submissions = load_submissions(log, suite, ids=ids)
-    records = InferenceRecords(store)
-    records.lock()
-    try:
-        if records.finished():
-            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+    with empty_records(store) as records:
         told = _conversations(log)
         model, setting = setting_of_name(log.name)
         for submission in submissions:
@@ -142,22 +138,9 @@ def import_log(
                 record["conversation"] = records.conversation_path(task_id, sample)
                 records.write_conversation(task_id, sample, _conversation(record, texts))
             records.append_submission(record)
-        store.write_run(
-            {
-                "suite": {
-                    "name": suite.name,
-                    "source": source,
-                    "digest": suite.digest,
-                    "format": suite.format,
-                },
-                "imported_from": log.name,
-                "model": next((each.model for each in submissions if each.model), model),
-                "setting": next((each.setting for each in submissions if each.setting), setting),
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            }
-        )
-    finally:
-        records.close()
+        model = next((each.model for each in submissions if each.model), model)
+        setting = next((each.setting for each in submissions if each.setting), setting)
+        store.write_run(imported_run(log, suite, source, model=model, setting=setting))
     return len(submissions)
 
 

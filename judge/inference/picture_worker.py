@@ -2,18 +2,18 @@
 
 The judge never imports this file: its text is sent into the sandbox and runs there, isolated, with
 Pillow. Pictures come from strangers, and decoders have faults: what one of them does to this
-process, or how much memory it takes, harms nobody else. A frame is four bytes of length, then JSON.
+process, or how much memory it takes, harms nobody else.
 """
 
 from __future__ import annotations
 
 import base64
 import io
-import json
 import math
-import struct
 import sys
-from typing import IO, Any
+from typing import Any
+
+from judge.sandbox.service_frames import serve
 
 QUALITIES = (90, 80, 70, 55, 40)
 SMALLEST_SIDE = 64
@@ -132,26 +132,6 @@ def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
     return {"pictures": [base64.b64encode(data).decode("ascii") for data in made]}
 
 
-def read_exactly(stream: IO[bytes], count: int) -> bytes:
-    """So many bytes; ends the process where there are no more."""
-    data = b""
-    while len(data) < count:
-        chunk = stream.read(count - len(data))
-        if not chunk:
-            raise SystemExit(0)
-        data += chunk
-    return data
-
-
-def serve() -> None:
+def main() -> None:
     """Answers frames until there are no more."""
-    while True:
-        (length,) = struct.unpack(">I", read_exactly(sys.stdin.buffer, 4))
-        answer = answer_to(json.loads(read_exactly(sys.stdin.buffer, length)))
-        data = json.dumps(answer).encode()
-        sys.stdout.buffer.write(struct.pack(">I", len(data)) + data)
-        sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    serve()
+    serve(answer_to, sys.stdin.buffer, sys.stdout.buffer)

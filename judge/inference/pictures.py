@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,23 +16,11 @@ from typing import Any
 from judge.core.messages import Content, Part, Picture, pictures_in
 from judge.errors import StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
-from judge.files.media import image_type
-from judge.files.writing import write_whole
-
-PICTURES_FOLDER = "pictures"
-
-SUFFIXES = {
-    "image/png": ".png",
-    "image/jpeg": ".jpg",
-    "image/webp": ".webp",
-    "image/gif": ".gif",
-}
-"""The types of pictures that chat models take -> how names of such files end."""
+from judge.files.hashed import HashedFolder, read_hashed
+from judge.files.media import PICTURE_SUFFIXES, image_type
 
 MOST_PICTURE_BYTES = 20 * MIB
 """The longest picture that is sent; servers take less."""
-
-_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class PictureStore:
@@ -44,7 +31,7 @@ class PictureStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._made = HashedFolder(folder, "picture", MOST_PICTURE_BYTES)
         self._inputs: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -61,7 +48,7 @@ class PictureStore:
                 hint="`judge dataset validate` lists missing files; --pictures none asks without.",
             )
         media_type = image_type(data)
-        if media_type not in SUFFIXES:
+        if media_type not in PICTURE_SUFFIXES:
             raise SuiteError(f"{path}: is not a PNG, JPEG, WEBP or GIF picture")
         digest = hashlib.sha256(data).hexdigest()
         with self._lock:
@@ -75,12 +62,12 @@ class PictureStore:
             StoreError: it cannot be written.
         """
         media_type = image_type(data)
-        if media_type not in SUFFIXES or len(data) > MOST_PICTURE_BYTES:
+        if media_type not in PICTURE_SUFFIXES or len(data) > MOST_PICTURE_BYTES:
             return None
         picture = Picture(hashlib.sha256(data).hexdigest(), media_type, len(data), name)
         with self._lock:
             if picture.sha256 not in self._inputs:
-                self._write(picture, data)
+                self._made.add(data, PICTURE_SUFFIXES[media_type])
         return picture
 
     def read(self, sha256: str, media_type: str) -> bytes:
@@ -89,29 +76,18 @@ class PictureStore:
         Raises:
             StoreError: it is missing, or is not what it was.
         """
-        path = self._inputs.get(sha256) or self._path(sha256, media_type)
-        data = read_regular(path, StoreError, most_bytes=MOST_PICTURE_BYTES)
-        if data is None or hashlib.sha256(data).hexdigest() != sha256:
+        path = self._inputs.get(sha256)
+        if path is None:
+            if media_type not in PICTURE_SUFFIXES:
+                raise StoreError(f"{media_type[:80]!r} is not a type of picture that is kept")
+            path = self._made.path(sha256, PICTURE_SUFFIXES[media_type])
+        data = read_hashed(path, sha256, most_bytes=MOST_PICTURE_BYTES)
+        if data is None:
             raise StoreError(
-                f"{path}: the picture {'is missing' if data is None else 'was changed'}",
+                f"{path}: the picture {'was changed' if path.exists() else 'is missing'}",
                 hint="Give another --out, and the conversation starts from the beginning.",
             )
         return data
-
-    def _path(self, sha256: str, media_type: str) -> Path:
-        if _HASH.fullmatch(sha256) is None or media_type not in SUFFIXES:
-            raise StoreError(f"{sha256[:80]!r} ({media_type[:80]!r}) is not a picture of this run")
-        return self._folder / f"{sha256}{SUFFIXES[media_type]}"
-
-    def _write(self, picture: Picture, data: bytes) -> None:
-        path = self._path(picture.sha256, picture.media_type)
-        try:
-            # Its name is its content, which readers check; one that was cut off is rewritten.
-            if not path.is_file() or path.stat().st_size != picture.size_bytes:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                write_whole(path, data)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def has_pictures(content: Content) -> bool:

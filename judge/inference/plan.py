@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
 
 from judge.core.limits import Limits
-from judge.core.results import InferenceIdentity, PromptContent, RunDocument
+from judge.core.records.runs import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.inference.address import public_url
 from judge.inference.background import Background
 from judge.inference.config import ModelSpec, Setting, TypedSetting
 from judge.inference.content import ContentLimits
+from judge.inference.desktop.setting import DesktopWay
 from judge.inference.prompt import Feedback, Template
 
 
@@ -98,6 +99,7 @@ class InferencePlan:
         feedback: the words between rounds.
         content: how much of a workbook goes into the prompt.
         typed: how tasks are asked that expect a typed answer; None if there are none.
+        desktop: how tasks are asked on a desktop; None where they are asked in another mode.
         params: request parameters other than temperature and top_p.
         samples: how many solutions of each task.
         session: one interpreter per task instead of a fresh process per round.
@@ -117,6 +119,7 @@ class InferencePlan:
     feedback: Feedback
     content: ContentLimits
     typed: TypedWay | None = None
+    desktop: DesktopWay | None = None
     params: Mapping[str, Any] = field(default_factory=_nothing)
     samples: int = 1
     session: bool = False
@@ -132,9 +135,11 @@ class InferencePlan:
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
+        bound = None if self.desktop is None else self.desktop.setting.reply_tokens
         return {
             "temperature": setting.temperature,
             "top_p": setting.top_p,
+            **({} if bound is None else {"max_tokens": bound}),
             **self.model.params,
             **self.params,
         }
@@ -150,12 +155,14 @@ class InferencePlan:
 
     def typed_of(self, question: TaskQuestion) -> TypedWay | None:
         """How a task is asked that expects a typed answer; None for all others."""
-        return None if question.answer.is_file else self.typed
+        return None if question.answer.is_file or self.desktop is not None else self.typed
 
     @property
     def executes(self) -> bool:
-        """Whether programs of any task are run between rounds."""
-        return any(self.setting_of(each.question).executes for each in self.assignments)
+        """Whether programs of any task are run between rounds; a desktop is not meant."""
+        return self.desktop is None and any(
+            self.setting_of(each.question).executes for each in self.assignments
+        )
 
     @property
     def fits_pictures(self) -> bool:
@@ -179,6 +186,7 @@ class InferencePlan:
             "session": self.session,
             "stop": "explicit" if self.explicit_stop else "output",
             **({} if self.typed is None else {"typed": self.typed.identity}),
+            **({} if self.desktop is None else {"desktop": self.desktop.identity}),
             **({} if self.execution_feedback else {"execution_feedback": False}),
             **cast(
                 "InferenceIdentity",
@@ -205,8 +213,14 @@ class InferencePlan:
                 "tasks": len(self.assignments),
                 "price": asdict(price) if price else None,
                 "options": dict(self.options),
+                **self._left_out(),
             },
         }
+
+    def _left_out(self) -> InferenceIdentity:
+        if self.desktop is None or not self.desktop.left_out:
+            return {}
+        return {"left_out": dict(self.desktop.left_out)}
 
     def check_continues(self, run: RunDocument, path: str) -> None:
         """Checks that a results directory holds the first part of this very run.
@@ -231,9 +245,9 @@ class InferencePlan:
         now = self.identity
         names = [*now, *(name for name in _SOMETIMES if name in before and name not in now)]
         different = [
-            f"{name}: {_shown(before.get(name))} before, {_shown(now.get(name))} now"
+            difference
             for name in names
-            if before.get(name) != now.get(name)
+            for difference in _differences(name, before.get(name), now.get(name))
         ]
         if different:
             raise StoreError(
@@ -243,10 +257,21 @@ class InferencePlan:
 
 
 _SOMETIMES = (
-    *("typed", "execution_feedback", "oracle_plan", "plans_sha256"),
+    *("typed", "desktop", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
 """What only some runs have in their identity: its absence differs from its presence."""
+
+
+def _differences(name: str, before: object, now: object) -> Iterator[str]:
+    """What is different, down to the setting."""
+    if before == now:
+        return
+    if isinstance(before, Mapping) and isinstance(now, Mapping) and before.keys() == now.keys():
+        for key, value in before.items():
+            yield from _differences(f"{name}.{key}", value, now[key])
+    else:
+        yield f"{name}: {_shown(before)} before, {_shown(now)} now"
 
 
 def _shown(value: object) -> str:

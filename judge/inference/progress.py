@@ -16,8 +16,8 @@ class InferenceEvent:
     Attributes:
         task_id: the task.
         sample: 0-based number of the sample.
-        state: ``program`` (the model gave one), ``answer`` (a typed one), ``no-code`` or
-            ``failed``.
+        state: ``program`` (the model gave one), ``answer`` (a typed one), ``file`` (one that was
+            left on a desktop), ``no-code`` or ``failed``.
         reused: whether it was finished before this command.
         done: how many are done, failures included.
         total: how many there are.
@@ -99,7 +99,10 @@ class InferenceSummary:
         asking = asking_of(record)
         self.finished += 1
         self.truncated += asking.is_truncated
-        self.no_code += record.get("solution") is None and not record.get("response")
+        given = ("solution", "response", "outputs")
+        self.no_code += not any(record.get(name) for name in given) and (
+            record.get("solution") is None
+        )
         self.not_alone += asking.stands_alone is False
         self.calls += len(asking.calls)
         for call in asking.calls:

@@ -106,6 +106,7 @@ class Feedback:
         return Template(occasion, self.texts[occasion]).fill(values).strip()
 
 
+_OBSERVATIONS = ("screenshot", "tree", "both", "som")
 _OCCASIONS = {
     "feedback": frozenset(
         {"printed", "silent", "solved", "failed", "stopped", "no_code", "cut_off"}
@@ -116,6 +117,11 @@ _OCCASIONS = {
         | {"drawn", "drawn_not_shown", "answer_form", "no_files", "no_tables"}
         | {"pictures_each", "pictures_stitched", "pictures_none", "pictures_more"}
     ),
+    "desktop": frozenset(
+        {f"{part}_{form}" for part in ("observation", "seen") for form in _OBSERVATIONS}
+        | {"actions_pyautogui", "actions_pyautogui_som", "actions_computer_13"}
+        | {"access_gui", "access_any", "failed", "refused", "printed", "outcomes", "no_action"}
+    ),
     "background": frozenset({"plan", "documents", "excerpt", "unseen", "unseen_saved"}),
 }
 
@@ -125,7 +131,8 @@ def load_feedback(name: str = "feedback") -> Feedback:
 
     Args:
         name: ``feedback``, or ``typed_feedback`` where the answer is typed; ``background`` for
-            what is added to the question, and where results are not shown.
+            what is added to the question, and where results are not shown; ``desktop`` for those
+            on a desktop.
 
     Raises:
         InferenceError: the file is broken.

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
+from judge.desktop.contract import DesktopHost
 from judge.errors import (
     InferenceError,
     JudgeError,
@@ -20,14 +21,16 @@ from judge.errors import (
     SuiteError,
     WorkbookError,
 )
+from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
 from judge.inference.batches.book import BATCHES_FILE, BatchBook
 from judge.inference.batches.desk import AnsweredAhead, Carrier, Desk, Job, Outcome
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
+from judge.inference.desktop.keeper import EpisodeKeeper
 from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
-from judge.inference.pictures import PICTURES_FOLDER, PictureStore
+from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
@@ -46,6 +49,7 @@ class Resources:
         cache: replies of other runs, or None to use none.
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
+        desktops: opens desktops; None where there are none to open.
         carrier: has all requests answered before the conversations begin; None to ask as they go
             on. Only for settings of one round.
     """
@@ -56,6 +60,7 @@ class Resources:
     cache: ReplyCache | None = None
     concurrency: int = 8
     jobs: int = 2
+    desktops: DesktopHost | None = None
     carrier: Carrier | None = None
 
 
@@ -84,6 +89,8 @@ async def run_inference(
     if resources.sandbox is None and (plan.executes or plan.fits_pictures):
         does = "runs programs" if plan.executes else "shrinks pictures"
         raise SandboxError(f"the setting {plan.setting.name} {does}, and there is no sandbox")
+    if resources.desktops is None and plan.desktop is not None:
+        raise SandboxError(f"the setting {plan.setting.name} needs desktops, and there are none")
     run = store.read_run() or RunDocument()
     plan.check_continues(run, str(store.path))
     _check_batches(store, resources.carrier)
@@ -136,6 +143,16 @@ class _Runner:
         )
         self._threads = ThreadPoolExecutor(resources.jobs, thread_name_prefix="judge-infer")
         self._interviewer = Interviewer(plan, resources.sandbox, self._threads, pictures)
+        self._episodes: EpisodeKeeper | None = None
+        if plan.desktop is not None and resources.desktops is not None:
+            self._episodes = EpisodeKeeper(
+                plan,
+                resources.desktops,
+                records.store,
+                pictures,
+                self._threads,
+                jobs=resources.jobs,
+            )
         self._ahead = Outcome()
         self._stop: JudgeError | None = None
         self._budget_reached = False
@@ -216,7 +233,7 @@ class _Runner:
         state = "stopped"
         problem: str | None = None
         try:
-            await self._interviewer.talk(assignment, talk, asker)
+            await self._hold(assignment, talk, asker)
             state = "finished"
         except BudgetReachedError:
             self._budget_reached = True
@@ -227,8 +244,7 @@ class _Runner:
                 self._stop = InferenceError(
                     f"{self._resources.chat_model.endpoint}: the model "
                     f"{self._plan.model_name} takes no pictures: {error.message}",
-                    hint="--pictures none, with another --out, asks in text: pictures are named, "
-                    "and in --mode multi programs can open them.",
+                    hint=_WITHOUT_PICTURES[self._plan.desktop is not None],
                 )
             if error.kind == "access":
                 self._stop = InferenceError(
@@ -239,7 +255,8 @@ class _Runner:
         except StoreError:
             raise
         except SandboxError as error:
-            state, problem = "failed", f"sandbox: {error.message}"
+            place = "sandbox" if self._episodes is None else "desktop"
+            state, problem = "failed", f"{place}: {error.message}"
             await self._check_sandbox(error)
         except (WorkbookError, SuiteError) as error:
             state, problem = "failed", error.message
@@ -254,8 +271,27 @@ class _Runner:
         elif state == "failed":
             self._fail(question.id, assignment, sample, problem or "")
 
+    async def _hold(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+        """Has the conversation held, on a desktop or not."""
+        if self._episodes is None:
+            await self._interviewer.talk(assignment, talk, asker)
+            return
+        task_id, sample = assignment.question.id, asker.sample
+
+        def keep() -> None:
+            self._write_conversation(assignment, sample, talk, asker, "stopped", None)
+
+        before = self._records.read_conversation(task_id, sample)
+        await self._episodes.talk(assignment, talk, asker, before, keep)
+
     async def _check_sandbox(self, error: SandboxError) -> None:
         """Distinguishes a task that breaks its own sandbox from a sandbox that is gone for all."""
+        if self._episodes is not None:
+            try:
+                await self._episodes.check()
+            except SandboxError:
+                self._stop = error
+            return
         sandbox = self._resources.sandbox
         assert sandbox is not None
 
@@ -289,6 +325,7 @@ class _Runner:
             "ended": talk.ended if state == "finished" else None,
             "messages": talk.messages,
             "rounds": talk.rounds,
+            **({"parts": talk.parts} if talk.parts else {}),
             "calls": asker.calls,
             **self._plan.background.record(assignment.question),
         }
@@ -296,15 +333,18 @@ class _Runner:
 
     def _finish(self, assignment: Assignment, sample: int, talk: Talk, asker: Asker) -> None:
         task_id = assignment.question.id
-        typed = self._plan.typed_of(assignment.question) is not None
+        plan, question = self._plan, assignment.question
+        pathless = plan.desktop is not None or plan.typed_of(question) is not None
+        # An episode that is begun again sees another screen, and what was asked before is lost.
+        lost = asker.lost() if plan.desktop is not None else []
         record = submission_of_talk(
             self._plan,
             assignment,
             sample,
             talk,
-            asker.calls,
+            [*asker.calls, *lost],
             self._records.conversation_path(task_id, sample),
-            None if typed else prompt_paths(self._plan, assignment.question),
+            None if pathless else prompt_paths(plan, question),
         )
         self._records.append_submission(record)
         self._count(record, reused=False)
@@ -322,6 +362,7 @@ class _Runner:
         self._summary.count(record)
         key = (str(record["id"]), int(record.get("sample") or 0))
         state = "program" if record.get("solution") else "no-code"
+        state = "file" if record.get("outputs") else state
         self._tell(key, "answer" if record.get("response") else state, reused=reused)
 
     def _tell(self, key: SampleKey, state: str, *, reused: bool) -> None:
@@ -338,6 +379,13 @@ class _Runner:
                 cost=budget.cost if self._plan.model.price else None,
             )
         )
+
+
+_WITHOUT_PICTURES = {
+    False: "--pictures none, with another --out, asks in text: pictures are named, and in --mode "
+    "multi programs can open them.",
+    True: "--observation tree, with another --out, shows the accessibility tree alone.",
+}
 
 
 def _first(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:

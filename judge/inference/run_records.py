@@ -137,10 +137,14 @@ def submission_of_talk(
         talk: the conversation.
         calls: what it took.
         conversation: path of the conversation's file, relative to the run's directory.
-        paths: the input and output paths that the prompt gave; None where the answer is typed.
+        paths: the input and output paths that the prompt gave; None where the answer is typed, or
+            is a file of a desktop.
     """
     given: dict[str, Any] = {"response": talk.response}
-    if paths is not None:
+    if talk.outputs:
+        given = {} if talk.response is None and assignment.question.answer.is_file else given
+        given["outputs"] = {str(case): output for case, output in talk.outputs.items()}
+    elif paths is not None:
         given = {
             "solution": talk.solution,
             "input_path": paths[0],

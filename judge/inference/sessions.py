@@ -8,8 +8,6 @@ import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from judge.console.visible import visible
@@ -20,9 +18,13 @@ from judge.inference.answers import writable
 from judge.inference.tracebacks import cut_middle, trim_traceback
 from judge.inference.workplace import ERROR_CHARS, OUTPUT_CHARS, Execution, FreshWorkplace
 from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.sandbox.service_program import program_text
 
 MOST_INPUT_BYTES = 256 * MIB
 """The longest input file that is placed in a sandbox."""
+
+INTERPRETER = "judge.inference.interpreter"
+"""The module that runs inside."""
 
 _PLACE_S = 60.0
 _NAME_CHARS = 100
@@ -125,7 +127,7 @@ class Interpreter:
     def _open(self) -> ServiceChannel:
         if self._channel is None:
             channel = self._sandbox.service(
-                _interpreter_text(), root="python", memory_bytes=self._limits.memory_bytes
+                program_text(INTERPRETER), root="python", memory_bytes=self._limits.memory_bytes
             )
             self._channel = channel
             try:
@@ -189,11 +191,6 @@ class SessionWorkplace:
     def close(self) -> None:
         """Ends the interpreter."""
         self._interpreter.close()
-
-
-@cache
-def _interpreter_text() -> str:
-    return resources.files("judge.inference").joinpath("interpreter.py").read_text("utf-8")
 
 
 def _base64_of(path: Path) -> str:

@@ -34,11 +34,14 @@ class Talk:
             solution.
         response: the reply that is the typed answer; None where the task asks for a workbook.
         ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``answer``, ``rounds``
-            or ``context-length``.
+            or ``context-length``; on a desktop as in
+            :class:`judge.desktop.records.EpisodeEnd`.
         finish_reason: of the last reply.
         truncated: whether the reply that the solution came from was cut off.
         stands_alone: whether the solution leaves a workbook in a fresh process; None where it was
             not run, or no round ever left one.
+        outputs: number of a case -> what its episode on a desktop left, as submissions have it.
+        parts: for each of these episodes the number of its case, and of its first message.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -50,6 +53,8 @@ class Talk:
     finish_reason: str | None = None
     truncated: bool = False
     stands_alone: bool | None = None
+    outputs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    parts: list[tuple[int, int]] = field(default_factory=list)
 
     def start_again(self) -> None:
         """Forgets everything: the conversation starts again from the beginning."""

@@ -38,8 +38,14 @@ from tests.inference.scripted import (
 
 TASKS = 200
 POLICY = RetryPolicy(
-    first_wait_s=0.02, longest_wait_s=0.1, call_timeout_s=4.0, longest_retry_after_s=400.0
+    attempts=12,
+    first_wait_s=0.02,
+    longest_wait_s=0.1,
+    call_timeout_s=4.0,
+    longest_retry_after_s=400.0,
+    timeouts=12,
 )
+"""More attempts than are needed: on a busy machine a call may take too long by itself as well."""
 FAULTS: list[Callable[[Seen], Reply]] = [
     lambda _: fault(429, retry_after="0.2"),
     lambda _: fault(429),
@@ -175,13 +181,13 @@ class Limiter:
 
 
 def test_the_servers_limits_are_kept_with_32_tasks(make_plan: MakePlan, tmp_path: Path) -> None:
-    period_s = 3.0
+    period_s = 2.0
     for name, requests, tokens in (("requests", 40, 10**9), ("tokens", 10**6, 30_000)):
         limiter = Limiter(requests, tokens, period_s)
         limits = RateLimits(
             requests=requests if name == "requests" else None,
             tokens=tokens if name == "tokens" else None,
-            period_s=period_s * 1.3,  # what is sent together does not arrive together
+            period_s=period_s * 2,  # what is sent evenly does not arrive evenly on a busy machine
         )
         plan = many(make_plan(), 130)
         with ScriptedServer(limiter) as server:
@@ -191,7 +197,7 @@ def test_the_servers_limits_are_kept_with_32_tasks(make_plan: MakePlan, tmp_path
         assert limiter.refused == 0, name
         # And they are made use of: it is not one call at a time.
         used = 130 / requests if name == "requests" else summary.tokens / tokens
-        assert spread_s <= 10 * used * period_s, name
+        assert spread_s <= 20 * used * period_s, name
 
 
 def test_a_run_keeps_conversations_of_calls_that_failed(

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
-from tests.conftest import Figures
+from tests.conftest import REPOSITORY, Figures
 from tests.inference.babel import png, write_suite
+from tests.inference.scripted import ScriptedServer
 from tests.inference.smollm2 import MISSING, SmolServer, is_installed
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
 
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
+VERIFIERS = REPOSITORY / ".venv-verifiers" / "bin" / "python"
+"""The library needs an older SDK than the judge has here, so it has its own environment."""
 
 # Free-form this model writes no program that runs; a grammar lets it choose only the value.
 GRAMMAR = r"""
@@ -54,21 +61,27 @@ def judge(*arguments: str | Path) -> dict[str, object]:
     return document
 
 
-@pytest.mark.parametrize(
-    ("mode", "form"), [("multi", "free"), ("single", "grammar"), ("multi", "grammar")]
-)
+@pytest.mark.parametrize("form", ["free", "grammar"])
 def test_a_real_model_end_to_end(
-    mode: str, form: str, server: SmolServer, tmp_path: Path, figures: Figures
+    form: str, server: SmolServer, tmp_path: Path, figures: Figures
 ) -> None:
+    """In several rounds; a single one is what the rollouts below ask for."""
     # Free-form it talks until it is stopped; what it says in 24 tokens proves as much.
     # With a grammar it writes programs, slowly: one task shows that they are run and graded.
-    tasks = 1 if form == "grammar" else 2
+    tasks = 1
     max_tokens = 24 if form == "free" else 120
-    options = ["--mode", mode, "--limit", str(tasks), "--max-tokens", str(max_tokens)]
+    options = [
+        "--mode",
+        "multi",
+        "--rounds",
+        "2",
+        "--limit",
+        str(tasks),
+        "--max-tokens",
+        str(max_tokens),
+    ]
     options += ["--seed", "7", "--rows", "1", "--no-cache", "-c", "2", "-q", "--json"]
     options += ["--sandbox", "bubblewrap"]
-    if mode == "multi":
-        options += ["--rounds", "2"]
     if form == "grammar":
         options += ["--param", f"grammar={json.dumps(GRAMMAR)}"]
     asked = judge("infer", "-m", "llama.cpp", "--base-url", server.url, "--out", tmp_path, *options)
@@ -98,7 +111,7 @@ def test_a_real_model_end_to_end(
         assert usage[name] == summary[name]
     assert 0 < usage["latency_s"]["median"] <= usage["inference_s"]
     figures(
-        f"SmolLM2 {mode} {form}: {summary['calls']} calls, "
+        f"SmolLM2 {form}: {summary['calls']} calls, "
         f"{summary['prompt_tokens']} + {summary['completion_tokens']} tokens, "
         f"{summary['seconds']:.1f} s, verdicts {overall['verdicts']}"
     )
@@ -136,3 +149,70 @@ def test_typed_answers(server: SmolServer, tmp_path: Path, figures: Figures) -> 
     assert refused.returncode == 10
     assert "takes no pictures: the server says 500" in refused.stderr
     figures(f"SmolLM2, typed answers: {summary['calls']} calls, {summary['seconds']:.1f} s")
+
+
+def test_rollouts_of_verifiers_get_what_judge_score_says(
+    server: SmolServer, tmp_path: Path, figures: Figures
+) -> None:
+    """The real model and scripted replies, and a task whose golds are at fault."""
+    if not VERIFIERS.exists():
+        pytest.skip("no verifiers: scripts/setup .venv-verifiers requirements-verifiers.lock")
+    suite = tmp_path / "suite"
+    shutil.copytree(REPOSITORY / "dataset" / "sample", suite)
+    for gold in (suite / "spreadsheet" / "1004").glob("*_answer.xlsx"):
+        gold.write_bytes(b"not a workbook")
+    records = map(json.loads, (suite / "submissions.jsonl").read_text().splitlines())
+    known = {(str(each["id"]), each["sample"]): each["solution"] for each in records}
+    chosen = {"1001": 0, "1002": 4, "1003": 2, "1004": 0, "1005": 4}
+    replies = {task: known[task, sample] for task, sample in chosen.items()}
+    with ScriptedServer(lambda seen: replies[seen.task]) as scripted:
+        clients: list[dict[str, Any]] = [
+            {
+                "url": server.url,
+                "sampling": {"max_tokens": 120, "seed": 7, "grammar": GRAMMAR},
+                "ids": ["1001"],
+            },
+            {"url": scripted.url, "sampling": {}, "ids": [*replies]},
+        ]
+        judging = {"suite": str(suite), "signal": "cell_accuracy", "sandbox": "bubblewrap"}
+        taskset = {"id": "sheetjudge", "rows": 1, "task": judging | {"jobs": 2}}
+        done = subprocess.run(
+            [VERIFIERS, REPOSITORY / "tests" / "inference" / "rollouts.py"],
+            input=json.dumps({"taskset": taskset, "clients": clients}),
+            capture_output=True, text=True, timeout=900, check=False, cwd=tmp_path,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rollouts = json.loads(done.stdout)
+    assert not any("_answer" in str(each["data"]) for each in rollouts), "golds stay behind"
+    assert [each["task"] for each in rollouts] == [one for each in clients for one in each["ids"]]
+    faulty = rollouts.pop(-2)
+    assert (faulty["ok"], faulty["rewards"]) == (False, {"judged": None})
+    assert "task 1004 has no reward (BT, BT, BT)" in faulty["errors"][0]
+
+    solutions = tmp_path / "solutions.jsonl"
+    with solutions.open("w") as file:
+        for number, each in enumerate(rollouts):
+            record = {"id": each["task"], "sample": number, "solution": each["reply"]}
+            file.write(json.dumps(record) + "\n")
+    run = tmp_path / "run"
+    judge("score", solutions, "--dataset", suite, "--sandbox", "bubblewrap", "--out", run,
+          "--json", "-q")  # fmt: skip
+    cases: dict[int, list[dict[str, Any]]] = {number: [] for number in range(len(rollouts))}
+    for line in (run / "cases.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        cases[case["sample"]].append(case)
+    for each, judged in zip(rollouts, cases.values(), strict=True):
+        judged.sort(key=itemgetter("case"))
+        assert (each["ok"], each["errors"]) == (True, [])
+        assert each["verdicts"] == [case["verdict"] for case in judged]
+        quoting = [case["cause"] for case in judged if case["verdict"] == "WA"]
+        assert not set(quoting) & set(each["causes"]), "traces are shared, golds are not"
+        soft = fmean(case["verdict"] == "AC" for case in judged)
+        near = fmean(case.get("comparison", {}).get("cell_accuracy", 0.0) for case in judged)
+        assert each["rewards"] == {"cell_accuracy": pytest.approx(near)}
+        assert each["metrics"] == pytest.approx(
+            {"soft_score": soft, "hard_score": float(soft == 1), "cell_accuracy_score": near}
+        )
+    soft_scores = [each["metrics"]["soft_score"] for each in rollouts]
+    assert soft_scores[1:] == pytest.approx([1, 2 / 3, 2 / 3, 0])
+    figures(f"verifiers with SmolLM2: verdicts {rollouts[0]['verdicts']}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import pickle
 import queue
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from distributed import Client, Future
@@ -21,6 +22,8 @@ from judge.grading.recipe import WorkerRecipe
 _CONNECT_S = 15.0
 _CALL_S = 30.0
 _CLOSE_S = 1.0
+_NEWS_S = 1.0
+_ENDED = frozenset({"erred", "memory"})
 _PLAIN = ["msgpack"]
 
 
@@ -30,15 +33,19 @@ class Connection:
     Args:
         client: connected.
         address: of the scheduler, for messages.
+        clock: seconds that never go back.
     """
 
-    def __init__(self, client: Client, address: str) -> None:
+    def __init__(
+        self, client: Client, address: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
+        self._clock = clock
         self._address = address
         self._scheduler: Any = client.scheduler  # what the scheduler can be asked
         self._futures: dict[str, Future[Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._missing: set[str] = set()
+        self._stranded: dict[str, float] = {}
 
     def prepare(self, recipe: WorkerRecipe) -> None:
         """Has every worker open sandbox and engines, those that come later as well."""
@@ -91,18 +98,22 @@ class Connection:
                 self._client.cancel(futures, force=True)
 
     def _find_stranded(self) -> None:
-        """Ends tasks that no worker has and whose end was never reported.
+        """Ends tasks whose end the scheduler knows and never reported.
 
-        That happens where a worker says of a failure what cannot be read here.
+        That happens where a worker says of a failure what cannot be read here. That no worker has a
+        task says nothing: one that has just come gets none before it has imported the judge.
         """
-        pending = {key for key, future in self._futures.items() if future.status == "pending"}
+        pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
             return
-        held = self._call(self._scheduler.processing)
-        missing = pending.difference(*held.values())
-        for key in missing & self._missing:  # the news of the others may be on its way
-            self._ended.put(key)
-        self._missing = missing
+        states = self._call(self._scheduler.get_task_status, keys=pending)
+        now = self._clock()
+        self._stranded = {
+            key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
+        }
+        for key, since in self._stranded.items():
+            if now - since >= _NEWS_S:  # the news of the others may be on its way
+                self._ended.put(key)
 
     def _next(self, timeout_s: float) -> list[str]:
         """Keys of the tasks that have ended since; waits for the first."""

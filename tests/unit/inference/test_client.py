@@ -219,10 +219,11 @@ def test_retry_after_headers() -> None:
 
 
 def test_no_server_is_not_waited_for() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    with pytest.raises(CallError, match="connection failed: ConnectionRefusedError") as caught:
-        ask(url)
+    with socket.socket() as holder:  # bound, so that nobody else gets the port; it never listens
+        holder.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{holder.getsockname()[1]}/v1"
+        with pytest.raises(CallError, match="connection failed: ConnectionRefusedError") as caught:
+            ask(url)
     assert (caught.value.kind, caught.value.attempts) == ("access", 3)
 
 

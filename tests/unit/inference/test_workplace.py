@@ -11,9 +11,9 @@ import pytest
 
 from judge.core.limits import Limits
 from judge.errors import SandboxError
-from judge.inference import workplace
-from judge.inference.sessions import SessionWorkplace
+from judge.inference.sessions import INTERPRETER, SessionWorkplace
 from judge.inference.workplace import (
+    OUTPUT_CHARS,
     Execution,
     FreshWorkplace,
     KeptPlaces,
@@ -22,6 +22,7 @@ from judge.inference.workplace import (
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.sandbox.service_program import program_text
 from tests.inference.planning import write_workbook
 
 PATHS = ("/tmp/data/input/1_7_input.xlsx", "/tmp/data/output/1_7_output.xlsx")
@@ -62,7 +63,7 @@ def test_long_output_is_cut() -> None:
     )
     found = execution_of_run(result)
     assert found.solved
-    assert len(found.printed) < workplace.OUTPUT_CHARS + 100
+    assert len(found.printed) < OUTPUT_CHARS + 100
     assert found.printed.endswith("z")
 
 
@@ -116,9 +117,10 @@ def test_a_session_that_never_starts_is_our_failure(workbook: Path) -> None:
 
 class Interpreter:
     def __init__(self) -> None:
-        path = Path(workplace.__file__).with_name("interpreter.py")
         self._process = subprocess.Popen(
-            [sys.executable, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", program_text(INTERPRETER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def ask(self, **frame: object) -> dict[str, object]:
@@ -134,7 +136,7 @@ class Interpreter:
     def close(self) -> int:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        return self._process.wait(10)
+        return self._process.wait(120)
 
 
 @pytest.fixture
@@ -164,7 +166,7 @@ def test_interpreter(interpreter: Interpreter, tmp_path: Path) -> None:
     failed = execute("def f():\n    return {}['key']\nf()")
     assert "    return {}['key']" in str(failed["error"])
     assert "KeyError: 'key'" in str(failed["error"])
-    assert "interpreter.py" not in str(failed["error"])
+    assert "inference.interpreter" not in str(failed["error"])
     assert "SyntaxError" in str(execute("x = (")["error"])
     assert execute("import sys; sys.exit(2)")["error"] == "SystemExit: 2"
     assert execute("import sys; sys.exit()")["error"] is None
@@ -173,6 +175,8 @@ def test_interpreter(interpreter: Interpreter, tmp_path: Path) -> None:
     # The workbook of an earlier round is still there, but this program did not leave it.
     assert execute("pass")["output_exists"] is False
     assert execute("print(input())")["error"] is not None
+    loaded = execute("import sys\nprint([name for name in sys.modules if 'judge' in name])")
+    assert loaded["stdout"] == "[]\n"
     assert execute("print(__name__)")["stdout"] == "__main__\n"
 
 

@@ -1,0 +1,1 @@
+"""Episodes: a chat model works in a desktop with mouse and keyboard."""
