@@ -19,8 +19,8 @@ from judge.files.documents import MIB, read_regular
 from judge.grading.case_records import CaseKey
 from judge.report.audit import RIGHT, WRONG, AuditMarks, AuditSample, SubmissionKey
 from judge.report.audit_sheet import CASE, CASE_MARK, INSTRUCTION_MARK, SHEET, VERDICT
+from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange
-from judge.workbook.package import ReadLimits
 from judge.workbook.reader import open_workbook
 
 _MARKS = (CASE_MARK, INSTRUCTION_MARK)

@@ -203,20 +203,32 @@ def _aspect_of(task: TaskFacts, *, aspect: str) -> str | None:
     return "with" if aspect in task.aspects else "without"
 
 
-_GROUP_LABELS = {"category": "Manipulation category"}
+_GROUP_LABELS = {"category": "Manipulation category", "actions": "Difficulty"}
+_GROUP_RULES = {
+    "actions": "By the actions that the suite's authors count: at most 5 are easy, at most 15 "
+    "medium, more hard.",
+    "feasible": "Tasks that cannot be done are solved by saying so.",
+}
+_ORDERED = ("easy", "medium", "hard")
+"""Groups that have an order of their own; others are sorted by name."""
 
 
 def _groups(tasks: Sequence[TaskFacts]) -> Iterable[Division]:
     """The divisions that the suite itself makes."""
     for key in sorted({name for task in tasks for name in task.groups}):
-        names = sorted({task.groups[key] for task in tasks if key in task.groups})
+        names = sorted({task.groups[key] for task in tasks if key in task.groups}, key=_place)
         yield Division(
             key=key,
             label=_GROUP_LABELS.get(key, key.replace("_", " ").capitalize()),
-            rule="As the suite says.",
+            rule=_GROUP_RULES.get(key, "As the suite says."),
             parts=tuple(Part(name, name) for name in names),
             place=functools.partial(_group_of, key=key),
         )
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Where a group stands among those of its division."""
+    return (_ORDERED.index(name) if name in _ORDERED else -1, name)
 
 
 def _group_of(task: TaskFacts, *, key: str) -> str | None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import cast
 
 from judge.checkers.registry import aspects_of
-from judge.core.results import RunDocument, SuiteIdentity
+from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
     SubmissionScore,
     best_samples,
@@ -31,28 +31,25 @@ from judge.report.breakdowns import (
 )
 from judge.report.charts import chart_lines, charts_of
 from judge.report.entries import difference_counts, task_entry
+from judge.report.entry_model import TaskEntry
+from judge.report.episode_counts import classes_of, summarise_episodes
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.large import LARGE_NOTE, MOST_EXCLUSIONS, MOST_SHOWN_CASES
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.measures import Measured
 from judge.report.model import (
     REPORT_DATA_VERSION,
-    Breakdown,
     DifferenceCount,
     Exclusion,
-    Group,
     Method,
     PhaseCount,
     ReportData,
-    Scores,
-    TableColumn,
-    TableOfScores,
-    TaskEntry,
     VerdictCount,
 )
 from judge.report.phrasings import compare_phrasings
 from judge.report.repeats import repeated_runs
 from judge.report.scope import scope_lines, scope_of
+from judge.report.score_model import Breakdown, Group, Scores, TableColumn, TableOfScores
 from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
 from judge.report.shares import has_shares, share_lines, shares_of
 from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
@@ -134,6 +131,7 @@ def build_report_data(
             aspect_divisions([each.aspects for each in facts.values()]),
             method,
         ),
+        episodes=summarise_episodes(run.run, counted, classes_of(run.suite), method),
     )
 
 

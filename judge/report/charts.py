@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from judge.core.results import ChartsReport
+from judge.core.records.reports import ChartsReport
 from judge.core.verdict import CaseResult
 
 

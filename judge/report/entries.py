@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from judge.core.results import CaseComparison, CaseRun
+from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.score import SubmissionScore
 from judge.core.verdict import Verdict
 from judge.grading.overrides import Overrides
+from judge.report.entry_model import CaseEntry, TaskEntry
 from judge.report.files import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
 from judge.report.load import LoadedSubmission
-from judge.report.model import CaseEntry, TaskEntry
 from judge.report.suspect_model import CaseSuspect
 from judge.suspects.standing import Suspicions
 
@@ -139,6 +139,7 @@ def _case_entry(
         notes=tuple(comparison.get("notes", ())),
         output_sha256=run.get("output_sha256"),
         suspects=suspects,
+        episode=submission.episodes.get(number),
     )
 
 

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from typing import IO, cast, overload
 
-from judge.core.results import ReportDocument, ReportHead, TaskReport
+from judge.core.records.reports import ReportDocument, ReportHead, TaskReport
 from judge.errors import StoreError
 from judge.files.documents import dump_json, parse_json
 from judge.files.json_lines import LinesAt

@@ -13,7 +13,8 @@ from typing import Any
 
 from judge.checkers.registry import checker_of
 from judge.comparison.comparison import DifferenceClass
-from judge.core.results import CaseComparison, DifferenceRecord, RecalcIdentity, RunDocument
+from judge.core.records.cases import CaseComparison, DifferenceRecord
+from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.recalc.policy import calculates

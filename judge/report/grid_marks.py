@@ -15,7 +15,7 @@ from judge.comparison.answer_range import check, prepare
 from judge.comparison.comparison import DifferenceClass
 from judge.comparison.profiles import get_profile
 from judge.comparison.rule_comparison import OTHER_RULES
-from judge.core.results import CaseComparison, DifferenceRecord
+from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task
 from judge.errors import JudgeError
 from judge.workbook.address import cell_key, parse_cell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from judge.core.results import InferenceIdentity, RecalcIdentity, RunDocument
+from judge.core.records.runs import InferenceIdentity, RecalcIdentity, RunDocument
 from judge.report.model import ReportData
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from judge.core.results import CaseComparison, CaseRun, SubmissionRecord
+from judge.core.records.cases import CaseComparison, CaseRun
+from judge.core.records.runs import SubmissionRecord
 from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import opened_regular

@@ -8,21 +8,26 @@ no report yet (a run that is still in progress, or was interrupted), every recor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from judge.core.asking import NOT_ASKED, Asking, asking_of
-from judge.core.results import (
-    ReportOnRecord,
-    RunDocument,
-    SubmissionRecord,
-)
+from judge.core.records.reports import ReportOnRecord
+from judge.core.records.runs import RunDocument, SubmissionRecord
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.grading.case_records import case_record, case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
-from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import (
+    ATTEMPTS_FILE,
+    CASES_FILE,
+    REPORT_FILE,
+    SUBMISSIONS_FILE,
+    RunDirectory,
+)
+from judge.report.episode_model import EpisodeEntry
+from judge.report.episodes import read_entries
 from judge.report.large import is_large, without_details, without_texts
 from judge.report.set_aside import suspicions_of_run
 from judge.suites import Suite, load_suite
@@ -50,6 +55,7 @@ class LoadedSubmission:
         results: case number -> what counts, changes by hand in place; cases that were not run
             are not in it.
         automatic: the same as the judge said it.
+        episodes: case number -> the desktop episode that left its output, without its turns.
     """
 
     task_id: str
@@ -61,6 +67,7 @@ class LoadedSubmission:
     asking: Asking
     results: Mapping[int, CaseResult]
     automatic: Mapping[int, CaseResult]
+    episodes: Mapping[int, EpisodeEntry] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int]:
@@ -144,7 +151,8 @@ def load_run(
         report = _report_on_record(store)
         suite, notes = _suite(run, dataset)
         large = not details and is_large(store)
-        records = _submission_records(store, large=large)
+        records = _submission_records(store, SUBMISSIONS_FILE, large=large)
+        attempts = records or _submission_records(store, ATTEMPTS_FILE, large=large)
         results = _results(store, large=large)
         overrides = read_overrides(store)
         suspicions, left_out = _suspicions(store, run, suite, suspects)
@@ -162,6 +170,10 @@ def load_run(
             f"{path}: no case has been judged yet",
             hint=f"`judge score {path}` judges what is there.",
         )
+    episodes, unread = read_entries(
+        path, ((task_id, sample, case) for task_id, sample, _, found in entries for case in found)
+    )
+    notes = (*notes, *unread)
     submissions = tuple(
         LoadedSubmission(
             task_id=task_id,
@@ -170,9 +182,14 @@ def load_run(
             task=suite.task(task_id) if suite is not None else None,
             cases=tuple(found),
             record=records.get((task_id, sample)),
-            asking=_asking(records.get((task_id, sample))),
+            asking=_asking(attempts.get((task_id, sample))),
             results=_with_overrides(found, overrides),
             automatic={number: each for number, each in found.items() if each is not None},
+            episodes={
+                case: episodes[task_id, sample, case]
+                for case in found
+                if (task_id, sample, case) in episodes
+            },
         )
         for task_id, sample, kind, found in entries
     )
@@ -238,13 +255,10 @@ def _report_on_record(store: RunDirectory) -> ReportOnRecord | None:
 
 
 def _submission_records(
-    store: RunDirectory, *, large: bool
+    store: RunDirectory, name: str, *, large: bool
 ) -> dict[tuple[str, int], SubmissionRecord]:
-    """The records of submissions.jsonl by (task id, sample)."""
-    found = (
-        store.checked(SUBMISSIONS_FILE, each, SubmissionRecord)
-        for each in store.read_records(SUBMISSIONS_FILE)
-    )
+    """The records of submissions.jsonl, or of attempts.jsonl, by (task id, sample)."""
+    found = (store.checked(name, each, SubmissionRecord) for each in store.read_records(name))
     kept = map(without_texts, found) if large else found
     return {(str(each["id"]), each.get("sample") or 0): each for each in kept}
 

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from judge.core.statistics import Estimate, PairedDifference
+from judge.report.episode_model import EpisodeBin, EpisodesSummary, SettingRow
+from judge.report.episode_settings import differing, plan_in_words
 from judge.report.identity import identity_lines
-from judge.report.model import Breakdown, Group, ReportData, Scores, TableOfScores
+from judge.report.model import ReportData
 from judge.report.pair_model import PhrasingComparison
+from judge.report.score_model import Breakdown, Group, Scores, TableOfScores
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MOST_EXCLUSIONS = 50
@@ -18,7 +21,7 @@ def render_markdown(data: ReportData) -> str:
     """The report without its task pages: scores, subsets, verdicts, differences, measures."""
     parts = [
         f"# {escape(data.name)}",
-        _bullets(f"{escape(name)}: {escape(text)}" for name, text in identity_lines(data)),
+        markdown_list(f"{escape(name)}: {escape(text)}" for name, text in identity_lines(data)),
         _notes(data),
         "## Scores",
         _scores_table([("Overall", data.overall)], data.by_instruction_type.groups),
@@ -28,7 +31,7 @@ def render_markdown(data: ReportData) -> str:
         "## Subsets" if data.breakdowns else "",
         *(_breakdown(each) for each in data.breakdowns),
         "## Verdicts",
-        _table(
+        markdown_table(
             ("phase", "verdict", "cases", "share %"),
             [
                 (phase.phase, f"{each.verdict} {each.description}", each.cases, percent(each.share))
@@ -38,6 +41,7 @@ def render_markdown(data: ReportData) -> str:
         ),
         *(_phrasings(each) for each in data.phrasings),
         _differences(data),
+        _episodes(data.episodes),
         _measures(data),
         _usage(data),
         _repeated(data),
@@ -68,7 +72,7 @@ def with_interval(estimate: Estimate) -> str:
 
 def _scores_table(named: Sequence[tuple[str, Scores]], groups: Sequence[Group]) -> str:
     rows = [(each.label, each.scores) for each in groups] + list(named)
-    return _table(
+    return markdown_table(
         ("", "tasks", "cases", "soft % [interval]", "hard % [interval]"),
         [
             (
@@ -96,7 +100,7 @@ def _table_of_scores(table: TableOfScores) -> str:
             *(with_interval(each.scores.hard_restriction) for each in columns),
         ),
     ]
-    return f"## {escape(table.title)}\n\n{_table(header, rows)}"
+    return f"## {escape(table.title)}\n\n{markdown_table(header, rows)}"
 
 
 def _intervals(data: ReportData) -> str:
@@ -125,7 +129,7 @@ def _suspects(data: ReportData) -> str:
         (each.label, str(each.set_aside_cases), str(each.set_aside_tasks), each.scores)
         for each in data.suspects.without
     ]
-    table = _table(
+    table = markdown_table(
         (
             "",
             "cases set aside",
@@ -158,7 +162,7 @@ def _suspects(data: ReportData) -> str:
     if len(marked) > _MOST_EXCLUSIONS:
         marked = [*marked[:_MOST_EXCLUSIONS], f"and {len(marked) - _MOST_EXCLUSIONS} more"]
     said = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
-    parts = ["### Suspect golds", f"Suspects: {said or 'none'}.", table, _bullets(marked)]
+    parts = ["### Suspect golds", f"Suspects: {said or 'none'}.", table, markdown_list(marked)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -178,7 +182,7 @@ def _breakdown(breakdown: Breakdown) -> str:
     ]
     unknown = f" Not known of {breakdown.unknown_tasks} tasks." if breakdown.unknown_tasks else ""
     return "\n\n".join(
-        (f"### {escape(breakdown.label)}", _table(header, rows), breakdown.rule + unknown)
+        (f"### {escape(breakdown.label)}", markdown_table(header, rows), breakdown.rule + unknown)
     )
 
 
@@ -204,7 +208,7 @@ def _phrasings(compared: PhrasingComparison) -> str:
         f"{points(pair.soft_difference)}, p {pair.soft_difference.p:.3g} (paired cluster "
         f"bootstrap).{alone}"
     )
-    return f"## {second} against {first}\n\n{_table(header, rows)}\n\n{how}"
+    return f"## {second} against {first}\n\n{markdown_table(header, rows)}\n\n{how}"
 
 
 def points(paired: PairedDifference) -> str:
@@ -231,7 +235,70 @@ def _differences(data: ReportData) -> str:
         for each in data.differences
     ]
     header = ("class", "cases", "with no other", "cells", "share of the cases that differ %")
-    return "## Differences\n\n" + _table(header, rows)
+    return "## Differences\n\n" + markdown_table(header, rows)
+
+
+def _episodes(summary: EpisodesSummary | None) -> str:
+    if summary is None:
+        return ""
+    endings = [
+        (escape(each.description), each.episodes, percent(each.share), each.accepted)
+        for each in summary.endings
+    ]
+    how = (
+        "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
+        "ended."
+    )
+    return "\n\n".join(
+        (
+            f"## Desktop episodes\n\n{settings_table(summary.settings)}",
+            how,
+            markdown_table(("how episodes ended", "episodes", "share %", "accepted"), endings),
+            *(
+                markdown_table(
+                    (name, "episodes", "accepted"), [_bin(each) for each in bars if each.episodes]
+                )
+                for name, bars in (("actions", summary.steps), ("turns", summary.turns))
+                if bars
+            ),
+        )
+    )
+
+
+def settings_table(rows: Sequence[SettingRow]) -> str:
+    """Success by setting, in the form of the papers' tables: a line for each."""
+    named = ("run",) if any(row.name for row in rows) else ()
+    labels = [f"{cell.heading} {cell.label}".strip() for cell in rows[0].cells] if rows else []
+    more = differing(rows)
+    header = (
+        *(*named, "model", "observation", "action space", "history", "instruction", "gui only"),
+        *map(escape, (*more, *labels)),
+        *("episodes", "turns", "actions", "seconds"),
+    )
+    lines = [
+        (
+            *((escape(row.name),) if named else ()),
+            *(escape(each) or "-" for each in (row.model, row.observation, row.action_space)),
+            "-" if row.history is None else row.history,
+            escape(plan_in_words(row)),
+            "yes" if row.gui_only else "no",
+            *(escape(row.details.get(name, "-")) for name in more),
+            *(f"{with_interval(cell.solved)} of {cell.tasks}" for cell in row.cells),
+            row.episodes,
+            *(_number(each) for each in (row.mean_turns, row.mean_steps, row.mean_s)),
+        )
+        for row in rows
+    ]
+    return markdown_table(header, lines)
+
+
+def _bin(bar: EpisodeBin) -> tuple[str, int, int]:
+    name = str(bar.low) if bar.low == bar.high else f"{bar.low}-{bar.high}"
+    return name, bar.episodes, bar.accepted
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
 
 
 def _measures(data: ReportData) -> str:
@@ -249,7 +316,7 @@ def _measures(data: ReportData) -> str:
         for each in data.measures
     ]
     header = ("", "per", "count", "total", "mean", "median", "95th percentile", "maximum")
-    return "## Time, memory, tokens, cost\n\n" + _table(header, rows) if rows else ""
+    return "## Time, memory, tokens, cost\n\n" + markdown_table(header, rows) if rows else ""
 
 
 def _usage(data: ReportData) -> str:
@@ -259,6 +326,11 @@ def _usage(data: ReportData) -> str:
     cost = (
         "an unknown amount" if usage["cost_usd"] is None else f"{usage['cost_usd']:,.4f} US dollars"
     )
+    if not usage["calls"]:  # agents keep their requests to themselves
+        return (
+            f"The agents took {usage['prompt_tokens']:,} tokens of prompts, "
+            f"{usage['completion_tokens']:,} of replies, {usage['inference_s']:,.0f} s and {cost}."
+        )
     return (
         f"Asking took {usage['calls']:,} calls ({usage['retries']:,} retries), "
         f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of replies, "
@@ -280,7 +352,7 @@ def _repeated(data: ReportData) -> str:
         f"{percent(repeated.hard_restriction)} ± {percent(repeated.hard_sd)} % (mean and standard "
         "deviation over the runs)."
     )
-    return f"## Repeated runs\n\n{scores}\n\n" + _table(("k", "pass@k %", "pass^k %"), rows)
+    return f"## Repeated runs\n\n{scores}\n\n" + markdown_table(("k", "pass@k %", "pass^k %"), rows)
 
 
 def _exclusions(data: ReportData) -> str:
@@ -296,7 +368,7 @@ def _exclusions(data: ReportData) -> str:
     ]
     if len(data.exclusions) > len(shown):
         shown.append(f"and {len(data.exclusions) - len(shown)} more")
-    return "## Not scored\n\n" + _bullets(shown)
+    return "## Not scored\n\n" + markdown_list(shown)
 
 
 def _notes(data: ReportData) -> str:
@@ -310,14 +382,16 @@ def _notes(data: ReportData) -> str:
         )
     if data.official_disagreements:
         notes.append(f"the published script disagrees on {data.official_disagreements} cases")
-    return _bullets(notes)
+    return markdown_list(notes)
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def markdown_list(lines: Iterable[str]) -> str:
+    """A list; its lines are escaped already."""
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table; text in it is escaped already."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)

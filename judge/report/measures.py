@@ -7,9 +7,18 @@ from array import array
 from collections.abc import Callable, Iterable
 from statistics import median
 
-from judge.report.model import CaseEntry, Distribution, TaskEntry
+from judge.report.entry_model import CaseEntry, TaskEntry
+from judge.report.model import Distribution
 
 _Number = float | int | None
+
+
+def _ended(case: CaseEntry, name: str) -> _Number:
+    """A number of an episode that ended."""
+    episode = case.episode
+    number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
+    return number
+
 
 _OF_CASES: tuple[tuple[str, str, Callable[[CaseEntry], _Number]], ...] = (
     ("run_wall_s", "Run, wall time (s)", lambda case: case.wall_s),
@@ -17,6 +26,9 @@ _OF_CASES: tuple[tuple[str, str, Callable[[CaseEntry], _Number]], ...] = (
     ("peak_memory_bytes", "Run, peak memory (bytes)", lambda case: case.peak_memory_bytes),
     ("recalculation_s", "Recalculation (s)", lambda case: case.recalculation_s),
     ("comparison_s", "Comparison (s)", lambda case: case.comparison_s),
+    ("episode_turns", "Turns of an episode", lambda case: _ended(case, "turns")),
+    ("episode_steps", "Actions of an episode", lambda case: _ended(case, "steps")),
+    ("episode_s", "Episode (s)", lambda case: _ended(case, "seconds")),
 )
 _OF_TASKS: tuple[tuple[str, str, Callable[[TaskEntry], _Number]], ...] = (
     ("rounds", "Rounds", lambda task: task.rounds),

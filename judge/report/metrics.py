@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from judge.core.statistics import Estimate
-from judge.report.model import ReportData, Scores
+from judge.report.model import ReportData
+from judge.report.score_model import Scores
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 _USAGE = (

@@ -11,114 +11,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from judge.core.results import RunDocument, UsageReport
-from judge.core.statistics import Estimate
-from judge.grading.overrides import ManualVerdict
+from judge.core.records.reports import UsageReport
+from judge.core.records.runs import RunDocument
+from judge.report.entry_model import TaskEntry
+from judge.report.episode_model import EpisodesSummary
 from judge.report.pair_model import PhrasingComparison
-from judge.report.suspect_model import CaseSuspect, SuspectsSummary
+from judge.report.score_model import Breakdown, Scores, TableOfScores
+from judge.report.suspect_model import SuspectsSummary
 
 REPORT_DATA_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The scores of a group of tasks, under both denominators.
-
-    Attributes:
-        soft_restriction: mean soft score over the tasks that have a scored case.
-        hard_restriction: the same for the hard score.
-        tasks: tasks with at least one scored case.
-        cases: scored cases.
-        all_tasks: tasks, those without a scored case included.
-        all_cases: cases, those that are not scored (JE, BT, SK, not run) included.
-        soft_of_all: soft score where every unscored case counts as not accepted.
-        hard_of_all: hard score where every unscored case counts as not accepted.
-        verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
-    """
-
-    soft_restriction: Estimate
-    hard_restriction: Estimate
-    tasks: int
-    cases: int
-    all_tasks: int
-    all_cases: int
-    soft_of_all: float | None
-    hard_of_all: float | None
-    verdicts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A part of the tasks with its scores.
-
-    Attributes:
-        key: the part's name in data (``rows_up_to_50``).
-        label: the part's name for people (``rows ≤ 50``).
-        share: its share of the run's tasks.
-        scores: its scores.
-        paper_share: share of the first of each pair over the whole benchmark in the paper's
-            Table 3; None for everything else.
-    """
-
-    key: str
-    label: str
-    share: float | None
-    scores: Scores
-    paper_share: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Breakdown:
-    """One way of parting the tasks.
-
-    Attributes:
-        key: ``instruction_type``, ``rows``, ``columns``, ``tables``, ``layout``, ``category``,
-            ``answer_cells``, ``workbook_bytes`` or ``rounds``.
-        label: its name for people.
-        rule: how a task comes into its part, in a sentence or two.
-        groups: the parts; a task is in exactly one of them.
-        unknown_tasks: tasks of which it is not known (a workbook that cannot be read, …).
-        from_paper: whether it is one of the four pairs of the paper's Table 3.
-    """
-
-    key: str
-    label: str
-    rule: str
-    groups: tuple[Group, ...]
-    unknown_tasks: int = 0
-    from_paper: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """A column of a table of scores.
-
-    Attributes:
-        heading: what it has in common with its neighbours; empty if nothing.
-        label: its own heading.
-        suite_tasks: tasks of the whole suite that are in it: its denominator in the paper.
-        score_of_suite: hard score over those, where tasks without a solution count as failed.
-        scores: its scores over the tasks of the run.
-    """
-
-    heading: str
-    label: str
-    suite_tasks: int
-    score_of_suite: float | None
-    scores: Scores
-
-
-@dataclass(frozen=True, slots=True)
-class TableOfScores:
-    """A table of scores that the suite asks for, such as that of its paper.
-
-    Attributes:
-        title: its caption.
-        columns: its columns; a task may be in several.
-    """
-
-    title: str
-    columns: tuple[TableColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,123 +99,13 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseEntry:
-    """One test case of one submission.
-
-    Attributes:
-        case: 1-based number.
-        verdict: the code; None where the case was not run.
-        phase: where the verdict fell; None where the case was not run.
-        cause: one line for people.
-        manual: set where a person changed the verdict.
-        cpu_s: processor time of the run.
-        wall_s: wall time of the run.
-        recalculation_s: time spent on computing formulas.
-        comparison_s: time spent on comparing.
-        peak_memory_bytes: the run's peak.
-        input_bytes: size of the input workbook.
-        output_bytes: size of the output workbook.
-        input_rows: rows of the input's highest sheet, from the first to the last that is used.
-        input_columns: columns of the input's widest sheet.
-        answer_cells: cells that were compared.
-        differing_cells: how many of them differ.
-        computed_cells: formula cells of the output that an engine computed.
-        engines: engines that computed something.
-        difference_counts: class -> differing cells.
-        official_equal: what the published script says; None where it was not asked.
-        official_disagrees: whether it disagrees with the verdict.
-        notes: liberties and doubts that the comparison recorded.
-        output_sha256: under which the output workbook is stored; None where there is none.
-        suspects: reasons to doubt its gold.
-    """
-
-    case: int
-    verdict: str | None
-    phase: str | None
-    cause: str
-    manual: ManualVerdict | None
-    cpu_s: float | None
-    wall_s: float | None
-    recalculation_s: float | None
-    comparison_s: float | None
-    peak_memory_bytes: int | None
-    input_bytes: int | None
-    output_bytes: int | None
-    input_rows: int | None
-    input_columns: int | None
-    answer_cells: int | None
-    differing_cells: int | None
-    computed_cells: int | None
-    engines: tuple[str, ...]
-    difference_counts: Mapping[str, int]
-    official_equal: bool | None
-    official_disagrees: bool
-    notes: tuple[str, ...]
-    output_sha256: str | None
-    suspects: tuple[CaseSuspect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskEntry:
-    """One submission of one task.
-
-    Attributes:
-        task_id: the task's id as text.
-        sample: 0-based number among several solutions of the same task.
-        instruction_type: in the benchmark's words.
-        instruction: the question; None if the suite is not available.
-        answer_position: as the suite has it; None if the suite is not available.
-        soft_restriction: soft score; None where no case is scored.
-        hard_restriction: hard score; None where no case is scored.
-        groups: breakdown key -> group key, for every breakdown that the task has a part in.
-        cases: the cases in order.
-        difference_kinds: classes of differences over all cases.
-        official_disagrees: whether the published script disagrees on some case.
-        model: the chat model, where known.
-        setting: the inference setting, where known.
-        rounds: rounds of the conversation.
-        prompt_tokens: tokens asked.
-        completion_tokens: tokens answered.
-        cost_usd: US dollars.
-        inference_s: seconds that the chat model took.
-        run_wall_s: wall time of all runs.
-        peak_memory_bytes: highest peak of all runs.
-    """
-
-    task_id: str
-    sample: int
-    instruction_type: str
-    instruction: str | None
-    answer_position: str | None
-    soft_restriction: float | None
-    hard_restriction: float | None
-    groups: Mapping[str, str]
-    cases: tuple[CaseEntry, ...]
-    difference_kinds: tuple[str, ...]
-    official_disagrees: bool
-    model: str | None
-    setting: str | None
-    rounds: int | None
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost_usd: float | None
-    inference_s: float | None
-    run_wall_s: float | None
-    peak_memory_bytes: int | None
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """What makes the entry distinct within a run: (task id, sample)."""
-        return (self.task_id, self.sample)
-
-
-@dataclass(frozen=True, slots=True)
 class Distribution:
     """A measured quantity over tasks or cases.
 
     Attributes:
         key: ``run_wall_s``, ``run_cpu_s``, ``peak_memory_bytes``, ``recalculation_s``,
-            ``comparison_s``, ``prompt_tokens``, ``completion_tokens``, ``cost_usd``,
+            ``comparison_s``, ``episode_turns``, ``episode_steps``, ``episode_s``,
+            ``prompt_tokens``, ``completion_tokens``, ``cost_usd``,
             ``inference_s`` or ``rounds``.
         label: its name for people.
         per: ``case`` or ``task``.
@@ -409,6 +200,7 @@ class ReportData:
         notes: what a reader has to know (the suite is not available, the run is incomplete, …).
         suspects: scores without suspects; None where no suspects are known.
         phrasings: phrasings of the same tasks compared, if the run has several.
+        episodes: desktop episodes counted; None if the run has none.
     """
 
     schema_version: int
@@ -433,13 +225,20 @@ class ReportData:
     notes: tuple[str, ...]
     suspects: SuspectsSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
+    episodes: EpisodesSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known, likewise for phrasings.
+        What is about suspects is in it only if some are known, likewise for phrasings and
+        episodes.
         """
         document = asdict(self)
+        if self.episodes is None:
+            del document["episodes"]
+            for task in document["tasks"]:
+                for case in task["cases"]:
+                    del case["episode"]
         if not self.phrasings:
             del document["phrasings"]
         if self.suspects is None:

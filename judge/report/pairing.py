@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from judge.core.results import InferenceIdentity, PromptContent
+from judge.core.records.runs import InferenceIdentity, PromptContent
 from judge.core.score import SubmissionScore, score_submission
 from judge.core.statistics import Estimate, fewest_one_sided, holm, mean_interval
 from judge.core.task import Phrasing
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
+from judge.report.episode_model import EpisodePair, SettingRow
+from judge.report.episode_pairs import Common, compare_episodes, setting_rows
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.model import Method
 from judge.report.pair_model import RunPair
@@ -68,6 +70,9 @@ class RunComparison:
         power: of the smallest differences.
         method: confidence, resamples and seed of the bootstrap.
         notes: what a reader has to know.
+        settings: where a run has desktop episodes, the setting of each run and its success by
+            class of tasks, in the form of the papers' tables.
+        episodes: of each pair of them, what the episodes took.
     """
 
     schema_version: int
@@ -81,10 +86,19 @@ class RunComparison:
     power: float
     method: Method
     notes: tuple[str, ...]
+    settings: tuple[SettingRow, ...] = ()
+    episodes: tuple[EpisodePair, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as a JSON object; keys are the names of the fields."""
-        return asdict(self)
+        """The comparison as a JSON object; keys are the names of the fields.
+
+        What is about episodes is in it only if there are some.
+        """
+        document = asdict(self)
+        for name in ("settings", "episodes"):
+            if not document[name]:
+                del document[name]
+        return document
 
 
 def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -> RunComparison:
@@ -101,10 +115,11 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         raise UsageError("there is nothing to compare: give at least two runs")
     _check_same_suite(runs)
     names = _names(runs)
-    scores = [task_scores(_scored(run.submissions)) for run in runs]
+    scored = [list(_scored(run.submissions)) for run in runs]
+    scores = [task_scores(each) for each in scored]
     notes = _notes(names, runs)
     common = _common(scores)
-    if not common:
+    if by_phrasings := not common:
         joined = [
             by_phrasing(each, _phrasings(run)) for each, run in zip(scores, runs, strict=True)
         ]
@@ -114,6 +129,7 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
     if not common:
         raise UsageError("the runs have no scored task in common")
     every = {task for each in scores for task in each.soft}
+    compared = Common(frozenset(common), by_phrasings)
     drafts = [
         compare_pair(names[one], names[two], common, scores[one], scores[two], method)
         for one, two in combinations(range(len(runs)), 2)
@@ -134,6 +150,8 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         power=POWER,
         method=method,
         notes=tuple(notes),
+        settings=setting_rows(names, runs, scored, compared, method),
+        episodes=compare_episodes(names, runs, compared, method),
     )
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.errors import StoreError
 from judge.files.documents import MIB, read_regular
-from judge.files.media import image_size, image_type
-from judge.inference.pictures import PICTURES_FOLDER, SUFFIXES
+from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_size, image_type
 
 MOST_PICTURE_BYTES = 8 * MIB
 """The largest file that is shown."""
@@ -26,6 +25,15 @@ MOST_PIXELS = 50_000_000
 
 PICTURES_BYTES = 24 * MIB
 """What all pictures of a report that is one file may take in it."""
+
+PAGE_PICTURES_BYTES = 96 * MIB
+"""What the pictures of one page may take that a server gives."""
+
+Shrink = Callable[[bytes], bytes | None]
+"""Makes a picture smaller; None where that cannot be done."""
+
+_MOST_MISSES = 20
+"""After so many pictures that did not fit, no other is tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -41,6 +49,7 @@ class PictureShelf:
         self._folder = run_folder / PICTURES_FOLDER
         self._known: dict[Path, dict[str, Any]] = {}
         self._places: dict[str, Path] = {}
+        self._turns: dict[str, int] = {}
 
     def of_file(self, path: Path) -> dict[str, Any]:
         """A picture as a page names it.
@@ -70,7 +79,7 @@ class PictureShelf:
             return {"name": name, "problem": "the conversation does not say which picture it is"}
         path = self._places.get(digest)
         if path is None:
-            kept = (self._folder / f"{digest}{suffix}" for suffix in SUFFIXES.values())
+            kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
             path = next((each for each in kept if each.is_file()), None)
         shown = {"problem": "the picture is no longer available"}
         if path is not None:
@@ -78,6 +87,22 @@ class PictureShelf:
         if shown.get("sha256", digest) != digest:
             shown = {"problem": "the picture was changed"}
         return {**shown, "name": name}
+
+    def of_turn(self, sha256: str, name: str, rank: int) -> dict[str, Any]:
+        """A screenshot of an episode.
+
+        Args:
+            sha256: its hash, by which the run keeps it.
+            name: what it is called.
+            rank: its place where not all fit; lower comes first.
+
+        Returns:
+            As :meth:`of_file`.
+        """
+        shown = self.of_message({"sha256": sha256, "name": name})
+        if "sha256" in shown:
+            self._turns[sha256] = min(rank, self._turns.get(sha256, rank))
+        return shown
 
     def text_of(self, sha256: str) -> str | None:
         """The bytes of a picture that was named, as base64; None if it is no longer there."""
@@ -90,24 +115,50 @@ class PictureShelf:
             return None
         return base64.b64encode(data).decode("ascii")
 
-    def within(self, most_bytes: int) -> dict[str, str]:
-        """The pictures that were named and fit into a number of bytes, the smallest first.
+    def within(self, most_bytes: int, shrink: Shrink | None = None) -> dict[str, str]:
+        """The pictures that were named and fit into a number of bytes.
+
+        Inputs and pictures of conversations come first, the smallest of them before the others;
+        then the screenshots of episodes, by their rank and in the order of their turns.
 
         Args:
             most_bytes: what all of them may take as base64.
+            shrink: makes screenshots smaller; used if they do not all fit as they are.
 
         Returns:
             SHA-256 -> the bytes as base64, in the order of the hashes.
         """
         sizes = {each["sha256"]: each["bytes"] for each in self._known.values() if "sha256" in each}
+        others = sorted(sizes.keys() - self._turns, key=lambda each: (sizes[each], each))
+        turns = sorted((each for each in sizes if each in self._turns), key=self._turns.__getitem__)
+        taken = self._taken(others, most_bytes, self.text_of)
+        left = most_bytes - sum(map(len, taken.values()))
+        are_many = sum(-(-sizes[each] // 3) * 4 for each in turns) > left
+        read = self.text_of if shrink is None or not are_many else self._shrunk(shrink)
+        return dict(sorted((taken | self._taken(turns, left, read)).items()))
+
+    def _taken(
+        self, digests: Iterable[str], most_bytes: int, read: Callable[[str], str | None]
+    ) -> dict[str, str]:
+        """Those that fit, in their order."""
         taken: dict[str, str] = {}
-        left = most_bytes
-        for digest in sorted(sizes, key=lambda each: (sizes[each], each)):
-            text = self.text_of(digest) if sizes[digest] <= left else None
-            if text is not None and len(text) <= left:
+        misses = 0
+        for digest in digests:
+            text = read(digest) if misses < _MOST_MISSES else None
+            if text is not None and len(text) <= most_bytes:
                 taken[digest] = text
-                left -= len(text)
-        return dict(sorted(taken.items()))
+                most_bytes -= len(text)
+            elif text is not None:
+                misses += 1
+        return taken
+
+    def _shrunk(self, shrink: Shrink) -> Callable[[str], str | None]:
+        def read(sha256: str) -> str | None:
+            text = self.text_of(sha256)
+            made = None if text is None else shrink(base64.b64decode(text))
+            return text if made is None else base64.b64encode(made).decode("ascii")
+
+        return read
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:

@@ -254,6 +254,55 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     return _plot(parts, f"scores by {name}")
 
 
+# -- histograms ------------------------------------------------------------------------------------
+
+
+def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
+    """How many episodes took how much; the part that was accepted is filled.
+
+    Args:
+        bars: entries with ``low``, ``high``, ``episodes`` and ``accepted``.
+        name: what is counted.
+
+    Returns:
+        The plot; None where there is nothing to count.
+    """
+    highest = max((each["episodes"] for each in bars), default=0)
+    if not highest:
+        return None
+    step = _whole_step(highest)
+    width = (_WIDTH - _LEFT - _RIGHT) / len(bars)
+    room = _HEIGHT - _BOTTOM - _TOP - 12
+
+    def y(count: int) -> float:
+        return _HEIGHT - _BOTTOM - room * count / highest
+
+    parts = [_y_rule(y(count), str(count)) for count in range(0, highest + 1, step)]
+    bar = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>')
+    for number, each in enumerate(bars):
+        left, thick = _LEFT + width * (number + 0.12), width * 0.76
+        for css, count in (("tried", each["episodes"]), ("solved", each["accepted"])):
+            top = y(count)
+            parts.append(bar.format(css, *map(_short, (left, top, thick, _HEIGHT - _BOTTOM - top))))
+        low, high = each["low"], each["high"]
+        parts.append(
+            Markup('<text class="axis mid" x="{}" y="{}">{}</text>').format(
+                _short(left + thick / 2),
+                _HEIGHT - _BOTTOM + 16,
+                low if low == high else f"{low}\u2013{high}",
+            )
+        )
+    parts += _axis_names(name, "episodes")
+    return _plot(parts, f"episodes by {name}")
+
+
+def _whole_step(highest: int) -> int:
+    """A round distance of at most six rules."""
+    power: int = 10 ** max(0, len(str(highest)) - 2)
+    steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
+    return next((step for step in steps if highest / step <= 6), steps[-1])
+
+
 def _y(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP - 12)
 

@@ -60,7 +60,11 @@ class Report:
         return _frame(self.rows("cases"))
 
     def rows(self, table: str) -> list[Row]:
-        """The rows of ``scores``, ``paper``, ``tasks`` or ``cases`` as plain dictionaries.
+        """The rows of a table of the report as plain dictionaries.
+
+        Args:
+            table: ``scores``, ``paper``, ``tasks``, ``cases``; of desktop episodes ``episodes``,
+                ``settings``, ``histogram`` or ``endings``.
 
         Raises:
             UsageError: there is no such table.
@@ -87,7 +91,7 @@ class Report:
         return json.dumps(self.data.to_json(), ensure_ascii=False, indent=2) + "\n"
 
     def to_csv(self, table: str = "scores") -> str:
-        """One table as CSV: ``scores``, ``paper``, ``tasks`` or ``cases``."""
+        """One table as CSV, by a name that :meth:`rows` takes."""
         return to_csv(self.rows(table))
 
     def to_markdown(self) -> str:

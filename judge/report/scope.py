@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from judge.core.results import KeptReport, ScopeReport
+from judge.core.records.reports import KeptReport, ScopeReport
 from judge.core.verdict import CaseResult, Verdict
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.core.verdict import Verdict
 from judge.suspects.model import Certainty
 from judge.suspects.standing import Standing, Suspicions

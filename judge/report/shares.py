@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from judge.core.results import GroupSharesReport
+from judge.core.records.reports import GroupSharesReport
 from judge.core.verdict import CaseResult, Verdict
 
 

@@ -12,16 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from judge.core.asking import Asking
-from judge.core.results import (
+from judge.core.records.reports import (
     ChangeReport,
     FurtherReports,
     OfSuite,
     RepeatedReport,
     ReportDocument,
     ReportHead,
-    RunDocument,
     TaskReport,
 )
+from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, TaskScores, best_samples, score_submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
@@ -271,7 +271,7 @@ def _task_entry(
     task: Task, score: SubmissionScore, present: Sequence[CaseResult], overrides: Overrides
 ) -> TaskReport:
     entry: TaskReport = {
-        "id": task.raw_id if task.raw_id is not None else task.id,
+        "id": task.written_id,
         "sample": score.sample,
         "instruction_type": task.kind,
         "test_case_results": [None if each is None else each.value for each in score.verdicts],

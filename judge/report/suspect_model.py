@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from judge.report.model import Scores
+    from judge.report.score_model import Scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 
-from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
+from judge.report.entry_model import CaseEntry, TaskEntry
+from judge.report.model import ReportData
+from judge.report.score_model import Group, Scores
 
 Row = dict[str, object]
 """Column -> text, number, true or false, or None."""
@@ -172,11 +175,65 @@ def _case_row(task: TaskEntry, case: CaseEntry, kinds: Sequence[str]) -> Row:
     return row
 
 
+def episode_rows(data: ReportData) -> list[Row]:
+    """One row for each desktop episode: its setting, its end, what it took."""
+    rows = []
+    for task in data.tasks:
+        for case in task.cases:
+            if (episode := case.episode) is None:
+                continue
+            row: Row = {"task_id": task.task_id, "sample": task.sample, "case": case.case}
+            row["verdict"] = case.verdict
+            row |= asdict(episode)
+            row["as_published"] = " ".join(episode.as_published)
+            rows.append(row)
+    return rows
+
+
+def setting_rows(data: ReportData) -> list[Row]:
+    """One row for each setting of desktop episodes and each class of tasks."""
+    return [
+        {
+            "model": row.model,
+            "observation": row.observation,
+            "action_space": row.action_space,
+            "history": row.history,
+            "instruction": row.instruction,
+            "oracle_plan": row.oracle_plan,
+            "gui_only": row.gui_only,
+            "heading": cell.heading,
+            "label": cell.label,
+            "tasks": cell.tasks,
+            "solved": cell.solved.value,
+            "solved_low": cell.solved.low,
+            "solved_high": cell.solved.high,
+        }
+        for row in (() if data.episodes is None else data.episodes.settings)
+        for cell in row.cells
+    ]
+
+
+def histogram_rows(data: ReportData) -> list[Row]:
+    """One row for each bar of the histograms of actions and turns."""
+    summary = data.episodes
+    bars = () if summary is None else (("steps", summary.steps), ("turns", summary.turns))
+    return [{"of": name, **asdict(bar)} for name, found in bars for bar in found]
+
+
+def ending_rows(data: ReportData) -> list[Row]:
+    """One row for each way in which desktop episodes ended."""
+    return [asdict(each) for each in (() if data.episodes is None else data.episodes.endings)]
+
+
 TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
     "scores": score_rows,
     "paper": column_rows,
     "tasks": task_rows,
     "cases": case_rows,
+    "episodes": episode_rows,
+    "settings": setting_rows,
+    "histogram": histogram_rows,
+    "endings": ending_rows,
 }
 """Name of a table -> its rows."""
 

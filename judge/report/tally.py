@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from judge.core.results import (
+from judge.core.records.reports import (
     ExcludedCase,
     GroupReport,
     ScoresOfAll,
@@ -121,7 +121,7 @@ class SuspectsTally:
 
     def add(self, task: Task, score: SubmissionScore) -> None:
         """Takes a submission."""
-        self._ids[task.id] = task.id if task.raw_id is None else task.raw_id
+        self._ids[task.id] = task.written_id
         numbers = [case.number for case in task.cases]
         for least, level in self._levels.items():
             level.add(self._suspicions, task.id, numbers, score, least)

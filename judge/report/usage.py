@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from judge.core.asking import Asking
-from judge.core.results import Latencies, UsageReport
+from judge.core.records.reports import Latencies, UsageReport
 
 
 def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:

@@ -12,7 +12,7 @@ import openpyxl
 
 from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
 from judge.grading.order import ExpectedCost, longest_first

@@ -63,14 +63,14 @@ class Server:
 
     def crash(self) -> None:
         self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
 
     def end(self) -> str:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         assert self.process.stdout is not None
         said = self.process.stdout.read()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=120)
         return said
 
 

@@ -39,14 +39,14 @@ def usual_case() -> MadeCase:
 
 @pytest.fixture(scope="module")
 def full_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """912 tasks, every third of them with three cases, the last one with 20,000 rows."""
+    """912 tasks, every ninth of them with three cases, the last one with 20,000 rows."""
     root = tmp_path_factory.mktemp("full")
     usual = usual_case()
     right = replace(usual, output=usual.gold)
     tasks = [
         MadeTask(
             f"{number}-1",
-            [[right], [right, usual, right], [usual]][number % 3],
+            [right, usual, right] if number % 9 == 7 else [[right], [usual]][number % 2],
             position="'Data'!E2:E31",
             instruction=f"Task {number}: put one and a half times the row's number into column E.",
             solution="import openpyxl\n" + "value = 1\n" * 20,

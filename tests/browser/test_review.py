@@ -84,7 +84,7 @@ def address(folder: Path) -> Iterator[str]:
     yield found[0]
     server.send_signal(signal.SIGINT)
     assert "corrections in suspects.corrections.yaml: 6" in server.stdout.read()
-    server.wait(timeout=60)
+    server.wait(timeout=120)
 
 
 def decide(page: Page, key: str, reason: str, evidence: str = "", right: str = "") -> None:

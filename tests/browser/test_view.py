@@ -52,7 +52,7 @@ def server(results: Path) -> Iterator[str]:
     line = process.stdout.readline()
     yield line.split()[0].rstrip("/")
     process.terminate()
-    process.wait(timeout=20)
+    process.wait(timeout=120)
     process.stdout.close()
 
 

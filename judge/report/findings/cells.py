@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from judge.comparison.comparison import DifferenceClass
-from judge.core.results import AboutRecord, DifferenceRecord, DifferingCellRecord
+from judge.core.records.cases import AboutRecord, DifferenceRecord, DifferingCellRecord
 from judge.report.findings.rows import row
 from judge.report.grid import GridRules, Sides, encode_block
 from judge.report.grid_marks import Marks

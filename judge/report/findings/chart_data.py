@@ -9,7 +9,7 @@ from judge.report.findings.scales import drawable
 from judge.rules.values import text_of
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.dates import to_serial
-from judge.workbook.facts.model import Axis, Chart, Plot, Series, Source, Title
+from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
 from judge.workbook.facts.reading import number
 from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook

@@ -20,7 +20,7 @@ from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
 from judge.report.findings.rows import Property, pair, rows_of
 from judge.rules.whole_objects import chart_property, data_of
 from judge.workbook.address import cell_name
-from judge.workbook.facts.model import Anchor, Chart, Labels, Series, Source
+from judge.workbook.facts.chart_model import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook
 
 _LEGENDS = {"r": "right", "l": "left", "t": "top", "b": "bottom", "tr": "top right"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from judge.core.results import DifferingCellRecord
+from judge.core.records.cases import DifferingCellRecord
 from judge.report.findings.rows import clip
 from judge.rules.book import Book
 from judge.rules.values import text_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.checkers.contract import Requirements
 from judge.core.finding import Subject
-from judge.core.results import AboutRecord, CaseComparison, DifferenceRecord, SheetRecord
+from judge.core.records.cases import AboutRecord, CaseComparison, DifferenceRecord, SheetRecord
 from judge.errors import JudgeError
 from judge.report.findings import tables
 from judge.report.findings.cells import cell_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.core.finding import Subject
-from judge.core.results import AboutRecord
+from judge.core.records.cases import AboutRecord
 from judge.report.findings import tables
 from judge.report.findings.cells import show_values
 from judge.report.findings.charts import show_charts

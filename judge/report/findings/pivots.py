@@ -8,7 +8,7 @@ from typing import Any
 from judge.report.findings.rows import Property, clip, pair, rows_of
 from judge.rules.book import Book
 from judge.rules.whole_objects import pivot_property, pivot_source
-from judge.workbook.facts.model import Pivot, PivotData
+from judge.workbook.facts.pivot_model import Pivot, PivotData
 
 _AREAS = {
     "filters": {"filter", "filters"},

@@ -10,7 +10,7 @@ from judge.rules import whole_objects as whole
 from judge.rules.book import Book
 from judge.rules.words import property_in_words
 from judge.workbook.address import column_letters, parse_window
-from judge.workbook.facts.model import (
+from judge.workbook.facts.sheet_model import (
     Filter,
     FilterColumn,
     FormatRule,

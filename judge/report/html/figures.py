@@ -137,7 +137,16 @@ class Figures:
         value = self.at(pointer)
         if value is None:
             return self.number(pointer)
-        shown = Shown(factor=100, digits=2)
+        return self._with_sign(pointer, value, Shown(factor=100, digits=2))
+
+    def moved(self, pointer: str) -> Markup:
+        """The difference of two amounts at a place, with its sign."""
+        value = self.at(pointer)
+        if value is None:
+            return self.number(pointer)
+        return self._with_sign(pointer, value, Shown(digits=min(_digits(value, 3), 2)))
+
+    def _with_sign(self, pointer: str, value: float, shown: Shown) -> Markup:
         sign = "+" if value > 0 else MINUS if value < 0 else ""
         return Markup(
             '<data data-at="{}" data-factor="{}" data-digits="{}" value="{}">{}{}</data>'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,7 +31,7 @@ class _Templates(BaseLoader):
 
 TEMPLATES = frozenset(
     {"page.html", "macros.html", "report.html", "summary.html", "tasks.html"}
-    | {"runs.html", "compare.html", "review.html"}
+    | {"runs.html", "compare.html", "review.html", "live.html"}
 )
 
 
@@ -55,6 +56,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["visible"] = visible
+    made.filters["heading_spans"] = _heading_spans
     return made
 
 
@@ -89,6 +91,12 @@ def render_page(
             "judge_version": __version__,
         }
     )
+
+
+def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """The headings over the columns of a table, each with how many of them it is over."""
+    alike = itertools.groupby(columns, key=lambda column: str(column["heading"]))
+    return [(heading, len(list(each))) for heading, each in alike]
 
 
 def policy(css: str, js: str, *, connects: bool, pictures: bool = False) -> str:

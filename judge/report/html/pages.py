@@ -16,9 +16,9 @@ from judge.comparison.profiles import get_profile
 from judge.comparison.render import difference_lines
 from judge.core.answer import AnswerForm
 from judge.core.messages import MAX_PARTS, plain_text
-from judge.core.results import CaseComparison, CaseRun, DifferenceRecord
+from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord
 from judge.core.task import Gold, Task, TestCase
-from judge.core.verdict import CaseResult
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json, read_regular
 from judge.grading.running import typed_answer
@@ -29,10 +29,12 @@ from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
+from judge.report.html.episode_pages import episode_page
 from judge.report.inputs import shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.pictures import PictureShelf
-from judge.suites.outputs import FoundOutputs, find_outputs
+from judge.report.pictures import PAGE_PICTURES_BYTES, PictureShelf
+from judge.suites.layouts import outputs_in
+from judge.suites.outputs import FoundOutputs
 
 KINDS = {
     DifferenceClass.MISSING.value: ("M", "missing"),
@@ -70,6 +72,7 @@ class TaskPages:
         self._run = run
         self._entries: Sequence[Mapping[str, Any]] = document["tasks"]
         self._submissions = {each.key: each for each in run.submissions}
+        self._places = {each.key: place for place, each in enumerate(run.submissions)}
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
         self.pictures = PictureShelf(run.path)
@@ -90,7 +93,8 @@ class TaskPages:
             ``unit`` (what is compared one by one), ``code`` (coloured pieces, or null),
             ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
-            each with ``inputs`` (see :func:`judge.report.inputs.shown_inputs`), ``values`` (name,
+            each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page`, or
+            null), ``inputs`` (see :func:`judge.report.inputs.shown_inputs`), ``values`` (name,
             rule, expected, found, kind and detail of each named value), ``rules`` (see
             :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
             (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
@@ -123,6 +127,7 @@ class TaskPages:
         values = self._values(submission, result)
         outside = [] if result is None or values else _outside(result)
         return {
+            "episode": self._episode(submission, number, bounds),
             "inputs": self._inputs(submission, number),
             "values": values,
             "rules": self._rules_of(submission, number, result, bounds),
@@ -132,15 +137,35 @@ class TaskPages:
             "stderr": facts.get("stderr", ""),
         }
 
+    def _episode(
+        self, submission: LoadedSubmission, number: int, bounds: GridBounds | None
+    ) -> dict[str, Any] | None:
+        result = submission.results.get(number)
+        # Where not all screenshots fit, those of failed episodes come first.
+        solved = result is not None and result.verdict is Verdict.AC
+        place = self._places[submission.key] + (len(self._entries) if solved else 0)
+        key = (submission.task_id, submission.sample, number)
+        return episode_page(self._run.path, key, self.pictures, bounds or GridBounds(), rank=place)
+
     def pictures_of(self, page: Mapping[str, Any]) -> dict[str, str]:
-        """The pictures that a page refers to: SHA-256 -> the bytes as base64."""
+        """The pictures that a page refers to, as far as they fit: SHA-256 -> bytes as base64."""
         named = [
             *(each.get("picture", {}) for case in page["cases"] for each in case["inputs"]),
             *(each for turn in page["conversation"] for each in turn["pictures"]),
+            *(
+                turn["picture"] or {}
+                for case in page["cases"]
+                for turn in (case["episode"] or {"turns": ()})["turns"]
+            ),
         ]
-        digests = dict.fromkeys(each["sha256"] for each in named if "sha256" in each)
-        found = {digest: self.pictures.text_of(digest) for digest in digests}
-        return {digest: text for digest, text in found.items() if text is not None}
+        found: dict[str, str] = {}
+        left = PAGE_PICTURES_BYTES
+        for digest in dict.fromkeys(each["sha256"] for each in named if "sha256" in each):
+            text = self.pictures.text_of(digest)
+            if text is not None and len(text) <= left:
+                found[digest] = text
+                left -= len(text)
+        return found
 
     def _inputs(self, submission: LoadedSubmission, number: int) -> list[dict[str, Any]]:
         case = _case_of(submission.task, number)
@@ -236,7 +261,7 @@ class TaskPages:
         if folder is None or suite is None:
             return None
         try:
-            return find_outputs(Path(folder), suite)
+            return outputs_in(Path(folder), suite, self._run.run.get("layout"))
         except (JudgeError, OSError):
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,9 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from judge.core.verdict import Verdict
+from judge.files.media import image_type
 from judge.report.build import DEFAULT_METHOD, build_report_data
+from judge.report.episode_settings import differing
 from judge.report.files import inspect_files
 from judge.report.html.figures import Figures
 from judge.report.html.packing import PAGES_BYTES, OnPage, pack_all
@@ -23,18 +25,22 @@ from judge.report.html.pages import TaskPages, kinds_of
 from judge.report.identity import identity_lines
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import Method, ReportData
-from judge.report.pictures import PICTURES_BYTES
+from judge.report.pictures import PICTURES_BYTES, Shrink
 from judge.report.plots import (
     effect,
+    histogram,
     interval_strip,
     share_bar,
     time_against_size,
     verdict_bar,
 )
 
+_HEADER_CHARS = 64
+"""Base64 of a picture that its type is read from."""
+
 _NO_PICTURES: Mapping[str, str] = {}
-_SCRIPTS = ("base.js", "grid.js", "findings.js", "report.js")
-_STYLES = ("style.css", "findings.css")
+_SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "report.js")
+_STYLES = ("style.css", "findings.css", "episode.css")
 _VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 """Breakdowns whose parts have an order, so that a line through them says something."""
@@ -59,6 +65,7 @@ def render_run(
     dataset: str | None = None,
     suspects: Path | None = None,
     method: Method = DEFAULT_METHOD,
+    shrink: Shrink | None = None,
     on_page: OnPage = lambda _done, _total: None,
 ) -> str:
     """The HTML report of a results directory.
@@ -68,6 +75,7 @@ def render_run(
         dataset: the suite; None for the one that run.json remembers.
         suspects: a suspects.json, in place of the suspects that the run keeps.
         method: confidence, resamples and seed of the intervals.
+        shrink: makes screenshots smaller, where not all of them fit as they are.
         on_page: called with how many task pages are done, and how many there are.
 
     Returns:
@@ -80,7 +88,7 @@ def render_run(
     """
     run = load_run(path, dataset, suspects, details=False)
     data = build_report_data(run, inspect_files(run), method)
-    return render_report(data, run, on_page=on_page)
+    return render_report(data, run, shrink=shrink, on_page=on_page)
 
 
 def render_report(
@@ -88,6 +96,7 @@ def render_report(
     run: LoadedRun,
     *,
     pages_bytes: int = PAGES_BYTES,
+    shrink: Shrink | None = None,
     on_page: OnPage = lambda _done, _total: None,
 ) -> str:
     """A report as one self-contained HTML document.
@@ -96,12 +105,14 @@ def render_report(
         data: the report; every number of the document is one of its JSON form.
         run: the run that it is about, for code, conversations and workbooks.
         pages_bytes: what all task pages may take together.
+        shrink: makes screenshots smaller, where not all of them fit as they are.
         on_page: called with how many task pages are done, and how many there are.
     """
     document = json_form(data)
     pages = TaskPages(run, document)
     packed = pack_all(len(pages), pages.page, pages_bytes, on_page=on_page)
-    return _render(data, document, packed, None, pages.pictures.within(PICTURES_BYTES))
+    pictures = pages.pictures.within(PICTURES_BYTES, shrink)
+    return _render(data, document, packed, None, pictures)
 
 
 def render_served(data: ReportData, document: Mapping[str, Any], served: Served) -> str:
@@ -135,19 +146,24 @@ def _render(
         "share_bar": share_bar,
         "verdicts": _verdicts(document["phases"]),
         "plots": _plots(document),
+        "histograms": _histograms(document),
+        "differing_settings": differing(() if data.episodes is None else data.episodes.settings),
+        "first_episode": _first_episode(document["tasks"]),
         "kinds": kinds,
         "verdict_words": _VERDICT_WORDS,
         "codes": [code for code in _VERDICT_WORDS if code in document["overall"]["verdicts"]],
         "identity": [
             (name, text, name in {"suite digest", "image"}) for name, text in identity_lines(data)
         ],
-        "heading_spans": _heading_spans,
         "measure_style": _measure_style,
         "measure_label": _measure_label,
         "task_key": task_key,
         "task_url": _task_url,
         "packed": map(Markup, packed),
-        "pictures": [(digest, Markup(text)) for digest, text in pictures.items()],  # noqa: S704 - base64
+        "pictures": [
+            (digest, image_type(base64.b64decode(text[:_HEADER_CHARS])), Markup(text))  # noqa: S704 - base64
+            for digest, text in pictures.items()
+        ],
         "kinds_json": inline_json(
             {kind: {"letter": letter, "words": words} for kind, (letter, words) in kinds.items()}
         ),
@@ -190,10 +206,20 @@ def _plots(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
     return [(caption, plot) for caption, plot in plots if plot is not None]
 
 
-def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """The headings over the columns of a table, each with how many of them it is over."""
-    alike = itertools.groupby(columns, key=lambda column: str(column["heading"]))
-    return [(heading, len(list(each))) for heading, each in alike]
+def _histograms(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
+    summary = document.get("episodes") or {"steps": (), "turns": ()}
+    plots = [
+        ("Actions of an episode", histogram(summary["steps"], "actions")),
+        ("Turns of an episode", histogram(summary["turns"], "turns")),
+    ]
+    return [(caption, plot) for caption, plot in plots if plot is not None]
+
+
+def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """The page of the first failed task that has an episode, else of the first that has one."""
+    found = [each for each in tasks if any(case.get("episode") for case in each["cases"])]
+    failed = [each for each in found if each["hard_restriction"] == 0]
+    return "".join(map(_task_url, (failed or found)[:1]))
 
 
 def _measure_style(key: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from judge.report.episode_settings import differing
 from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
 from judge.report.pairing import RunComparison
@@ -78,6 +79,7 @@ def render_comparison(comparison: RunComparison, *, home_url: str | None = None)
         "strip": interval_strip,
         "difference_strip": difference_strip,
         "plots": _effects(document["runs"]),
+        "differing_settings": differing(comparison.settings),
         **_numbers(Figures(document)),
     }
     return render_page("compare.html", context, scripts=())
@@ -106,6 +108,7 @@ def _numbers(figures: Figures) -> dict[str, Any]:
         "interval": figures.interval,
         "estimate": figures.estimate,
         "signed": figures.signed,
+        "moved": figures.moved,
         "length": figures.length,
     }
 

@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import openpyxl
 
-from judge.core.results import CaseComparison, CaseRun, RunDocument
+from judge.core.records.cases import CaseComparison, CaseRun
+from judge.core.records.runs import RunDocument
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.case_records import record_of_result
 from judge.grading.keys import CaseKeys

@@ -13,7 +13,7 @@ from judge.comparison.options import range_spec
 from judge.comparison.profiles import get_profile
 from judge.comparison.render import computed_to_json
 from judge.core.answer import Answer, Origin
-from judge.core.results import CaseComparison, DifferenceRecord
+from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator

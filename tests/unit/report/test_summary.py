@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from judge.comparison.options import range_spec
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.summary import build_report

@@ -12,6 +12,7 @@ const views = { "": "summary", tasks: "tasks", task: "task" };
 let currentGrid = null;
 let grids = [];
 let currentTask = null;
+let currentEpisode = null;
 
 // -- numbers ------------------------------------------------------------------------------------
 
@@ -109,13 +110,19 @@ function route() {
     link.toggleAttribute("aria-current", link.dataset.view === (view === "task" ? "tasks" : view));
   }
   if (view === "tasks") setFilter(query);
-  if (view === "task") openTask(rest.map(decodeURIComponent).join("/"), Number(new URLSearchParams(query).get("case")) || null);
-  else currentTask = null;
+  const asked = (name) => Number(new URLSearchParams(query).get(name)) || null;
+  if (view === "task") openTask(rest.map(decodeURIComponent).join("/"), asked("case"), asked("turn"));
+  else leaveTask();
   if (view !== "summary" || name === "") scrollTo(0, 0);
 }
 
-function hashOf(key, number) {
-  return `#/task/${encodeURIComponent(key)}${number ? `?case=${number}` : ""}`;
+function leaveTask() {
+  currentEpisode?.stop();
+  currentTask = currentEpisode = null;
+}
+
+function hashOf(key, number, turn) {
+  return `#/task/${encodeURIComponent(key)}${number ? `?case=${number}` : ""}${turn ? `&turn=${turn}` : ""}`;
 }
 
 // -- one task ------------------------------------------------------------------------------------
@@ -131,12 +138,13 @@ async function loadPage(key) {
   return inflate(document.getElementById(`page-${place}`).textContent);
 }
 
-async function openTask(key, number) {
+async function openTask(key, number, turn) {
   const target = document.getElementById("task");
   if (currentTask && currentTask.key === key) {
-    showCase(number);
+    showCase(number, turn);
     return;
   }
+  leaveTask();
   currentTask = { key };
   target.replaceChildren(h("p", { class: "quiet" }, "…"));
   let page;
@@ -150,7 +158,7 @@ async function openTask(key, number) {
   currentTask = { key, page };
   target.replaceChildren(...taskPage(page));
   document.title = `Task ${page.entry.task_id} – ${document.body.dataset.name}`;
-  showCase(number);
+  showCase(number, turn);
 }
 
 function taskPage(page) {
@@ -185,7 +193,7 @@ function taskPage(page) {
     h("a", { class: "tab", role: "tab", href: hashOf(currentTask.key, each.case), "data-case": String(each.case) }, `Case ${each.case} `, chip(each.verdict)),
   );
   parts.push(h("div", { class: "tabs cases", role: "tablist", "aria-label": "test cases" }, ...tabs), h("div", { id: "case" }));
-  parts.push(page.reply === null || page.code !== null ? codePart(page) : "", replyPart(page), conversationPart(page));
+  parts.push(page.code !== null || (page.reply === null && !page.cases.some((each) => each.episode)) ? codePart(page) : "", replyPart(page), conversationPart(page));
   return parts;
 }
 
@@ -204,6 +212,9 @@ function replyPart({ reply }) {
 }
 
 // -- pictures and tables --------------------------------------------------------------------------
+
+// A screenshot that was shrunk to fit has another type than the one on record.
+const pictureType = (picture) => document.getElementById(`picture-${picture.sha256}`)?.dataset.type || picture.media_type;
 
 // The bytes are in the page once for each picture, whatever number of tasks shows it.
 function pictureText(sha256) {
@@ -284,7 +295,7 @@ function conversationPart({ conversation, at, entry }) {
   return h("details", {}, h("summary", {}, "Conversation"), h("p", { class: "factline" }, ...facts), h("ol", { class: "turns" }, ...turns));
 }
 
-function showCase(wantedNumber) {
+function showCase(wantedNumber, turn) {
   const { page } = currentTask || {};
   if (!page) return;
   const failing = page.entry.cases.find((each) => each.verdict !== "AC") || page.entry.cases[0];
@@ -297,7 +308,9 @@ function showCase(wantedNumber) {
     target.replaceChildren(h("p", { class: "quiet" }, "This case does not exist."));
     return;
   }
+  currentEpisode?.stop();
   target.replaceChildren(...casePart(page, chosen));
+  currentEpisode?.show((turn || 1) - 1);
   for (const grid of grids) {
     grid.show("output");
     grid.showAnswer();
@@ -321,6 +334,7 @@ function casePart(page, index) {
     parts.push(h("p", { class: "note" }, entry.official_equal ? "The published script accepts this output." : "The published script does not accept this output."));
   }
   for (const each of entry.suspects ?? []) parts.push(suspectPart(each));
+  parts.push(episodePart(more.episode, entry.case));
   const notes = [...entry.notes, ...more.grid.notes];
   if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
   const ofRules = [];
@@ -338,6 +352,15 @@ function casePart(page, index) {
   parts.push(factsPart(entry, at, page.unit));
   parts.push(consolePart("stdout", more.stdout), consolePart("stderr", more.stderr));
   return parts;
+}
+
+function episodePart(episode, number) {
+  currentEpisode = null;
+  if (!episode) return "";
+  const { key } = currentTask;
+  // The address names the turn, so that one can be pointed out; no step of it is a page of its own.
+  currentEpisode = new Episode(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
+  return currentEpisode.element;
 }
 
 function suspectPart({ sign, certainty, standing, whole_task: wholeTask, summary, why, decisions }) {
@@ -404,6 +427,12 @@ const KEYS = {
   k: () => neighbour(-1),
   n: () => currentGrid?.step(1),
   p: () => currentGrid?.step(-1),
+  ArrowRight: () => currentEpisode?.step(1),
+  ArrowLeft: () => currentEpisode?.step(-1),
+  Home: () => currentEpisode?.show(0),
+  End: () => currentEpisode?.show(Infinity),
+  m: () => currentEpisode?.marks(),
+  z: () => currentEpisode?.zoom(),
   f: () => grids.forEach((grid) => grid.toggleFormulas()),
   u: () => (location.hash = `#/tasks${filterQuery() ? `?${filterQuery()}` : ""}`),
   "/": () => {
@@ -428,6 +457,9 @@ document.addEventListener("keydown", (event) => {
     if (tab) tab.click();
     return;
   }
+  // Without an episode, and where something scrolls, arrows stay what they are.
+  const moves = event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End";
+  if (moves && (!currentEpisode || event.target.closest(".scroll, .scroller, .shot, pre"))) return;
   event.preventDefault();
   action();
 });
@@ -449,6 +481,9 @@ document.getElementById("tasklist").addEventListener("click", (event) => {
   if (row && !event.target.closest("a") && !String(getSelection())) location.hash = hashOf(row.dataset.key);
 });
 addEventListener("hashchange", route);
-addEventListener("resize", () => grids.forEach((grid) => grid.draw()));
+addEventListener("resize", () => {
+  grids.forEach((grid) => grid.draw());
+  currentEpisode?.redraw();
+});
 applyFilter();
 route();

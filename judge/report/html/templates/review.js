@@ -1,6 +1,5 @@
 // One suspect at a time. What is shown as kept is on the server's disk; what is typed is here until it is saved.
 
-const TOKEN = document.body.dataset.token;
 const KINDS = JSON.parse(document.getElementById("kinds").textContent);
 const $ = (id) => document.getElementById(id);
 const form = $("decision");
@@ -9,22 +8,6 @@ let overview = null;
 let shown = null; // the suspect on the page
 let grids = [];
 let busy = false;
-
-async function ask(method, path, body) {
-  let answer;
-  try {
-    answer = await fetch(path, {
-      method,
-      headers: { "X-Judge-Token": TOKEN, "Content-Type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  } catch {
-    throw new Error("the server does not answer: is `judge verify --review` still running?");
-  }
-  const found = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(found.error), { hint: found.hint });
-  return found;
-}
 
 function alarm(error) {
   $("alarm").hidden = !error;

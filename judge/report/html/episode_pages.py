@@ -1,0 +1,212 @@
+"""A desktop episode as data of a page: what was seen, said and done, turn by turn. Bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from judge.desktop.episodes import EpisodeFiles, episode_path, read_episode
+from judge.desktop.records import ActionRecord, EpisodeHead, SeenRecord, TurnRecord
+from judge.errors import StoreError
+from judge.files.documents import dump_json
+from judge.report.episode_marks import marks_of
+from judge.report.episodes import ending_in_words
+from judge.report.grid_window import GridBounds
+from judge.report.html.code import highlight
+from judge.report.pictures import PictureShelf
+
+_MOST_TURNS = 400
+_MOST_ACTIONS = 60
+_MOST_WINDOWS = 20
+_MOST_COLUMNS = 16
+_CELLS_PER_ROW = 48
+"""Of a table of elements, one row for so many cells that a grid may have."""
+_LEAST_ROWS = 25
+_CHARS_PER_CELL = 16
+_TABLE_CHARS_PER_CELL = 40
+"""Characters of an episode, without and in its tables, for each cell that a grid may have."""
+_MOST_MARKS = 20_000
+_LONGEST_TEXT = 20_000
+_LONGEST_CELL = 300
+
+
+class _Room:
+    """What an episode may still take in a page.
+
+    Args:
+        bounds: how much to show.
+    """
+
+    def __init__(self, bounds: GridBounds) -> None:
+        self._longest = min(_LONGEST_TEXT, bounds.text_chars * 5)
+        self._chars = bounds.cells * _CHARS_PER_CELL
+        self._table_chars = bounds.cells * _TABLE_CHARS_PER_CELL
+        self._marks = _MOST_MARKS
+        self.rows = max(bounds.cells // _CELLS_PER_ROW, _LEAST_ROWS)
+        """Of one table."""
+
+    def text(self, text: str) -> str:
+        """As much of a string as there is room for."""
+        shown = _cut(text, min(self._longest, self._chars))
+        self._chars = max(self._chars - len(shown), 0)
+        return shown
+
+    def marks(self, events: Sequence[Sequence[object]]) -> list[dict[str, Any]]:
+        """The marks of an action."""
+        found = marks_of(events)[: self._marks]
+        self._marks -= len(found)
+        return [asdict(each) for each in found]
+
+    def row(self, cells: Sequence[str]) -> list[str] | None:
+        """A row of a table; None where there is no room for it."""
+        shown = [_cut(cell, _LONGEST_CELL) for cell in cells]
+        self._table_chars -= sum(map(len, shown))
+        return shown if self._table_chars >= 0 else None
+
+
+def episode_page(
+    run: Path, key: tuple[str, int, int], pictures: PictureShelf, bounds: GridBounds, *, rank: int
+) -> dict[str, Any] | None:
+    """An episode as a page shows it.
+
+    Args:
+        run: the results directory.
+        key: task id, sample, case.
+        pictures: where screenshots are named.
+        bounds: how much to show.
+        rank: the place of its screenshots where not all fit into a page; lower comes first.
+
+    Returns:
+        A JSON object; None if there is no such episode. ``facts`` (name and text), ``turns``,
+        ``more_turns``, ``tables`` (SHA-256 -> ``rows`` of strings, ``more`` rows, or a
+        ``problem``), ``ended`` in words, ``seconds`` or null, ``problem``. A turn has ``number``,
+        ``start_s``, ``seconds``, ``picture`` (see :meth:`PictureShelf.of_file`, or null),
+        ``width`` and ``height`` of the screen, ``cursor``, ``windows``, ``table`` (SHA-256 or
+        null), ``cut``, ``reply``, ``problem``, ``told`` and ``actions``; an action ``kind``,
+        ``pieces`` (coloured), ``error``, ``refused``, ``printed``, ``settled``, ``seconds`` and
+        ``marks`` (see :class:`judge.report.episode_marks.Mark`).
+    """
+    path = episode_path(run, *key)
+    if not path.exists():
+        return None
+    try:
+        episode = read_episode(path)
+    except StoreError as error:
+        return {"problem": error.message, "turns": [], "facts": [], "tables": {}}
+    room = _Room(bounds)
+    turns = list(_turns(episode.turns[:_MOST_TURNS], pictures, room, rank))
+    end = episode.end
+    return {
+        "facts": list(_facts(episode.head)),
+        "turns": turns,
+        "more_turns": len(episode.turns) - len(turns),
+        "tables": _tables(EpisodeFiles(run), turns, room),
+        "ended": ending_in_words(None if end is None else end["ended"]),
+        "seconds": None if end is None else end["seconds"],
+        "problem": "" if end is None else end["problem"],
+    }
+
+
+def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
+    """What the desktop was like, in words."""
+    options: Mapping[str, object] = head["options"]
+    yield "model", head["model"][:_LONGEST_CELL]
+    yield "setting", head["setting"][:_LONGEST_CELL]
+    yield "only mouse and keyboard", "yes" if options.get("gui_only") is True else "no"
+    if "width" in options and "height" in options:
+        yield "screen", f"{options['width']} × {options['height']}"[:40]  # noqa: RUF001 - a multiplication
+    for name, words in (("window", "window"), ("clutter", "other windows")):
+        if options.get(name):
+            yield words, _cut(dump_json(options[name], spaced=True), _LONGEST_CELL)
+    published = options.get("as_published")
+    if isinstance(published, list) and published:
+        yield "as published", ", ".join(map(str, published))[:_LONGEST_CELL]
+    yield "spreadsheet program", head["office"][:_LONGEST_CELL]
+    yield "desktop", head["image"][:_LONGEST_CELL]
+    yield "started", head["started"][:40]
+    yield "ready after", f"{head['ready_s']:.1f} s"
+
+
+def _turns(
+    turns: tuple[TurnRecord, ...], pictures: PictureShelf, room: _Room, rank: int
+) -> Iterator[dict[str, Any]]:
+    start_s = 0.0
+    for turn in turns:
+        seen = turn["seen"]
+        actions = turn["actions"][:_MOST_ACTIONS]
+        yield {
+            "number": turn["number"],
+            "start_s": round(start_s, 3),
+            "seconds": turn["seconds"],
+            "picture": _picture(seen, turn["number"], pictures, rank),
+            "width": seen.get("width"),
+            "height": seen.get("height"),
+            "cursor": seen["cursor"][:2],
+            "windows": [each[:_LONGEST_CELL] for each in seen["windows"][:_MOST_WINDOWS]],
+            "table": seen["table"],
+            "cut": seen["cut"],
+            "reply": room.text(turn["reply"]),
+            "problem": room.text(turn["problem"]),
+            "told": room.text(turn.get("told", "")),
+            "actions": [_action(each, room) for each in actions],
+            "more_actions": len(turn["actions"]) - len(actions),
+        }
+        start_s += turn["seconds"]
+
+
+def _picture(
+    seen: SeenRecord, number: int, pictures: PictureShelf, rank: int
+) -> dict[str, Any] | None:
+    if seen["screenshot"] is None:
+        return None
+    return pictures.of_turn(seen["screenshot"], f"turn {number}", rank)
+
+
+def _action(action: ActionRecord, room: _Room) -> dict[str, Any]:
+    if "code" in action:
+        kind, text = "code", action["code"]
+    elif "call" in action:
+        kind, text = "call", dump_json(action["call"], spaced=True)
+    else:
+        kind, text = "signal", action.get("signal", "")
+    text = room.text(text)
+    return {
+        "kind": kind,
+        "pieces": [("", text)] if kind == "signal" else highlight(text),
+        "error": room.text(action["error"]),
+        "refused": action["refused"],
+        "printed": room.text(action["printed"]),
+        "settled": action["settled"],
+        "seconds": action["seconds"],
+        "marks": room.marks(action["events"]),
+    }
+
+
+def _tables(
+    files: EpisodeFiles, turns: list[dict[str, Any]], room: _Room
+) -> dict[str, dict[str, Any]]:
+    digests = dict.fromkeys(turn["table"] for turn in turns if turn["table"] is not None)
+    return {digest: _table(files, digest, room) for digest in digests}
+
+
+def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
+    try:
+        text = files.table(digest)
+    except StoreError as error:
+        return {"problem": error.message, "rows": [], "more": 0}
+    if text is None:
+        return {"problem": "the table is no longer available", "rows": [], "more": 0}
+    lines = [line for line in text.split("\n") if line]
+    rows: list[list[str]] = []
+    for line in lines[: room.rows]:
+        row = room.row(line.split("\t", _MOST_COLUMNS - 1))
+        if row is None:
+            break
+        rows.append(row)
+    return {"rows": rows, "more": len(lines) - len(rows)}
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"
