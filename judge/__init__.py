@@ -4,6 +4,7 @@ What other programs use is reachable from here; each name is imported when it is
 that ``import judge`` does no work:
 
 - :class:`Judge` (with :class:`JudgingOptions`) is opened once and judges answers one by one
+- :class:`Rewards` makes numbers for training of them
 - :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge what is on disk
 - :func:`infer` (with :class:`InferOptions`) asks a chat model for solutions
 - :func:`compare` compares two workbooks, :func:`recalculate` computes the formulas of one
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from judge.api.judging import Judge
     from judge.api.options import JudgingOptions, ScoreOptions
     from judge.api.rejudging import change_verdict, rejudge
+    from judge.api.rewards import Rewards
     from judge.api.workbooks import compare
     from judge.core.submission import Submission
     from judge.recalc import recalculate
@@ -43,6 +45,7 @@ __all__ = [
     "JudgedSubmission",
     "JudgingOptions",
     "Report",
+    "Rewards",
     "ScoreOptions",
     "Submission",
     "__version__",
@@ -68,6 +71,7 @@ _HOMES = {
     "JudgedSubmission": ("judge.api.answers", "JudgedSubmission"),
     "JudgingOptions": ("judge.api.options", "JudgingOptions"),
     "Report": ("judge.report.report", "Report"),
+    "Rewards": ("judge.api.rewards", "Rewards"),
     "ScoreOptions": ("judge.api.options", "ScoreOptions"),
     "Submission": ("judge.core.submission", "Submission"),
     "__version__": ("judge.version", "__version__"),

@@ -101,6 +101,11 @@ def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]
         if unknown := sorted(workbooks.keys() - set(numbers)):
             raise UsageError(f"task {task.id} has no case {', '.join(map(str, unknown))}")
         return workbooks
+    if not isinstance(workbooks, Path) and not hasattr(workbooks, "__iter__"):
+        raise UsageError(
+            f"task {task.id}: an answer is text or workbooks, not {type(workbooks).__name__}",
+            hint="An empty text stands for a reply without content.",
+        )
     given = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
     if len(given) != len(numbers):
         raise UsageError(

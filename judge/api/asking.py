@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from judge.api.infer_options import InferOptions
-from judge.api.inferring import find_spec, request_params
+from judge.api.inferring import find_spec
 from judge.api.model_key import read_key
+from judge.api.planning import request_params
 
 if TYPE_CHECKING:
     from judge.inference.chat import ChatModel

@@ -17,7 +17,8 @@ from judge.report.audit_marks import MarkedSheet
 from judge.report.audit_sheet import CasePaths, already_there, audit_rows, write_sheet
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
-from judge.suites.outputs import FoundOutputs, find_outputs
+from judge.suites.layouts import outputs_in
+from judge.suites.outputs import FoundOutputs
 
 AUDITS_FILE = "audits.jsonl"
 SHEET_NAME = "audit.xlsx"
@@ -136,5 +137,5 @@ def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
     found: FoundOutputs | None = None
     if folder is not None and run.suite is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
-            found = find_outputs(Path(folder), run.suite)
+            found = outputs_in(Path(folder), run.suite, run.run.get("layout"))
     return {} if found is None else found

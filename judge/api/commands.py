@@ -10,6 +10,7 @@ from judge.api.judging import Judge
 from judge.api.options import JudgingOptions, ScoredRun, ScoreOptions, check_at_least, cores
 from judge.api.progress import Progress, Silent
 from judge.api.resources import JudgingResources
+from judge.api.reward_file import write_reward
 from judge.api.scoring import RunScorer
 from judge.api.sources import find_runs, run_to_score
 from judge.core.limits import Limits
@@ -56,6 +57,8 @@ def score(
                 if failures is None:
                     raise
                 failures.append(error)
+    if options.reward is not None and not failures:
+        write_reward(options.reward, scored)
     return scored
 
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from judge.api.options import check_at_least
 from judge.core.limits import Limits
+from judge.desktop.contract import CORRECTIONS, ActionSpace, ObservationForm
 from judge.errors import UsageError
-from judge.inference.config import PICTURE_TYPES
+from judge.inference.config import MODES, PICTURE_TYPES
 from judge.sandbox import check_sandbox_kind
 
 
@@ -26,8 +27,8 @@ class InferOptions:
 
     Attributes:
         model: alias from models.yaml, or a raw name.
-        mode: ``single`` (one round), ``multi`` (several) or ``text`` (values for programs)
-            [single].
+        mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs) or
+            ``desktop`` (mouse and keyboard, in LibreOffice Calc) [single].
         feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
         dataset: the suite (folder, archive or name) [sample].
@@ -38,7 +39,7 @@ class InferOptions:
         samples: solutions of each task, 1 to 1000 [1].
         base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
         api_key_env: name of the environment variable that holds the key [that of the model].
-        rounds: most rounds of ``multi`` [5; 10 for typed answers].
+        rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
         rows: rows of each sheet in the prompt [5; 100 for typed answers in ``single``].
         content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
@@ -48,7 +49,8 @@ class InferOptions:
             ``explicit`` about it [output].
         session: whether all rounds of a task share one interpreter [False; always with typed
             answers].
-        execution_feedback: whether ``multi`` tells the model how its programs ran [True].
+        execution_feedback: whether ``multi`` tells the model how its programs ran, and ``desktop``
+            what became of its actions [True].
         oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
         documents: a folder of documents; the prompt quotes the parts that fit the instruction best.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
@@ -58,8 +60,22 @@ class InferOptions:
         picture_bytes: most bytes of a picture; likewise [no bound].
         picture_types: types that the server takes, of ``png``, ``jpeg``, ``webp`` and ``gif``;
             others become PNG [all of them].
-        temperature: temperature of a request [1; 0.7 for typed answers].
-        top_p: nucleus of a request [1; 0.9 for typed answers].
+        observation: what ``desktop`` shows: ``screenshot``, ``tree`` (the accessibility tree),
+            ``screenshot+tree`` or ``som`` (elements are numbered) [screenshot].
+        action_space: the language of actions: ``pyautogui`` or ``computer_13`` [pyautogui].
+        history: earlier turns that a request of ``desktop`` shows [3].
+        minutes: of an episode; no turn begins after them [30].
+        tree_tokens: about how many tokens of the tree's table are shown [10000].
+        gui_only: whether actions may do nothing but use mouse and keyboard [False].
+        as_published: names of corrections of the published desktops that are left out
+            (:data:`judge.desktop.contract.CORRECTIONS`) [none].
+        window: where the window is, as ``X,Y,WxH`` in pixels, such as ``100,50,1280x720``
+            [the whole screen].
+        screen: width and height of the screen, as ``WxH`` [1920x1080].
+        clutter: other windows that are open [0].
+        temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
+            desktop].
+        top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
         max_tokens: most tokens of a reply.
         seed: seed of sample 0; sample k gets seed + k.
         param: other request parameters, each as ``NAME=JSON``.
@@ -91,7 +107,7 @@ class InferOptions:
     """
 
     model: str | None = None
-    mode: Literal["single", "multi", "text"] | None = None
+    mode: Literal["single", "multi", "text", "desktop"] | None = None
     feedback: Literal["row-exec", "react-exec", "row-react-exec"] | None = None
     dataset: str | Path | None = None
     ids: tuple[str, ...] = ()
@@ -120,6 +136,16 @@ class InferOptions:
     picture_side: int | None = None
     picture_bytes: int | None = None
     picture_types: tuple[str, ...] = ()
+    observation: Literal["screenshot", "tree", "screenshot+tree", "som"] | None = None
+    action_space: Literal["pyautogui", "computer_13"] | None = None
+    history: int | None = None
+    minutes: float | None = None
+    tree_tokens: int | None = None
+    gui_only: bool | None = None
+    as_published: tuple[str, ...] = ()
+    window: str | None = None
+    screen: str | None = None
+    clutter: int | None = None
     price: str | None = None
     models: str | Path | None = None
     batch: bool | None = None
@@ -174,6 +200,7 @@ USUAL: Mapping[str, Any] = MappingProxyType(
         "session": False,
         "execution_feedback": True,
         "oracle_plan": False,
+        "gui_only": False,
         "batch": False,
     }
 )
@@ -192,7 +219,7 @@ def check_remembered(name: str, value: object) -> Any:
         ValueError: it has that type, but the option cannot have this value.
     """
     if value is None:
-        return () if name in {"ids", "param", "picture_types"} else None
+        return () if name in {"ids", "param", "picture_types", "as_published"} else None
     return _READERS[name](value)
 
 
@@ -243,6 +270,16 @@ def _whole(least: float = -math.inf, most: float = math.inf) -> Callable[[object
     return read
 
 
+def _above(least: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        number = _number(value)
+        if number <= least:
+            raise ValueError(f"not above {least:g}")
+        return number
+
+    return read
+
+
 def _one_of(*names: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         if value not in names:
@@ -264,7 +301,7 @@ def _some_of(*names: str) -> Callable[[object], tuple[str, ...]]:
 _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
     {
         "model": _text,
-        "mode": _one_of("single", "multi", "text"),
+        "mode": _one_of(*MODES),
         "feedback": _one_of("row-exec", "react-exec", "row-react-exec"),
         "dataset": _suite,
         "ids": _texts,
@@ -293,6 +330,16 @@ _READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
         "picture_side": _whole(16),
         "picture_bytes": _whole(1024),
         "picture_types": _some_of(*PICTURE_TYPES),
+        "observation": _one_of(*ObservationForm),
+        "action_space": _one_of(*ActionSpace),
+        "history": _whole(0),
+        "minutes": _above(0),
+        "tree_tokens": _whole(100),
+        "gui_only": _flag,
+        "as_published": _some_of(*CORRECTIONS),
+        "window": _text,
+        "screen": _text,
+        "clutter": _whole(0, 20),
         "price": _text,
         "models": _path,
         "batch": _flag,

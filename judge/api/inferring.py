@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,41 +18,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.api.infer_options import REMEMBERED, InferOptions
-from judge.api.infer_settings import (
-    background_of,
-    changed,
-    check_batch,
-    check_combinations,
-    check_typed,
-    content_limits,
-    in_phrasing,
-    template_for,
-    typed_way,
-)
+from judge.api.infer_options import InferOptions
+from judge.api.infer_settings import check_batch
 from judge.api.model_key import read_key
 from judge.api.options import cores
+from judge.api.planning import plan_of
 from judge.api.resuming import Resumed, resume
-from judge.core.task_ids import split_ids
 from judge.errors import UsageError
 from judge.files.places import cache_folder
 from judge.grading.store import RunDirectory
-from judge.inference.address import public_url
-from judge.inference.config import (
-    ModelSpec,
-    Price,
-    check_key,
-    find_model,
-    load_models,
-    load_setting,
-)
-from judge.inference.plan import Assignment, InferencePlan, SuiteReference
+from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
+from judge.inference.plan import InferencePlan
 from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary, Listeners
-from judge.inference.prompt import (
-    load_feedback,
-)
 from judge.inference.started import StartedRuns
-from judge.suites import load_suite
 
 if TYPE_CHECKING:
     from judge.inference.batches.desk import Carrier
@@ -156,52 +133,11 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     if not options.model:
         raise UsageError("which chat model? Give --model", hint="`judge infer --help`")
     assert options.mode is not None
-    source = str(options.dataset or "sample")
-    suite = load_suite(source)
-    ids = split_ids(options.ids)
-    # Every golden workbook stays behind here: the plan gets questions only.
-    named = suite.select(ids or None)
-    phrased = in_phrasing(named.tasks, options.instruction, suite.name)
-    chosen = named.with_tasks(phrased).select(None, options.limit).tasks
-    assignments = tuple(
-        Assignment(task.question, task.id if task.raw_id is None else task.raw_id)
-        for task in chosen
-        if task.excluded is None or ids
-    )
-    if not assignments:
-        raise UsageError("no task is left to ask about", hint="Check --ids and --limit.")
-    setting = changed(load_setting(options.mode, options.feedback), options)
-    check_combinations(options, setting.executes)
-    typed = typed_way(options, assignments)
-    template = template_for(options, setting)
-    if typed is not None and all(not each.question.answer.is_file for each in assignments):
-        check_typed(options)
-        setting, template = typed.setting, typed.template
     model = find_spec(options, key_said=resumed.key_said)
     if options.batch and not is_offline(options) and model.price is not None:
         model = replace(model, price=model.price.half())
-    remembered = {name: getattr(options, name) for name in REMEMBERED}
-    resolved = str(Path(source).resolve()) if Path(source).exists() else source
-    plan = InferencePlan(
-        suite=SuiteReference(suite.name, resolved, suite.digest, suite.format),
-        assignments=assignments,
-        model=model,
-        model_name=model.model or "",
-        setting=setting,
-        template=template,
-        feedback=load_feedback(),
-        content=content_limits(options, setting),
-        typed=typed,
-        params=request_params(options),
-        samples=options.samples or 1,
-        session=bool(options.session),
-        explicit_stop=options.stop == "explicit",
-        execution_feedback=options.execution_feedback is not False,
-        background=background_of(options, assignments),
-        limits=options.limits,
-        options=_plain(remembered | {"dataset": resolved}),
-    )
-    check_batch(options, plan.executes)
+    plan = plan_of(options, model)
+    check_batch(options, plan.executes or plan.desktop is not None)
     out = options.out or default_out(model.name, options.mode)
     return PlannedRun(plan, Path(out), options)
 
@@ -281,9 +217,15 @@ async def _open_resources(
     sandbox = None
     if plan.executes or plan.fits_pictures:
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=jobs)))
+    desktops = None
+    if plan.desktop is not None:
+        from judge.api.desktops import open_desktops  # noqa: PLC0415
+
+        desktops = open_desktops(options.sandbox, jobs, stack)
     resources = Resources(
         chat_model=chat_model,
         sandbox=sandbox,
+        desktops=desktops,
         budget=Budget(options.max_cost, options.max_tokens_total),
         cache=ReplyCache(cache_folder() / "replies") if options.cache else None,
         concurrency=options.concurrency,
@@ -367,44 +309,3 @@ def _price(text: str) -> Price:
             f"--price {text[:100]}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
         )
     return Price(float(match[1]), float(match[2]), "--price")
-
-
-def request_params(options: InferOptions) -> dict[str, Any]:
-    """The request parameters that the options name, except temperature and nucleus.
-
-    Raises:
-        UsageError: a parameter cannot be read, or must not be given.
-    """
-    params: dict[str, Any] = {}
-    for pair in options.param:
-        name, separator, text = pair.partition("=")
-        if not separator or not name.strip():
-            raise UsageError(f"--param {pair}: write NAME=VALUE")
-        try:
-            params[name.strip()] = json.loads(text)
-        except ValueError:
-            params[name.strip()] = text
-    if "extra_headers" in params:
-        raise UsageError(
-            "--param extra_headers: headers may hold keys, and parameters are written to run.json",
-            hint="Name the variable that holds the key with --api-key-env.",
-        )
-    for name in ("max_tokens", "seed"):
-        if (value := getattr(options, name)) is not None:
-            params[name] = value
-    return params
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that JSON can hold; a user's prompt is remembered by its whole path."""
-    plain: dict[str, Any] = {}
-    for name, value in options.items():
-        if isinstance(value, Path):
-            plain[name] = str(value.resolve())
-        elif isinstance(value, tuple):
-            plain[name] = list(value)
-        else:
-            plain[name] = value
-    if plain.get("base_url"):
-        plain["base_url"] = public_url(plain["base_url"])
-    return plain

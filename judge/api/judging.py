@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from judge.api.answers import (
     NOT_KEPT,
@@ -24,6 +22,7 @@ from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
 from judge.api.turns import Turns
 from judge.checkers.registry import check_options
+from judge.closable import AsyncClosable
 from judge.comparison import api as comparison
 from judge.comparison.comparison import Comparison
 from judge.comparison.profiles import Profile
@@ -38,13 +37,14 @@ from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import submission_of_reply
-from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 
 
-class Judge:
+class Judge(AsyncClosable):
     """A judge: sandbox, engines and suite opened once, then asked as often as one likes.
 
-    Safe to use from several threads. As many calls as ``options.jobs`` are judged at a time; the
+    Safe to use from several threads, but not from forks of the process that opened it; those open
+    one of their own. As many calls as ``options.jobs`` are judged at a time; the
     others wait for their turn. With a suite, everything that its tasks need is opened at once;
     without one, when the first task needs it. Nothing is kept on disk but computed values.
 
@@ -270,40 +270,17 @@ class Judge:
         """Closes sandbox and engines; safe to call twice, and from any thread.
 
         Calls that wait for their turn fail. Those that are being judged finish the case that they
-        are at, which is waited for, and fail unless it was the last.
+        are at, which is waited for, and fail unless it was the last. A fork of the process that
+        opened it leaves everything as it is.
         """
+        if self._turns.is_forked:
+            return
         self._turns.close()
         with self._closing:
             threads, self._threads = self._threads, None
             if threads is not None:
                 threads.shutdown(wait=False)
             self._stack.close()
-
-    async def aclose(self) -> None:
-        """The same without blocking the event loop."""
-        await asyncio.to_thread(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def _sound(judged: Sequence[JudgedCase]) -> list[JudgedCase]:

@@ -13,7 +13,7 @@ from judge.cluster.session import check_installed
 from judge.comparison.profiles import get_profile
 from judge.comparison.style_check import check_style_names
 from judge.core.limits import Limits
-from judge.core.results import ReportDocument
+from judge.core.records.reports import ReportDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
@@ -33,7 +33,8 @@ class JudgingOptions:
 
     Attributes:
         jobs: submissions, or cases, to judge at a time; at least 1.
-        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        sandbox: ``auto``, ``docker``, ``bubblewrap``, or ``sealed-container``, which runs no
+            programs.
         profile: comparison profile.
         style: style attributes to compare in addition to the values.
         checker: comparison options that take precedence over those of the tasks, such as
@@ -91,6 +92,13 @@ class ScoreOptions(JudgingOptions):
         time_factor: how many times the reference's time a solution may take; the times in
             ``limits`` are the least that it gets.
         best_of: of several samples of a task, the best one counts instead of their mean.
+        outputs: where finished workbooks are in the folder, such as ``{task}/{case}/*.xlsx``, or in
+            the folder of each trial of a job (docs/agents.md).
+        programs: the same for programs, which are run on all cases in place of comparing workbooks.
+        reward: file for soft, hard and the verdicts of one task, as numbers from 0 to 1; None for
+            no such file.
+        every_task: of finished workbooks, a task without any counts as not solved (NO), in place of
+            being left out.
 
     Raises:
         UsageError: a field holds a value that it cannot have.
@@ -104,6 +112,10 @@ class ScoreOptions(JudgingOptions):
     suspects: Path | None = None
     time_factor: float = 10.0
     best_of: bool = False
+    outputs: str | None = None
+    programs: str | None = None
+    reward: Path | None = None
+    every_task: bool = False
 
     def __post_init__(self) -> None:
         JudgingOptions.__post_init__(self)
@@ -120,8 +132,10 @@ def check_at_least(name: str, value: float | None, least: float) -> None:
     """Checks a number that has a lower bound; None stands for no number.
 
     Raises:
-        UsageError: it is below the bound.
+        UsageError: it is below the bound, or no number.
     """
+    if isinstance(value, str):  # as configurations of other programs may have it
+        raise UsageError(f"{name} is {value[:80]!r}; it must be a number, {least} or more")
     if value is not None and not value >= least:
         raise UsageError(f"{name} is {value}; it must be {least} or more")
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from judge.core.results import ReportDocument
+from judge.core.records.reports import ReportDocument
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SubmissionError, SuiteError
 from judge.suites.formats import LoggedFormat

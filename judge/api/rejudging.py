@@ -16,13 +16,8 @@ from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
 from judge.core.limits import Limits
-from judge.core.results import (
-    JudgingRules,
-    RecalcIdentity,
-    ReportDocument,
-    RunDocument,
-    SuiteIdentity,
-)
+from judge.core.records.reports import ReportDocument
+from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, SuiteIdentity
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import read_regular
@@ -40,7 +35,8 @@ from judge.report.summary import build_report
 from judge.suites import Suite, load_suite
 from judge.suites.correction_records import describe_corrections
 from judge.suites.corrections import CorrectedSuite, corrected_suite
-from judge.suites.outputs import FoundOutputs, find_outputs
+from judge.suites.layouts import outputs_in
+from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions
 
 
@@ -386,7 +382,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
     found: FoundOutputs | None = None
     if folder is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
-            found = find_outputs(Path(folder), suite)
+            found = outputs_in(Path(folder), suite, run.get("layout"))
 
     def output_of(key: tuple[str, int, int], digest: str) -> bytes | str:
         stored = store.get_workbook(digest)

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from judge.api.options import ScoredRun
 from judge.core.asking import asking_of
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
 from judge.core.task import Task

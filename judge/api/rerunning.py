@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from judge.api.scoring import sandbox_record
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.core.verdict import CaseResult
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record

@@ -22,6 +22,7 @@ from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CheckAll
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
+from judge.sandbox.select import check_runs_solutions
 from judge.suites import Suite
 from judge.suites.correction_records import Correction
 from judge.suites.corrections import corrected_suite
@@ -110,7 +111,10 @@ class JudgingResources:
                 recipe = self._recipe(kind)
                 settings = self._settings[key] = recipe.settings(sandbox, self._stack)
                 self._recipes[id(settings)] = recipe
-            return self._settings[key]
+            found = self._settings[key]
+        if needs_sandbox and found.sandbox is not None:
+            check_runs_solutions(found.sandbox)
+        return found
 
     def _recipe(self, kind: str) -> WorkerRecipe:
         options = self._options

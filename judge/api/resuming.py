@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
-from judge.core.results import InferenceIdentity, RunDocument
+from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.errors import StoreError
 from judge.grading.store import RUN_FILE, RunDirectory
 from judge.inference.address import check_address, origin_of

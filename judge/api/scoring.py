@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,8 @@ from judge.api.published_figures import add_published_figures
 from judge.api.reporting import RunReporter
 from judge.api.resources import JudgingResources
 from judge.api.sources import RunToScore, check_same_source, check_same_suite
-from judge.core.results import ReferenceDocument, RunDocument, SandboxIdentity
+from judge.core.asking import asking_of
+from judge.core.records.runs import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.errors import SubmissionError, UsageError
 from judge.grading.batch import (
     BatchResult,
@@ -25,15 +26,18 @@ from judge.grading.batch import (
     tasks_of,
 )
 from judge.grading.finished import FinishedOutput
+from judge.grading.kept import take_kept
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
-from judge.grading.store import REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.summary import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
 from judge.suites.correction_records import describe_corrections
-from judge.suites.outputs import find_outputs
+from judge.suites.layouts import attempts_in, outputs_in, programs_in
+from judge.suites.locate import whole_source
+from judge.suites.outputs import FoundOutputs
 from judge.suites.submission_index import (
     SubmissionFacts,
     SubmissionIndex,
@@ -74,6 +78,8 @@ class RunScorer:
                 found = read_suspicions(suspects)
                 keep_suspicions(store, fit_to_suite(found, suite, str(suspects)))
             if source.outputs is not None:
+                layout = source.layout.record() if source.layout else run.get("layout")
+                run = {**run, "layout": layout}
                 return self._score_outputs(store, run, source.outputs, suite, progress)
             return self._score_solutions(store, run, source, suite, progress)
 
@@ -115,9 +121,13 @@ class RunScorer:
         assert source.solutions is not None
         if not source.fresh:
             return index_submissions(source.solutions, suite)
-        submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
+        if source.layout is not None:
+            submissions = programs_in(source.solutions, suite, source.layout.record())
+        else:
+            submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
         store.replace_records(
-            SUBMISSIONS_FILE, (submission_record(each, suite) for each in submissions)
+            SUBMISSIONS_FILE,
+            (submission_record(take_kept(store, each), suite) for each in submissions),
         )
         return index_submissions(store.path / SUBMISSIONS_FILE, suite)
 
@@ -135,6 +145,7 @@ class RunScorer:
             "model": ", ".join(sorted(facts.models)) or run.get("model"),
             "setting": facts.setting or run.get("setting"),
             "solutions": solutions if source.fresh else run.get("solutions"),
+            **({"layout": source.layout.record()} if source.layout is not None else {}),
         }
 
     def _follow_reference(self, store: RunDirectory, suite: Suite, settings: Settings) -> Settings:
@@ -171,14 +182,15 @@ class RunScorer:
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
-        found = find_outputs(folder, suite)
+        found = outputs_in(folder, suite, run.get("layout"))
+        attempts = attempts_in(folder, suite, run.get("layout"))
         chosen = suite.select(self._options.ids, self._options.limit).tasks
-        answered = {task_id for task_id, _ in found}
+        answered = {task.id for task in chosen} if self._options.every_task else found.attempted
         outputs = [
             FinishedOutput(task, case, found.of_sample(task.id, sample, case.number), sample)
             for task in chosen
             if task.id in answered
-            for sample in found.samples_of(task.id)
+            for sample in found.samples_of(task.id) or [0]
             for case in task.cases
         ]
         if not outputs:
@@ -189,28 +201,49 @@ class RunScorer:
         settings = self._resources.placed(settings, suite, store.path)
         described = self._describe(run, suite, settings)
         described["outputs"] = str(folder.resolve())
+        if attempts:
+            store.replace_records(ATTEMPTS_FILE, attempts)
+            described["model"] = _named(attempts, "model") or described.get("model")
+            described["setting"] = _named(attempts, "agent") or described.get("setting")
         store.write_run(described)
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
+        without = len(suite.tasks) - len(answered)
+        return self._report_outputs(store, described, suite, found, attempts, outcome, without)
+
+    def _report_outputs(
+        self,
+        store: RunDirectory,
+        run: RunDocument,
+        suite: Suite,
+        found: FoundOutputs,
+        attempts: Sequence[Mapping[str, object]],
+        outcome: BatchResult,
+        without: int,
+    ) -> ScoredRun:
+        """Writes the report on finished outputs; ``without`` is how many tasks have none."""
         results = list(outcome.results.values())
         judged = {(each.task_id, each.sample) for each in results}
         overrides = read_overrides(store)
         report = build_report(
-            described,
+            run,
             [
                 (task, sample)
                 for task in suite.tasks
-                for sample in found.samples_of(task.id)
+                for sample in found.samples_of(task.id) or [0]
                 if (task.id, sample) in judged
             ],
             results,
-            without_submission=len(suite.tasks) - len(answered),
+            without_submission=without,
             suite_tasks=suite.tasks,
             overrides=overrides,
+            asked=[
+                asking_of(each) for each in attempts if (str(each["id"]), each["sample"]) in judged
+            ],
             suspicions=kept_suspicions(store),
         )
         changed = overrides.apply(results)
-        add_published_figures(report, suite, folder, changed)
+        add_published_figures(report, suite, run.get("outputs"), changed)
         store.write_document(REPORT_FILE, report)
         return ScoredRun(
             path=store.path,
@@ -269,6 +302,11 @@ class RunScorer:
         }
 
 
+def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
+    """What the attempts name, each once."""
+    return ", ".join(sorted({str(each[field]) for each in attempts if each[field]}))
+
+
 def _reference_record(options: ScoreOptions) -> dict[str, object] | None:
     if options.reference is None:
         return None
@@ -279,7 +317,7 @@ def _suite_source(dataset: str | None, run: RunDocument) -> str | None:
     if dataset is None:
         remembered = run.get("suite")
         return None if remembered is None else remembered.get("source")
-    return str(Path(dataset).resolve()) if Path(dataset).exists() else dataset
+    return whole_source(dataset)
 
 
 def sandbox_record(info: SandboxInfo) -> SandboxIdentity:

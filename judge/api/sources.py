@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.api.options import ScoreOptions
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.errors import StoreError, UsageError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite
 from judge.suites.formats import is_output_name
+from judge.suites.harbor.jobs import is_job
+from judge.suites.layouts import NAMES, Layout, layout_of
+from judge.suites.walking import is_folder, regular_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +25,31 @@ class RunToScore:
         solutions: the file of its submissions; None where it has finished outputs.
         outputs: the folder of its finished outputs; None where it has submissions.
         fresh: whether they come from outside the results directory.
+        layout: how the files of a folder are laid out; None as run.json has it.
     """
 
     run: Path
     solutions: Path | None
     outputs: Path | None
     fresh: bool
+    layout: Layout | None = None
 
 
 def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     """The path itself, or the runs in a folder that is not a run."""
-    if not results.is_dir() or RunDirectory.is_run(results):
+    if not results.is_dir() or RunDirectory.is_run(results) or options.outputs or options.programs:
         return [results]
     runs = sorted(path for path in results.iterdir() if path.is_dir() and RunDirectory.is_run(path))
     # A run of `judge infer` that ended before the first answer has nothing to score, and must not
     # keep `judge score results/` from being done; named by itself, it is an error that says so.
     runs = [path for path in runs if not _waits_for_answers(path)] or runs
-    if runs and options.out is not None:
+    what = "runs"
+    if not runs and not is_job(results):
+        what = "jobs of Harbor"
+        runs = sorted(path for path in results.iterdir() if is_folder(path) and is_job(path))
+    if len(runs) > (what != "runs") and options.out is not None:
         raise UsageError(
-            f"{results} holds {len(runs)} runs; --out can take only one",
+            f"{results} holds {len(runs)} {what}; --out can take only one",
             hint="Leave --out out: each run is graded in its own folder.",
         )
     return runs or [results]
@@ -58,16 +67,25 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
         run = options.out or Path("results") / results.name.removesuffix(".jsonl")
         return RunToScore(run, solutions=results, outputs=None, fresh=True)
     if RunDirectory.is_run(results):
+        if options.outputs or options.programs:
+            raise UsageError(
+                f"{results} is a run, which remembers where its outputs are",
+                hint="Leave --outputs and --programs out, or name the folder with the outputs.",
+            )
         if options.out is not None and options.out.resolve() != results.resolve():
             solutions = results / SUBMISSIONS_FILE
             return RunToScore(options.out, solutions=solutions, outputs=None, fresh=True)
         return _run_source(results)
-    if any(is_output_name(path.name) for path in results.rglob("*")):
-        run = options.out or Path("results") / results.resolve().name
-        return RunToScore(run, solutions=None, outputs=results, fresh=True)
+    run = options.out or Path("results") / results.resolve().name
+    layout = layout_of(results, options.outputs, options.programs)
+    if layout.programs:
+        return RunToScore(run, solutions=results, outputs=None, fresh=True, layout=layout)
+    if layout.kind != NAMES or any(is_output_name(path.name) for path in regular_files(results)):
+        return RunToScore(run, solutions=None, outputs=results, fresh=True, layout=layout)
     raise UsageError(
         f"{results}: holds neither runs nor output workbooks",
-        hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx.",
+        hint="A run has a submissions.jsonl; outputs are named {n}_{id}_output.xlsx, or --outputs "
+        "says where they are.",
     )
 
 
@@ -116,6 +134,12 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
     came_from = source.solutions or source.outputs
     assert came_from is not None
     before = run.get("outputs" if source.outputs else "solutions")
+    laid_out = Layout.of_record(run.get("layout"))
+    if before == str(came_from.resolve()) and source.layout not in (None, laid_out):
+        raise StoreError(
+            f"{store.path}: was made with another --outputs or --programs",
+            hint="Give another --out, or the pattern that it was made with.",
+        )
     if before != str(came_from.resolve()):
         other = before or run.get("solutions") or run.get("outputs") or "something else"
         raise StoreError(

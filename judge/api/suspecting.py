@@ -15,6 +15,7 @@ from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
 from judge.recalc.policy import Mode
 from judge.suites import Suite, load_suite
+from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
 from judge.suspects.audit import TaskFindings, audit_suite
 from judge.suspects.material import Output, Tools
@@ -139,8 +140,9 @@ def _add_run(found: Outputs, path: Path, suite: Suite) -> None:
                 hint="Give runs of the suite that is audited.",
             )
         outputs = run.get("outputs") if run is not None else None
+        layout = run.get("layout") if run is not None else None
         if outputs is not None:
-            for key, output in find_outputs(Path(str(outputs)), suite).items():
+            for key, output in outputs_in(Path(str(outputs)), suite, layout).items():
                 found.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
             return
         for (task, _sample, case), record in case_records(store).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 
@@ -21,6 +22,12 @@ class Turns:
         self._changed = threading.Condition()
         self._at_work: dict[threading.Event, int] = {}
         self._closed = False
+        self._process = os.getpid()
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process is a fork of the one that they belong to."""
+        return os.getpid() != self._process
 
     @contextlib.contextmanager
     def take(self, stop: threading.Event) -> Iterator[None]:
@@ -30,8 +37,9 @@ class Turns:
             stop: is set if everything is closed meanwhile; a call that is not finished ends early.
 
         Raises:
-            UsageError: everything is closed.
+            UsageError: everything is closed, or belongs to another process.
         """
+        self.raise_if_closed()
         with self._changed:
             while not self._closed and len(self._at_work) >= self._at_once:
                 self._changed.wait()
@@ -48,8 +56,14 @@ class Turns:
         """Raises if there are no more turns.
 
         Raises:
-            UsageError: everything is closed.
+            UsageError: everything is closed, or belongs to another process: two that talk to one
+                sandbox would get each other's verdicts.
         """
+        if self.is_forked:
+            raise UsageError(
+                f"this judge was opened by the process {self._process}, and this is a fork of it",
+                hint="Open one in each process, after the process has begun.",
+            )
         if self._closed:
             raise UsageError("this judge is closed", hint="Open another: judge.Judge(…).")
 

@@ -12,7 +12,7 @@ from judge.api.options import JudgingOptions
 from judge.comparison.comparison import Comparison
 from judge.comparison.profiles import Profile
 from judge.recalc.policy import Mode
-from judge.workbook.package import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 
 
 def compare(

@@ -9,7 +9,7 @@ import click
 
 from judge.cli.annotate_cases import author_option, reference_option
 from judge.cli.local_page import serve_page
-from judge.cli.options import sandbox_option
+from judge.cli.options import page_options, sandbox_option
 
 
 @click.command()
@@ -17,8 +17,7 @@ from judge.cli.options import sandbox_option
 @click.argument("task_id", metavar="TASK")
 @reference_option
 @click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port [any free one].")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@page_options
 @author_option
 @sandbox_option
 def page(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judge.core.finding import Finding
-    from judge.core.results import DifferenceRecord
+    from judge.core.records.cases import DifferenceRecord
     from judge.rules.options import RuleOptions
 
 _LONGEST_VALUE = 200

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from judge.core.statistics import Estimate, PairedDifference
-    from judge.report.pair_model import RunPair
-    from judge.report.pairing import RunComparison
+from judge.cli.options import bootstrap_options
+from judge.cli.out_file import write_text
+from judge.errors import UsageError
 
-_MOST_TASKS = 12
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from judge.report.episode_model import SettingRow
+    from judge.report.pairing import RunComparison
 
 
 @click.command("compare-runs")
@@ -21,31 +26,76 @@ _MOST_TASKS = 12
 @click.argument(
     "others", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option("--seed", type=int, help="Seed of the bootstrap. [20240624]")
-@click.option("--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON on stdout.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "html", "json"]),
+    default="text",
+    show_default=True,
+    help="What to write; of desktop episodes, all but text have a row for each run.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="File for --format markdown, html or json. [stdout]",
+)
+@bootstrap_options
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_runs(
-    first: Path, others: tuple[Path, ...], seed: int | None, resamples: int | None, as_json: bool
+    first: Path,
+    others: tuple[Path, ...],
+    form: str,
+    out: Path | None,
+    seed: int | None,
+    resamples: int | None,
+    as_json: bool,
 ) -> None:
     """Compare runs on the tasks that all of them have.
 
     Hard scores by McNemar's exact test, soft scores by the paired bootstrap with tasks as clusters;
     with several pairs, p is adjusted by Holm's method. A positive difference favours the run that
-    is named second.
+    is named second. Of runs with desktop episodes, a table has the settings of each and the tasks
+    that it solved, by class.
     """
     from judge.api.comparing import compare_runs as compare  # noqa: PLC0415  for a quick --help
 
+    form = _form(form, out, as_json=as_json)
     comparison = compare(first, *others, seed=seed, resamples=resamples)
-    if as_json:
-        click.echo(json.dumps(comparison.to_json(), ensure_ascii=False))
-    else:
+    if form == "text":
         _print(comparison)
+    else:
+        write_text(_written(comparison, form), out)
+
+
+def _form(form: str, out: Path | None, *, as_json: bool) -> str:
+    """The form that the options ask for."""
+    if as_json and form not in {"text", "json"}:
+        raise UsageError(f"--json and --format {form} are two forms", hint="Give one of them.")
+    form = "json" if as_json else form
+    if form == "text" and out is not None:
+        raise UsageError(
+            "--out is for --format markdown, html or json, not for text", hint="Add --format."
+        )
+    return form
+
+
+def _written(comparison: RunComparison, form: str) -> str:
+    from judge.report.comparison_text import comparison_markdown  # noqa: PLC0415  as above
+    from judge.report.html.runs import render_comparison  # noqa: PLC0415
+
+    if form == "html":
+        return render_comparison(comparison)
+    if form == "markdown":
+        return comparison_markdown(comparison)
+    return json.dumps(comparison.to_json(), ensure_ascii=False) + "\n"
 
 
 def _print(comparison: RunComparison) -> None:
     from rich.table import Table  # noqa: PLC0415
 
     from judge.console.terminal import make_console, styled  # noqa: PLC0415
+    from judge.report.comparison_text import closing_lines, pair_lines  # noqa: PLC0415
+    from judge.report.markdown import with_interval  # noqa: PLC0415
 
     console = make_console()
     table = Table(title=f"{comparison.tasks} tasks in common", title_justify="left")
@@ -56,72 +106,40 @@ def _print(comparison: RunComparison) -> None:
             run.name,
             run.profile,
             run.recalc,
-            _estimate(run.soft_restriction),
-            _estimate(run.hard_restriction),
+            with_interval(run.soft_restriction),
+            with_interval(run.hard_restriction),
         )
     console.print(table)
+    if comparison.settings:
+        console.print(_settings_table(comparison.settings))
     for pair in comparison.pairs:
-        for line in _pair_lines(pair, several=len(comparison.pairs) > 1):
+        heading, *lines = pair_lines(comparison, pair)
+        for line in (heading, *(f"  {each}" for each in lines)):
             console.print(line, soft_wrap=True)
-    for line in _closing_lines(comparison):
+    for line in closing_lines(comparison):
         console.print(styled((line, "dim")), soft_wrap=True)
 
 
-def _pair_lines(pair: RunPair, *, several: bool) -> list[str]:
-    hard = f"p = {_p(pair.p_hard)} (McNemar, exact)"
-    soft = f"p = {_p(pair.soft_difference.p)} (paired cluster bootstrap)"
-    if several:
-        hard += f", {_p(pair.p_hard_holm)} after Holm"
-        soft += f", {_p(pair.p_soft_holm)} after Holm"
-    smallest = f"hard {_points(pair.smallest_hard)}, soft {_points(pair.smallest_soft)}"
-    return [
-        f"{pair.second} against {pair.first}, {pair.tasks} tasks",
-        f"  hard {_difference(pair.hard_difference)}, {hard}",
-        f"  soft {_difference(pair.soft_difference)}, {soft}",
-        f"  solved by {pair.second} alone: {_tasks(pair.won)}",
-        f"  solved by {pair.first} alone: {_tasks(pair.lost)}",
-        f"  soft score higher on {len(pair.better)}, lower on {len(pair.worse)}",
-        f"  smallest difference that would be found: {smallest}",
-    ]
+def _settings_table(runs: Sequence[SettingRow]) -> Table:
+    """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
+    from rich.table import Table  # noqa: PLC0415
 
+    from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415
+    from judge.report.markdown import percent  # noqa: PLC0415
 
-def _closing_lines(comparison: RunComparison) -> list[str]:
-    method = comparison.method
-    how = (
-        f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
-        f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
-        f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
-        "that only one run solved."
-    )
-    lines = [how]
-    if comparison.left_out:
-        lines.append(f"{comparison.left_out} tasks are left out: not every run has a score there.")
-    return [*lines, *comparison.notes]
-
-
-def _estimate(estimate: Estimate) -> str:
-    from judge.report.markdown import with_interval  # noqa: PLC0415
-
-    return with_interval(estimate)
-
-
-def _difference(paired: PairedDifference) -> str:
-    from judge.report.markdown import points  # noqa: PLC0415
-
-    return points(paired)
-
-
-def _points(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.1f} points"
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
-
-
-def _tasks(tasks: tuple[str, ...]) -> str:
-    if not tasks:
-        return "none"
-    shown = ", ".join(tasks[:_MOST_TASKS])
-    more = f" and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
-    return f"{len(tasks)} ({shown}{more})"
+    table = Table(title="desktop episodes; solved tasks in %", title_justify="left")
+    for heading in ("", *(run.name for run in runs)):
+        table.add_column(heading, overflow="fold")
+    table.add_row("model", *(run.model or "-" for run in runs))
+    table.add_row("observation", *(run.observation or "-" for run in runs))
+    table.add_row("action space", *(run.action_space or "-" for run in runs))
+    table.add_row("history", *("-" if run.history is None else str(run.history) for run in runs))
+    table.add_row("instruction", *map(plan_in_words, runs))
+    table.add_row("gui only", *("yes" if run.gui_only else "no" for run in runs))
+    for name in differing(runs):
+        table.add_row(name, *(run.details.get(name, "-") for run in runs))
+    table.add_row("episodes", *(str(run.episodes) for run in runs))
+    for cells in zip(*(run.cells for run in runs), strict=True):
+        label = f"{cells[0].heading} {cells[0].label}".strip()
+        table.add_row(label, *(f"{percent(each.solved.value)} of {each.tasks}" for each in cells))
+    return table

@@ -251,7 +251,7 @@ def _list_suites(as_json: bool) -> None:
 
 def _task_record(task: Task, *, full: bool) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "id": task.id if task.raw_id is None else task.raw_id,
+        "id": task.written_id,
         "instruction": task.instruction,
         "instruction_type": task.kind,
         "answer_position": task.details.get("answer_position"),

@@ -14,6 +14,7 @@ from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
 from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
 from judge.authoring.review import Standing, State
+from judge.cli.dataset_harbor import export_tasks, harbor_options
 from judge.cli.dataset_proposals import Choice, proposal_options
 from judge.cli.listing import print_table, table
 from judge.cli.options import by_option, corrections_options, read_corrections, who
@@ -265,11 +266,12 @@ def review(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["suite", "dataset-card"]),
+    type=click.Choice(["suite", "dataset-card", "harbor"]),
     default="suite",
     show_default=True,
-    help="A suite to judge with, or a dataset folder with a card and no golds.",
+    help="A suite to judge with, a dataset folder with a card and no golds, or tasks of Harbor.",
 )
+@harbor_options
 @click.option("--licence", help="Licence of the data, for the card. [that of a published suite]")
 @click.option("--source", help="Where the data are from, for the card. [likewise]")
 @corrections_options
@@ -282,9 +284,24 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
 
     With --format dataset-card, SUITE can be any suite as well: the card is a README.md with the
     licence, source and counts, next to the inputs and an index of the tasks in Parquet.
+
+    With --format harbor, each task is a folder that the agent framework Harbor runs, with a
+    verifier that judges offline (docs/agents.md).
     """
     licence, source = options.pop("licence"), options.pop("source")
+    images = options.pop("agent_image"), options.pop("verifier_image")
     corrections = read_corrections(options)
+    if form != "harbor" and any(images):
+        raise UsageError("--agent-image and --verifier-image belong to --format harbor")
+    if form == "harbor":
+        if any((state, corrections, licence, source)):
+            raise UsageError(
+                "--format harbor takes a finished suite as it is",
+                hint="Leave --state, --corrections, --licence and --source out; a corrected suite "
+                "is exported first, and then for Harbor.",
+            )
+        export_tasks(suite, target, *images)
+        return
     if form == "dataset-card":
         if state is not None or corrections is not None:
             raise UsageError(

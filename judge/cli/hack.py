@@ -62,7 +62,7 @@ def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
 
 def _workbook(path: Path) -> bytes:
     from judge.files.documents import read_regular  # noqa: PLC0415
-    from judge.workbook.package import DEFAULT_LIMITS  # noqa: PLC0415  `--help` needs none of it
+    from judge.workbook.budget import DEFAULT_LIMITS  # noqa: PLC0415  `--help` needs none of it
 
     data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:

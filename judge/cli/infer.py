@@ -26,14 +26,17 @@ if TYPE_CHECKING:
     from judge.inference.progress import InferenceSummary
 
 # What the command does besides, or instead of, asking.
-_NOT_INFERENCE = ("score", "dry_run", "import_log", "export_log", "as_json", "quiet")
+_NOT_INFERENCE = (
+    *("score", "dry_run", "import_log", "import_inspect", "export_log", "as_json", "quiet"),
+)
 _PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @model_options
-@click.option("--mode", type=click.Choice(["single", "multi", "text"]), default="single",
-              show_default=True, help="One round, several, or values for programs.")  # fmt: skip
+@click.option("--mode", type=click.Choice(["single", "multi", "text", "desktop"]),
+              default="single", show_default=True,
+              help="One round, several, values for programs, or mouse and keyboard.")  # fmt: skip
 @click.option("--feedback", type=click.Choice(["row-exec", "react-exec", "row-react-exec"]),
               help="What the model sees between rounds of multi [row-react-exec].")  # fmt: skip
 @click.option("--dataset", metavar="SUITE", help="Suite [the sample suite].")
@@ -46,7 +49,9 @@ _PATH = click.Path(path_type=Path)
     "--samples", type=click.IntRange(min=1, max=1000), default=1, help="Solutions of each task."
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1), help="Rounds of multi [5; 10 for typed answers]."
+    "--rounds",
+    type=click.IntRange(min=1),
+    help="Rounds of multi [5; 10 for typed answers], turns of desktop [15].",
 )
 @click.option("--rows", type=click.IntRange(min=0), help="Rows of each sheet in the prompt [5].")
 @click.option("--content",
@@ -71,8 +76,26 @@ _PATH = click.Path(path_type=Path)
 @click.option("--picture-bytes", metavar="SIZE", help="Shrink larger pictures, such as 1MiB.")
 @click.option("--picture-types", metavar="TYPE,…",
               help="Types that are sent [png,jpeg,webp,gif]; others become PNG.")  # fmt: skip
-@click.option("--temperature", type=float, help="[1; 0.7 for typed answers]")
-@click.option("--top-p", type=float, help="[1; 0.9 for typed answers]")
+@click.option("--observation",
+              type=click.Choice(["screenshot", "tree", "screenshot+tree", "som"]),
+              help="What desktop shows: screen, tree, both, marks [screenshot].")  # fmt: skip
+@click.option("--action-space", type=click.Choice(["pyautogui", "computer_13"]),
+              help="The language of actions on a desktop [pyautogui].")  # fmt: skip
+@click.option("--history", type=click.IntRange(min=0),
+              help="Earlier turns that a request of desktop shows [3].")  # fmt: skip
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True),
+              help="No turn of an episode begins after them [30].")  # fmt: skip
+@click.option("--tree-tokens", type=click.IntRange(min=100),
+              help="Most tokens of the tree that desktop shows [10000].")  # fmt: skip
+@click.option("--gui-only", is_flag=True, help="Actions may only use mouse and keyboard.")
+@click.option("--as-published", multiple=True, metavar="NAME",
+              help="Leave out a correction of desktops; may be repeated.")  # fmt: skip
+@click.option("--window", metavar="X,Y,WxH", help="Place and size of the window [whole screen].")
+@click.option("--screen", metavar="WxH", help="Size of the screen [1920x1080].")
+@click.option("--clutter", type=click.IntRange(min=0, max=20), help="Other windows open [0].")
+@click.option("--temperature", type=float,
+              help="[1; 0.7 for typed answers; 0.5 for Spider2-V on a desktop]")  # fmt: skip
+@click.option("--top-p", type=float, help="[1; 0.9 for typed answers and on a desktop]")
 @click.option("--seed", type=int, help="Seed of sample 0; sample k gets seed + k.")
 @click.option("--concurrency", "-c", type=click.IntRange(min=1), default=8, show_default=True,
               help="Tasks at a time.")  # fmt: skip
@@ -101,6 +124,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--score", is_flag=True, help="Grade submissions as they arrive.")
 @click.option("--dry-run", is_flag=True, help="Show prompts, tokens and cost; ask nothing.")
 @click.option("--import-log", type=_PATH, help="Make a run out of a conv_*.jsonl; ask nothing.")
+@click.option("--import-inspect", type=_PATH, metavar="LOG",
+              help="Make a run out of a log of Inspect (.eval); ask nothing.")  # fmt: skip
 @click.option("--export-log", type=_PATH, help="Write the run in --out as a conv_*.jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
@@ -140,9 +165,13 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if resumed.taken:
         from judge.cli.infer_trust import ask_for_word  # noqa: PLC0415  seldom needed
 
-        resumed = ask_for_word(resumed, asks_model=not shown["import_log"])
+        imports = shown["import_log"] or shown["import_inspect"]
+        resumed = ask_for_word(resumed, asks_model=not imports)
     if shown["import_log"]:
         _import(resumed.options, shown["import_log"])
+        return
+    if shown["import_inspect"]:
+        _import_inspect(resumed.options, shown["import_inspect"])
         return
     planned = make_plan(resumed)
     if shown["dry_run"]:
@@ -256,11 +285,52 @@ def _import(options: InferOptions, log: Path) -> None:
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
     from judge.suites import load_suite  # noqa: PLC0415
+    from judge.suites.locate import whole_source  # noqa: PLC0415
 
     source = str(options.dataset or "sample")
     suite = load_suite(source)
     out = options.out or Path("results") / log.stem
-    resolved = str(Path(source).resolve()) if Path(source).exists() else source
     with RunDirectory(Path(out)) as store:
-        count = import_log(log, suite, resolved, store, split_ids(options.ids) or None)
+        count = import_log(log, suite, whole_source(source), store, split_ids(options.ids) or None)
     click.echo(f"{count} submissions imported; to grade: judge score {out}")
+
+
+def _import_inspect(options: InferOptions, log: Path) -> None:
+    from judge.core.task_ids import split_ids  # noqa: PLC0415
+    from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
+    from judge.grading.store import RunDirectory  # noqa: PLC0415
+    from judge.inference.inspect_logs import import_inspect_log, suite_named_in  # noqa: PLC0415
+    from judge.suites import load_suite  # noqa: PLC0415
+    from judge.suites.locate import whole_source  # noqa: PLC0415
+    from judge.suites.whereabouts import source_of_digest  # noqa: PLC0415
+
+    source = None if options.dataset is None else str(options.dataset)
+    if source is None and (named := suite_named_in(log)) is not None:
+        source = source_of_digest(digest=named[1], name=named[0])
+    if source is None:
+        raise UsageError(
+            f"{log}: which suite does it answer?", hint="Give --dataset SUITE (a folder or a name)."
+        )
+    suite = load_suite(source)
+    out = Path(options.out or Path("results") / log.stem)
+    with RunDirectory(out) as store:
+        done = import_inspect_log(
+            log, suite, whole_source(source), store, split_ids(options.ids) or None
+        )
+    click.echo(f"{done.submissions} submissions imported; to grade: judge score {out}")
+    lacking = []
+    if done.failed:
+        names = ", ".join(list(done.failed)[:5])
+        lacking.append(f"{_samples(len(done.failed))} ended with an error ({names})")
+    if done.missing:
+        lacking.append(f"{_samples(done.missing)} had no end yet when the evaluation stopped")
+    if lacking:
+        raise IncompleteRunError(
+            f"{log}: {', and '.join(lacking)}; they have no submission",
+            hint=f"inspect eval-retry {log} asks them again. Then import its log, with another "
+            "--out.",
+        )
+
+
+def _samples(number: int) -> str:
+    return "1 sample" if number == 1 else f"{number} samples"

@@ -13,9 +13,11 @@ from judge.inference.dryrun import DryRun
 from judge.inference.plan import InferencePlan
 from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
 
+_MOST_LEFT_OUT = 10
 _WORDS = {
     "program": "with a program",
     "answer": "with an answer",
+    "file": "with a file",
     "no-code": "without",
     "failed": "failed",
 }
@@ -25,7 +27,8 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
     """Says on stderr which model will be asked what, and how to continue after an interruption."""
     model, setting = plan.model, plan.setting
     name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
-    how = f"{setting.name}, up to {setting.rounds} rounds" if setting.executes else setting.name
+    unit = "rounds" if plan.desktop is None else "turns"
+    how = f"{setting.name}, up to {setting.rounds} {unit}" if setting.executes else setting.name
     samples = f" x {plan.samples} samples" if plan.samples > 1 else ""
     tasks = len(plan.assignments)
     key = f" with the key in {model.key_env}" if model.key_env else ""
@@ -34,6 +37,11 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
         f"{samples} of {plan.suite.name}: {how}, {pace}",
         err=True,
     )
+    for task_id, problem in () if plan.desktop is None else plan.desktop.left_out[:_MOST_LEFT_OUT]:
+        click.echo(f"  not asked: {task_id}: {problem}", err=True)
+    more = 0 if plan.desktop is None else len(plan.desktop.left_out) - _MOST_LEFT_OUT
+    if more > 0:
+        click.echo(f"  and {more} more are not asked", err=True)
     click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)
 
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
     "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
     "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
+    "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
     "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
     "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
     "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),

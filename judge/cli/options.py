@@ -70,11 +70,29 @@ def sandbox_option(command: _Command) -> _Command:
     """Adds ``--sandbox``."""
     return click.option(
         "--sandbox",
-        type=click.Choice(["auto", "docker", "bubblewrap"]),
+        type=click.Choice(["auto", "docker", "bubblewrap", "sealed-container"]),
         default="auto",
         show_default=True,
         help="What isolates programs.",
     )(command)
+
+
+def bootstrap_options(command: _Command) -> _Command:
+    """Adds ``--seed`` and ``--resamples``."""
+    seed = click.option("--seed", type=int, help="Seed of the bootstrap. [20240624]")
+    resamples = click.option(
+        "--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]"
+    )
+    return seed(resamples(command))
+
+
+def page_options(command: _Command) -> _Command:
+    """Adds the options of commands that serve a page."""
+    port = click.option(
+        "--port", type=click.IntRange(0, 65535), default=0, help="Port [any free one]."
+    )
+    no_browser = click.option("--no-browser", is_flag=True, help="Only print the address.")
+    return port(no_browser(command))
 
 
 def cluster_options(command: _Command) -> _Command:

@@ -1,16 +1,19 @@
-"""``judge report``: a run as HTML, Markdown, JSON or CSV."""
+"""``judge report``: a run as HTML, Markdown, JSON or CSV; an episode as a moving picture."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import click
 
-from judge.cli.options import suspects_option
-from judge.files.writing import naming_what_is_written
+from judge.cli.options import bootstrap_options, sandbox_option, suspects_option
+from judge.cli.out_file import write_file, write_text
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
     from judge.report.model import Method
@@ -23,7 +26,7 @@ HTML_FILE = "report.html"
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["html", "markdown", "json", "csv"]),
+    type=click.Choice(["html", "markdown", "json", "csv", "gif", "webp"]),
     default="html",
     show_default=True,
     help="What to write.",
@@ -31,40 +34,54 @@ HTML_FILE = "report.html"
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="File to write. [HTML: report.html in RUN; all else: stdout]",
+    help="File to write. [HTML, GIF, WEBP: a file in RUN; all else: stdout]",
 )
 @click.option(
     "--table",
-    type=click.Choice(["scores", "paper", "tasks", "cases"]),
+    type=click.Choice(
+        ["scores", "paper", "tasks", "cases", "episodes", "settings", "histogram", "endings"]
+    ),
     default="scores",
     show_default=True,
     help="Which table to write as CSV.",
 )
+@click.option("--case", metavar="ID/N", help="Desktop episode that gif and webp show.")
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @suspects_option
-@click.option("--seed", type=int, help="Seed of the bootstrap. [20240624]")
-@click.option("--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]")
+@sandbox_option
+@bootstrap_options
 def report(
     run: Path,
     form: str,
     out: Path | None,
     table: str,
+    case: str | None,
+    sample: int,
     dataset: str | None,
     suspects: Path | None,
+    sandbox: str,
     seed: int | None,
     resamples: int | None,
 ) -> None:
     """Report on RUN: scores with intervals, subsets, verdicts, differences, time and cost.
 
-    HTML is one file that opens from disk, with a page for each task and its workbooks.
-    Nothing is run and nothing is judged.
+    HTML is one file that opens from disk, with a page for each task and its workbooks, on which
+    desktop episodes are watched turn by turn. Nothing is run and nothing is judged.
+
+    With --format gif or webp, shows the desktop episode of one --case as a moving picture.
     """
+    if form in {"gif", "webp"}:
+        _write_film(run, case, sample, form, sandbox, out)
+        return
+    if case is not None:
+        raise UsageError(f"--case is for --format gif and webp, not for {form}")
     from judge.report.build import method_of  # noqa: PLC0415  `judge report --help` needs none of it
     from judge.report.report import Report  # noqa: PLC0415
 
     method = method_of(seed=seed, resamples=resamples)
     if form == "html":
-        _write(_html(run, dataset, suspects, method), out or run / HTML_FILE)
+        write_text(_html(run, dataset, suspects, method, sandbox), out or run / HTML_FILE)
         return
     made = Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
     forms: dict[str, Callable[[], str]] = {
@@ -72,31 +89,55 @@ def report(
         "markdown": made.to_markdown,
         "csv": lambda: made.to_csv(table),
     }
-    _write(forms[form](), out)
+    write_text(forms[form](), out)
 
 
-def _html(run: Path, dataset: str | None, suspects: Path | None, method: Method) -> str:
+def _write_film(
+    run: Path, case: str | None, sample: int, form: str, sandbox: str, out: Path | None
+) -> None:
+    """One episode as a GIF or a WebP."""
+    from judge.report.film import film_of_case  # noqa: PLC0415  as above
+
+    if case is None:
+        raise UsageError("which episode should be shown?", hint="Add --case ID/N.")
+    task_id, slash, number = case.rpartition("/")
+    if not slash or not number.isdecimal():
+        raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/1")
+    if str(out) == "-":
+        raise UsageError("a moving picture is not for a terminal", hint="Give --out FILE.")
+    data = film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
+    out = (
+        out or run / f"{quote(task_id, safe=' ', errors='surrogatepass')}.{sample}.{number}.{form}"
+    )
+    write_file(data, out)
+
+
+def _html(
+    run: Path, dataset: str | None, suspects: Path | None, method: Method, sandbox: str
+) -> str:
     """The HTML report, with a progress bar if stderr is a terminal."""
     from tqdm import tqdm  # noqa: PLC0415  as above
 
     from judge.console.terminal import stream_behind  # noqa: PLC0415
+    from judge.report.film import FilmStudio  # noqa: PLC0415
     from judge.report.html import render_run  # noqa: PLC0415
+    from judge.sandbox import open_sandbox  # noqa: PLC0415
 
     terminal = stream_behind(sys.stderr)
-    with tqdm(desc="task pages", unit="", file=terminal, disable=None, leave=False) as bar:
+    with (
+        contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio,
+        tqdm(desc="task pages", unit="", file=terminal, disable=None, leave=False) as bar,
+    ):
 
         def show(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        return render_run(run, dataset=dataset, suspects=suspects, method=method, on_page=show)
-
-
-def _write(text: str, out: Path | None) -> None:
-    # Conversations and workbooks can hold halves of surrogate pairs, which no file can.
-    if out is None or str(out) == "-":
-        click.echo(text, nl=False)
-        return
-    with naming_what_is_written(out):
-        out.write_bytes(text.encode("utf-8", "replace"))
-    click.echo(str(out), err=True)
+        return render_run(
+            run,
+            dataset=dataset,
+            suspects=suspects,
+            method=method,
+            shrink=studio.shrink,
+            on_page=show,
+        )

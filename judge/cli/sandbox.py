@@ -28,18 +28,41 @@ def sandbox() -> None:
     default=None,
     help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
+@click.option(
+    "--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap]."
+)
+@click.option(
+    "--verifier",
+    is_flag=True,
+    help="Only the Docker image that judges finished workbooks offline (docs/agents.md).",
+)
 @click.option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON on stdout.")
-def build(backend: str, office: bool | None, base: str | None, as_json: bool) -> None:
+def build(
+    backend: str,
+    office: bool | None,
+    desktop: bool,
+    verifier: bool,
+    base: str | None,
+    as_json: bool,
+) -> None:
     """Build what solutions run in: a root for bubblewrap, images for Docker.
 
     What already exists is left as it is.
     """
     from judge.sandbox.build import build_all  # noqa: PLC0415  `--help` needs none of it
 
-    built = build_all(
-        backend, with_office=office, base=base, report=lambda line: click.echo(line, err=True)
-    )
+    def report(line: str) -> None:
+        click.echo(line, err=True)
+
+    if verifier:
+        from judge.sandbox.backends.verifier import build_verifier_image  # noqa: PLC0415  likewise
+
+        built = {"verifier": build_verifier_image(report)}
+    else:
+        built = build_all(
+            backend, with_office=office, with_desktop=desktop, base=base, report=report
+        )
     if as_json:
         click.echo(json.dumps(built, ensure_ascii=False))
 
@@ -50,11 +73,12 @@ def build(backend: str, office: bool | None, base: str | None, as_json: bool) ->
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
     from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
+    from judge.sandbox.catalogue import ROOTS  # noqa: PLC0415  `--help` needs none of it
 
     opened = open_sandbox(sandbox)
     try:
         facts = opened.info
-        services = [root for root in ("python", "office") if opened.has_root(root)]
+        services = [root for root in ROOTS if opened.has_root(root)]
     finally:
         opened.close()
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,9 @@ from judge.cli.options import (
 )
 from judge.core.task_ids import split_ids
 from judge.errors import JudgeError
+
+if TYPE_CHECKING:
+    from judge.api.options import ScoreOptions
 
 
 @click.command()
@@ -55,15 +58,41 @@ from judge.errors import JudgeError
     is_flag=True,
     help="Of several samples of a task, the best one counts instead of their mean.",
 )
+@click.option(
+    "--outputs",
+    metavar="PATTERN",
+    help="Where finished workbooks are, such as '{task}/{case}/*.xlsx' (docs/agents.md).",
+)
+@click.option(
+    "--programs",
+    metavar="PATTERN",
+    help="Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
+)
+@click.option("--every-task", is_flag=True, help="A task without any finished workbook counts.")
+@click.option(
+    "--reward",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write soft, hard and the verdicts of one task as rewards from 0 to 1.",
+)
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Perform the episodes of a desktop run again, and show what differs; write nothing.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress.")
-def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Grade RESULTS and write report.json next to the records.
 
     RESULTS is a run directory, a folder of runs, a .jsonl of solutions (fields id, solution, and
     optionally model, setting, conversation), or a folder of finished output workbooks named
     {n}_{id}_output.xlsx, which are compared without running anything. If the tasks ask for typed
-    answers, each line has a response instead of a solution, and nothing is run either.
+    answers, each line has a response instead of a solution, and nothing is run either. A jobs
+    folder of Harbor is a folder of finished workbooks as well.
+
+    A run of `judge infer --mode desktop` holds the files that its episodes left, which are judged
+    without running anything; --replay performs their actions again, and exits with 11 if a verdict
+    differs.
 
     The same command again continues what was interrupted and judges nothing twice.
     """
@@ -79,6 +108,9 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     chosen = api.ScoreOptions(
         limits=limits, ids=ids, checker=checker, corrections=corrections, **options
     )
+    if replay:
+        _replay(results, chosen, as_json=as_json, quiet=quiet)
+        return
     failures: list[JudgeError] = []
     try:
         runs = api.score(
@@ -106,3 +138,12 @@ def score(results: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     api.check_complete(runs)
     if any(api.check_expectations(run)[1] for run in runs):
         click.get_current_context().exit(1)
+
+
+def _replay(results: Path, options: ScoreOptions, *, as_json: bool, quiet: bool) -> None:
+    from judge.cli.replay_view import check_replayed, replay_and_show  # noqa: PLC0415
+
+    found = replay_and_show(results, options, quiet=quiet or as_json)
+    if as_json:
+        click.echo(json.dumps(found, ensure_ascii=False, default=str))
+    check_replayed(results, found)

@@ -8,13 +8,8 @@ from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.console.terminal import Piece, make_console, styled
-from judge.core.results import (
-    GroupReport,
-    OverallReport,
-    RecalcIdentity,
-    ReportDocument,
-    RunDocument,
-)
+from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
+from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.verdict import Verdict
 from judge.report.set_aside import LEVELS
 
@@ -189,8 +184,9 @@ def _print_usage(console: Console, report: ReportDocument) -> None:
         shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
         console.print(f"{repeated['samples']} samples of each task: {', '.join(shares)}")
     if usage := report.get("usage"):
+        calls = usage["calls"]  # agents keep theirs to themselves
         parts = [
-            f"{usage['calls']:,} calls",
+            *([f"{calls:,} calls"] if calls else []),
             f"{usage['prompt_tokens']:,} tokens in prompts",
             f"{usage['completion_tokens']:,} in replies",
         ]
@@ -198,7 +194,8 @@ def _print_usage(console: Console, report: ReportDocument) -> None:
             parts.append(f"${usage['cost_usd']:.4f}")
         if latency := usage["latency_s"]:
             parts.append(f"{latency['median']:.1f} s a call (median)")
-        console.print(styled((f"chat model: {', '.join(parts)}", "dim")))
+        asked = "chat model" if calls else "agents"
+        console.print(styled((f"{asked}: {', '.join(parts)}", "dim")))
 
 
 def _print_expectations(console: Console, run: ScoredRun) -> None:

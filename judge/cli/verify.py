@@ -20,6 +20,7 @@ from judge.cli.options import (
     cluster_options,
     comparison_options,
     corrections_options,
+    page_options,
     read_checker_options,
     read_corrections,
     sandbox_option,
@@ -65,8 +66,7 @@ if TYPE_CHECKING:
     "corrections to this file. [next to the suspects]",
 )
 @by_option
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port [any free one].")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@page_options
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 def verify(
     suite: str,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.errors import UsageError
-from judge.metrics.registry import METRIC_NAMES
+from judge.metrics.registry import INFEASIBLE, METRIC_NAMES
 from judge.rules.published import Evaluator
 
 NAME = "metrics"
@@ -102,4 +102,13 @@ def _call(given: object, number: int) -> MetricCall:
         str(given.get("gold", "")),
         given.get("expected"),
         dict(options),
+    )
+
+
+def asks_signal(options: Mapping[str, object]) -> bool:
+    """Whether the answer is a signal of those who work at a desktop, in place of a file."""
+    given = options.get("metrics")
+    metrics = given if isinstance(given, list | tuple) else ()
+    return bool(metrics) and all(
+        isinstance(each, Mapping) and each.get("func") == INFEASIBLE for each in metrics
     )

@@ -19,8 +19,8 @@ from judge.files.documents import read_regular
 from judge.recalc.policy import Recalculator
 from judge.suspects.books import Book, Place, differing
 from judge.workbook.address import COLUMN_MASK
+from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues
-from judge.workbook.package import DEFAULT_LIMITS
 from judge.workbook.reader import Workbook, open_workbook
 
 

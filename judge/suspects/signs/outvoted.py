@@ -13,8 +13,8 @@ from judge.suspects.contract import and_more, counted, evidence, place_in, shown
 from judge.suspects.material import CaseMaterial, Output, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
+from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellValue
-from judge.workbook.package import DEFAULT_LIMITS
 from judge.workbook.reader import open_workbook
 
 Answer = Mapping[Place, CellValue]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,3 +250,33 @@ def test_loops_are_not_held_up(suite: Suite, right: Playing, golds: list[bytes])
 
     asyncio.run(cancelled())
     assert len(sandbox.requests) == 1, "the other cases are not run"
+
+
+def test_a_fork_does_not_share_the_sandbox(
+    suite: Suite, right: Playing, golds: list[bytes], tmp_path: Path
+) -> None:
+    """Two processes that read from one service would get each other's verdicts."""
+    opened = judge.Judge(suite, PLAIN, sandbox=right)
+    told = tmp_path / "told"
+    child = os.fork()
+    if not child:  # no word of pytest's from here on
+        try:
+            opened("1001", golds)
+        except UsageError as error:
+            opened.close()
+            told.write_text(error.message)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert f"was opened by the process {os.getpid()}" in told.read_text()
+    assert opened("1001", golds).soft == 1
+    opened.close()
+
+
+@pytest.mark.parametrize("answer", [None, 5, object()])
+def test_what_is_no_answer_is_refused(suite: Suite, right: Playing, answer: Any) -> None:
+    with (
+        judge.Judge(suite, PLAIN, sandbox=right) as opened,
+        pytest.raises(UsageError, match="an answer is text or workbooks"),
+    ):
+        opened("1001", answer)

@@ -23,6 +23,7 @@ from judge.console.terminal import make_console, shown_streams, styled
 from judge.console.visible import visible
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
+from tests.episode_run import MadeEpisode, write_episode
 from tests.unit.comparison.packages import Book, cell, sheet_data, simple
 from tests.unit.recalc.test_cli import answers
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
@@ -72,6 +73,9 @@ def fill(hostile: Path) -> Path:
     for name in ("one", "two"):
         make_run(hostile / name, suite, solutions, **named)
         change_verdict(hostile / name, "1", 0 + 1, "AC", by=ATTACK, why=ATTACK)
+        write_episode(
+            hostile / name, MadeEpisode("1", ended=NAME, setting=f"desktop/{NAME}", model=NAME)
+        )
     (hostile / "gold.xlsx").write_bytes(simple({"A1": ATTACK.replace("\udc9b", "")[15:]}))
     (hostile / "output.xlsx").write_bytes(
         Book({"Sheet1": sheet_data(cell("A1", formula="CHAR(27)"))}).to_bytes()
@@ -129,8 +133,13 @@ CALLS = {
               "score {0}/broken.jsonl --dataset {0}/suite", "score {0}/nothing"],
     "run": ["run 1 {0}/program.py --dataset {0}/suite", "run {1} {0}/program.py"],
     "report": ["report {0}/one --format markdown", "report {0}/one --format csv --table cases",
-               "report {0}/one --format json", "report {0}/one --format html --out -"],
-    "compare-runs": ["compare-runs {0}/one {0}/two", "compare-runs {0}/one {0}/suite"],
+               "report {0}/one --format json", "report {0}/one --format html --out -",
+               "report {0}/one --format csv --table episodes",
+               "report {0}/one --format gif --case {1}/1"],
+    "compare-runs": ["compare-runs {0}/one {0}/two",
+                     "compare-runs {0}/one {0}/two --format markdown",
+                     "compare-runs {0}/one {0}/two --format html",
+                     "compare-runs {0}/one {0}/suite"],
     "view": ["view {0}/nothing", "view {0}/text.xlsx"],
     "rejudge": ["rejudge {0}/one", "rejudge {0}/one --case {1}/1 --verdict AC --by a --why b"],
     "audit": ["audit {0}/one --sample 1", "audit {0}/one --read {0}/text.xlsx"],
@@ -145,6 +154,9 @@ CALLS = {
     "dataset": ["dataset list {0}/suite", "dataset show 1 --dataset {0}/suite",
                 "dataset stats {0}/suite", "dataset validate {0}/suite", "dataset fetch {1}",
                 "dataset review {0}/suite", "dataset triage {0}/posts.jsonl"],
+    "desktop": ["desktop {1} --dataset {0}/suite", "desktop 1 --dataset {0}/suite --case 7",
+                "desktop 1 --dataset {0}/suite --steps {0}/text.xlsx",
+                "desktop 1 --dataset {0}/suite --out {0}/one"],
     "annotate": ["annotate add {0}/suite 1 A2=9 --draft --author {1}", "annotate drafts {0}/suite",
                  "annotate log {0}/suite", "annotate check {0}/suite --author {1}",
                  "annotate check {0}/suite"],

@@ -1,0 +1,312 @@
+"""A person, or a step list, at a desktop: one episode in a results directory, judged at once.
+
+What is left is the same as of a chat model's episode: the record of turns, the file, a line in
+submissions.jsonl. So `judge score`, `judge report` and `judge compare-runs` read such a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.api.commands import score
+from judge.api.options import ScoreOptions
+from judge.comparison.render import difference_overview
+from judge.core.answer import AnswerForm
+from judge.core.task import Task, TestCase
+from judge.core.verdict import CaseResult
+from judge.desktop.contract import (
+    Collected,
+    Desktop,
+    DesktopHost,
+    DesktopOptions,
+    DesktopTask,
+    Signal,
+)
+from judge.desktop.episodes import EpisodeWriter, episode_path
+from judge.desktop.playing import Played, play
+from judge.desktop.recording import head_of, output_record
+from judge.desktop.records import EpisodeEnd
+from judge.desktop.steps import Say, Step
+from judge.desktop.tables import tree_table
+from judge.errors import SandboxError, StoreError, UsageError
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.inference.desktop.keeper import ATTEMPTS
+from judge.inference.desktop.opening import desktop_task
+from judge.live.session import Asked, Ending, LiveSession, Result
+from judge.suites import Suite, load_suite
+
+STEP_LIST = "step-list"
+"""What is recorded as the model where a step list was played."""
+
+PERSON = "desktop/screenshot/computer_13"
+STEPS = "desktop/screenshot+tree/pyautogui"
+"""Settings that records name: what is seen, and the language of the actions on record."""
+
+MOST_DIFFERENCES = 20
+_SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOptions:
+    """What is tried, and how.
+
+    Attributes:
+        task_id: the task.
+        dataset: its suite: a folder, an archive or a name.
+        case: number of the case; None for the first one.
+        out: the results directory; None keeps nothing.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        desktop: what the desktop is like.
+    """
+
+    task_id: str
+    dataset: str = "sample-desktop"
+    case: int | None = None
+    out: Path | None = None
+    sandbox: str = "auto"
+    desktop: DesktopOptions = field(default_factory=lambda: DesktopOptions(gui_only=True))
+
+
+class Trial:
+    """One episode on a case of a task.
+
+    Args:
+        suite: the suite.
+        options: what is tried.
+        run: the results directory.
+        model: what is recorded as the model.
+        setting: what is recorded as the setting.
+
+    Attributes:
+        task: the task.
+        case: the case.
+        opening: what the desktop is opened for.
+        sample: the 0-based number of the episode among those of the task in the directory.
+        result: what became of it; None before it is judged.
+
+    Raises:
+        UsageError: there is no such task or case.
+        SuiteError: no desktop can be opened for it.
+    """
+
+    def __init__(
+        self, suite: Suite, options: TrialOptions, run: Path, *, model: str, setting: str
+    ) -> None:
+        self.task: Task = suite.task(options.task_id)
+        self.case = _case(self.task, options.case)
+        self.opening: DesktopTask = desktop_task(self.task.question, self.case.question)
+        self.result: CaseResult | None = None
+        self._suite = suite
+        self._options = options
+        self._run = run
+        self._model = model
+        self._setting = setting
+        self.sample = self._free_sample()
+
+    @property
+    def asked(self) -> Asked:
+        """What a person is asked."""
+        return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
+
+    def writer(self, desktop: Desktop) -> EpisodeWriter:
+        """The record of the episode, begun.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        head = head_of(
+            self.task.written_id,
+            self.sample,
+            self.case.number,
+            model=self._model,
+            setting=self._setting,
+            instruction=self.task.instruction,
+            task=self.opening,
+            options=self._options.desktop,
+            info=desktop.info,
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        return EpisodeWriter(self._run, head)
+
+    def keep(self, collected: Collected) -> None:
+        """Keeps the file that the episode left."""
+        if collected.data is not None:
+            with RunDirectory(self._run) as store:
+                store.put_workbook(collected.data)
+
+    def judge(self, end: EpisodeEnd) -> Result:
+        """Puts the submission on record, and judges it as `judge score` does.
+
+        Raises:
+            JudgeError: it cannot be judged; it is on record all the same.
+        """
+        self._hand_in(end)
+        options = ScoreOptions(dataset=self._options.dataset, sandbox=self._options.sandbox)
+        (scored,) = score(self._run, options)
+        wanted = self.task.id, self.sample, self.case.number
+        self.result = next(
+            each for each in scored.results if (each.task_id, each.sample, each.case) == wanted
+        )
+        verdict = self.result.verdict
+        lines = difference_overview(self.result.comparison, MOST_DIFFERENCES)
+        return Result(verdict.value, verdict.description, self.result.cause or "", tuple(lines))
+
+    # -- submissions ------------------------------------------------------------------------------
+
+    def _records(self) -> list[dict[str, Any]]:
+        with RunDirectory(self._run) as store:
+            return list(store.read_records(SUBMISSIONS_FILE))
+
+    def _free_sample(self) -> int:
+        """The first sample of the task that lacks this case."""
+        sample = 0
+        for record in self._records():
+            if str(record.get("id")) != self.task.id:
+                continue
+            if record.get("model") != self._model:
+                raise StoreError(
+                    f"{self._run}: holds the run of {str(record.get('model'))[:60]!r}",
+                    hint="Give another --out.",
+                )
+            if self.task.answer is AnswerForm.TEXT or str(self.case.number) in _outputs(record):
+                sample = max(sample, int(record.get("sample") or 0) + 1)
+        return sample
+
+    def _hand_in(self, end: EpisodeEnd) -> None:
+        """Adds the episode to submissions.jsonl: to the line of its sample, if there is one."""
+        path = episode_path(self._run, self.task.id, self.sample, self.case.number)
+        records = self._records()
+        key = self.task.id, self.sample
+        record = next((each for each in records if _key(each) == key), None)
+        if record is None:
+            record = {
+                "id": self.task.written_id,
+                "sample": self.sample,
+                "instruction_type": self.task.kind,
+                "model": self._model,
+                "setting": self._setting,
+                "ended": end["ended"],
+                "rounds": 0,
+                "seconds": 0.0,
+            }
+            records.append(record)
+        record["rounds"] += end["turns"]
+        record["seconds"] = round(record["seconds"] + end["seconds"], 3)
+        if self.task.answer is AnswerForm.TEXT:
+            record["response"] = _SAID.get(Ending(end["ended"]), "")
+        else:
+            record["solution"] = None
+        record["outputs"] = {
+            **_outputs(record),
+            str(self.case.number): output_record(end, self.opening, self._options.desktop, path),
+        }
+        with RunDirectory(self._run) as store:
+            store.replace_records(SUBMISSIONS_FILE, records)
+
+
+def _case(task: Task, number: int | None) -> TestCase:
+    for case in task.cases:
+        if number in {None, case.number}:
+            return case
+    raise UsageError(f"task {task.id} has no case {number}")
+
+
+def _key(record: Mapping[str, Any]) -> tuple[str, int]:
+    return str(record.get("id")), int(record.get("sample") or 0)
+
+
+def _outputs(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = record.get("outputs")
+    return found if isinstance(found, dict) else {}
+
+
+@contextlib.contextmanager
+def opened_trial(options: TrialOptions, *, model: str, setting: str) -> Iterator[Trial]:
+    """A trial in its results directory, which is gone at the end if none is given.
+
+    Raises:
+        UsageError: there is no such task or case.
+        SuiteError: the suite is missing or broken, or no desktop can be opened for the task.
+        StoreError: the results directory is that of another run.
+    """
+    suite = load_suite(options.dataset)
+    with contextlib.ExitStack() as stack:
+        run = options.out
+        if run is None:
+            folder = tempfile.TemporaryDirectory(prefix="judge-desktop-")
+            run = Path(stack.enter_context(folder)) / "run"
+        yield Trial(suite, options, run, model=model, setting=setting)
+
+
+def open_desktop(host: DesktopHost, trial: Trial, options: TrialOptions) -> Desktop:
+    """Opens the desktop of a trial, another one if it breaks before it is ready.
+
+    Raises:
+        SandboxError: none gets ready.
+    """
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(SandboxError):
+            return host.open(trial.opening, options.desktop)
+    return host.open(trial.opening, options.desktop)
+
+
+@contextlib.contextmanager
+def live_session(trial: Trial, host: DesktopHost, options: TrialOptions) -> Iterator[LiveSession]:
+    """A person's session at a fresh desktop, which is closed at the end.
+
+    Raises:
+        SandboxError: the desktop does not start.
+        StoreError: the record cannot be written.
+    """
+    with open_desktop(host, trial, options) as desktop:
+        session = LiveSession(
+            desktop, options.desktop, trial.asked, trial.writer(desktop), aftermath=trial
+        )
+        with contextlib.closing(session):
+            yield session
+
+
+def play_trial(
+    trial: Trial,
+    host: DesktopHost,
+    options: TrialOptions,
+    steps: tuple[Step, ...],
+    on_step: Callable[[int, Played], None] = lambda _number, _played: None,
+) -> Result:
+    """Plays a step list at a fresh desktop, and judges what it leaves.
+
+    Args:
+        trial: what is tried.
+        host: opens the desktop.
+        options: those of the trial.
+        steps: the list.
+        on_step: called with each step that was played, and its number from 1.
+
+    Raises:
+        UsageError: a step cannot be played; the episode stays on record without an end.
+        SandboxError: the desktop broke.
+        JudgeError: what it left cannot be judged.
+    """
+    with open_desktop(host, trial, options) as desktop, trial.writer(desktop) as writer:
+        took_s = 0.0
+        for number, played in enumerate(play(desktop, steps, screenshots=True), start=1):
+            elements = played.seen.elements or ()
+            table = tree_table(elements, as_published=options.desktop.as_published)
+            seen = writer.files.keep(played.seen, table.text, cut=table.cut)
+            done = [(played.action, played.outcome)]
+            writer.turn(seen, done, seconds=played.outcome.seconds)
+            took_s += played.outcome.seconds
+            on_step(number, played)
+        last = steps[-1]
+        failed = isinstance(last, Say) and last.signal is Signal.FAIL
+        ending = Ending.FAIL if failed else Ending.DONE
+        collected = desktop.collect() if failed else desktop.save()
+        trial.keep(collected)
+        end = writer.end(ending.value, collected, took_s)
+    return trial.judge(end)

@@ -1,0 +1,280 @@
+"""Episodes performed again: the recorded actions in a fresh desktop, compared with the record."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from judge.api.desktops import open_desktops
+from judge.api.options import ScoreOptions
+from judge.api.resources import JudgingResources
+from judge.api.scoring import backend_of
+from judge.core.records.runs import RunDocument
+from judge.core.submission import KeptOutput
+from judge.core.task import Task, TestCase
+from judge.core.verdict import Verdict
+from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, ObservationForm, Signal
+from judge.desktop.episodes import Episode, EpisodeFiles, read_episodes
+from judge.desktop.recording import action_of, options_of
+from judge.desktop.records import TurnRecord
+from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.files.documents import MalformedError
+from judge.grading.case import CaseJudge
+from judge.grading.kept import kept_outcome
+from judge.grading.store import RunDirectory
+from judge.inference.desktop.episode import look, table_of
+from judge.inference.desktop.opening import desktop_task
+from judge.inference.desktop.setting import (
+    MODE,
+    DesktopWay,
+    load_desktop_setting,
+    load_words,
+)
+from judge.suites import Suite, load_suite
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedTurn:
+    """A turn that came out otherwise.
+
+    Attributes:
+        number: from 1.
+        lines: lines of the table that only one of the two has; 0 if the tables are equal.
+        outcomes: numbers of the actions, from 1, that failed only once of the two times.
+    """
+
+    number: int
+    lines: int
+    outcomes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedEpisode:
+    """An episode performed again.
+
+    Attributes:
+        task_id: the task.
+        sample: number of the submission among those of its task.
+        case: number of the case.
+        turns: how many turns were performed.
+        differing: those that came out otherwise.
+        before: the verdict on the file that was kept; None where there is none to judge.
+        after: that on the file that was left now.
+        same_file: whether both files are the same to the byte.
+        problem: why it could not be performed again; empty if it was.
+    """
+
+    task_id: str
+    sample: int
+    case: int
+    turns: int = 0
+    differing: tuple[ReplayedTurn, ...] = ()
+    before: Verdict | None = None
+    after: Verdict | None = None
+    same_file: bool = False
+    problem: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it was performed again, with the same verdict."""
+        return not self.problem and self.before is self.after
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayer:
+    """Performs episodes of a run again."""
+
+    run: RunDocument
+    store: RunDirectory
+    suite: Suite
+    host: DesktopHost
+    judge: CaseJudge
+
+    def replay(self, episode: Episode) -> ReplayedEpisode:
+        """Performs an episode again; what prevents that is data."""
+        found = ReplayedEpisode(*episode.key)
+        try:
+            return self._performed(found, episode)
+        except (MalformedError, JudgeError) as error:
+            return replace(found, problem=str(error))
+
+    def _performed(self, found: ReplayedEpisode, episode: Episode) -> ReplayedEpisode:
+        if episode.end is None:
+            raise StoreError("the episode was interrupted")
+        task, case = self._case(episode)
+        opened = desktop_task(task.question, case.question)
+        _check_files(episode, opened)
+        options = options_of(episode.head)
+        way = self._way(episode)
+        turns: list[ReplayedTurn] = []
+        with self.host.open(opened, options) as desktop:
+            for turn in episode.turns:
+                turns += self._turn(desktop, way, turn)
+            left = desktop.save()
+        end = episode.end
+        before = KeptOutput(
+            self.store.path,
+            end["output"],
+            ended=end["ended"],
+            gui_only=options.gui_only,
+            problem=end["problem"],
+        )
+        digest = None if left.data is None else hashlib.sha256(left.data).hexdigest()
+        after = replace(before, sha256=digest, problem=left.problem)
+        return replace(
+            found,
+            turns=len(episode.turns),
+            differing=tuple(turns),
+            before=self._verdict(task, case, before, None),
+            after=self._verdict(task, case, after, left.data),
+            same_file=digest == end["output"],
+        )
+
+    def _case(self, episode: Episode) -> tuple[Task, TestCase]:
+        task_id, _, number = episode.key
+        if task_id not in self.suite:
+            raise SuiteError(f"the suite has no task {task_id}")
+        task = self.suite.task(task_id)
+        case = next((each for each in task.cases if each.number == number), None)
+        if case is None:
+            raise SuiteError(f"task {task_id} has no case {number}")
+        return task, case
+
+    def _way(self, episode: Episode) -> DesktopWay:
+        """How tables were made in an episode: what is not on record is as it usually is."""
+        inference = self.run.get("inference") or {}
+        recorded = (inference.get("desktop") or {}).get("setting")
+        setting = load_desktop_setting(self.suite.format)
+        if isinstance(recorded, dict) and isinstance(recorded.get("tree_tokens"), int):
+            setting = replace(setting, tree_tokens=recorded["tree_tokens"])
+        parts = episode.head["setting"].split("/")
+        if parts[0] == MODE and len(parts) == 3 and parts[1] in tuple(ObservationForm):
+            setting = replace(setting, observation=ObservationForm(parts[1]))
+        return DesktopWay(setting, load_words(), options_of(episode.head))
+
+    def _turn(self, desktop: Desktop, way: DesktopWay, turn: TurnRecord) -> Iterator[ReplayedTurn]:
+        """Performs a turn again; yields what came out otherwise."""
+        seen = look(desktop, way.setting.observation)
+        table = table_of(way, seen).text
+        was = turn["seen"]["table"]
+        lines = 0
+        if was is not None and hashlib.sha256(table.encode()).hexdigest() != was:
+            lines = self._differing_lines(was, table)
+        outcomes = []
+        for number, record in enumerate(turn["actions"], start=1):
+            action = action_of(record)
+            if action.signal in {Signal.DONE, Signal.FAIL}:
+                break
+            outcome = desktop.perform(action)
+            if bool(outcome.error) != bool(record["error"]):
+                outcomes.append(number)
+        if lines or outcomes:
+            yield ReplayedTurn(turn["number"], lines, tuple(outcomes))
+
+    def _differing_lines(self, was: str, table: str) -> int:
+        before = EpisodeFiles(self.store.path).table(was)
+        if before is None:
+            raise StoreError(f"tables/{was}.txt: the table is missing, or was changed")
+        return len(set(before.splitlines()) ^ set(table.splitlines()))
+
+    def _verdict(
+        self, task: Task, case: TestCase, output: KeptOutput, data: bytes | None
+    ) -> Verdict | None:
+        if not task.answer.is_file:
+            return None
+        return self.judge.conclude(task, 0, case, kept_outcome(output, data)).verdict
+
+
+def replay(
+    run: Path | str,
+    options: ScoreOptions | None = None,
+    *,
+    desktops: DesktopHost | None = None,
+    on_episode: Callable[[ReplayedEpisode, int], None] = lambda _episode, _total: None,
+) -> list[ReplayedEpisode]:
+    """Performs the episodes of a run again, in fresh desktops; nothing is written.
+
+    Args:
+        run: the results directory.
+        options: how to judge, which tasks, and how many desktops at a time (``jobs``).
+        desktops: opens desktops; None for those of the sandbox.
+        on_episode: called with each episode, and with how many there are in all.
+
+    Returns:
+        One entry for each episode, in the order of their files.
+
+    Raises:
+        UsageError: the run has no episodes, or an option has no meaning here.
+        StoreError: a record was not written by the judge.
+        SuiteError: the suite is missing.
+        SandboxError: there is no sandbox with desktops.
+    """
+    options = options or ScoreOptions()
+    _check_options(options)
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(RunDirectory(Path(run)))
+        document = store.read_run() or RunDocument()
+        resources = JudgingResources(options, stack)
+        suite = resources.adapt(_suite_of(store, document, options))
+        chosen = {task.id for task in suite.select(options.ids, options.limit).tasks}
+        episodes = [each for each in read_episodes(store.path) if each.key[0] in chosen]
+        if not episodes:
+            raise UsageError(
+                f"{store.path}: has no episodes of these tasks",
+                hint="--replay is for runs of `judge infer --mode desktop`.",
+            )
+        host = desktops or open_desktops(options.sandbox, options.jobs, stack)
+        tasks = [suite.task(task_id) for task_id in {each.key[0] for each in episodes}]
+        settings = resources.settings_for(tasks, runs=False, remembered=backend_of(document))
+        replayer = _Replayer(
+            document, store, suite, host, CaseJudge(settings.recalculator, settings.rules)
+        )
+        found: list[ReplayedEpisode] = []
+        with ThreadPoolExecutor(options.jobs, thread_name_prefix="judge-replay") as threads:
+            for each in threads.map(replayer.replay, episodes):
+                found.append(each)
+                on_episode(each, len(episodes))
+        return found
+
+
+_NOT_HERE = {
+    "cluster": "desktops are opened on this machine, and their files judged here",
+    "out": "nothing is written",
+    "suspects": "nothing is written",
+    "reward": "nothing is written",
+    "reference": "an action has the time that it had",
+    "outputs": "the files are those of the episodes",
+    "programs": "the files are those of the episodes",
+    "every_task": "the files are those of the episodes",
+    "best_of": "each episode is compared with itself",
+}
+"""Options of `judge score` -> why they have no meaning for episodes that are performed again."""
+
+
+def _check_options(options: ScoreOptions) -> None:
+    for name, why in _NOT_HERE.items():
+        if getattr(options, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"--replay with {option}: {why}", hint=f"Leave out {option}, or --replay."
+            )
+
+
+def _check_files(episode: Episode, opened: DesktopTask) -> None:
+    now = {path: hashlib.sha256(data).hexdigest() for path, data in opened.files.items()}
+    if episode.head.get("files", now) != now:
+        raise SuiteError("the files of the task are not those of the episode")
+
+
+def _suite_of(store: RunDirectory, run: RunDocument, options: ScoreOptions) -> Suite:
+    remembered = run.get("suite")
+    name = options.dataset or (None if remembered is None else remembered.get("source"))
+    if name is None:
+        raise UsageError(
+            f"{store.path}: which suite are these episodes of?", hint="Give --dataset SUITE."
+        )
+    return load_suite(name)
