@@ -52,10 +52,19 @@ def figures(record_property: Callable[[str, object], None]) -> Figures:
     return lambda line: record_property("figures", line)
 
 
-def pytest_collection_finish() -> None:
-    """Spares the garbage collector what stays to the end: modules, and thousands of tests."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spares the garbage collector what stays to the end: modules, and thousands of tests.
+
+    It would look through all of them again and again while they are made.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

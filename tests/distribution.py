@@ -1,8 +1,9 @@
 """Which worker runs which tests where several run them at once (``pytest -n``).
 
 Most tests of this suite wait: for a limit that a hostile program runs into, for a container, for a
-page. So there are more workers than processors, some of which keep the processors busy while the
-others wait.
+page, for a desktop that has to come to rest (it keeps a processor busy for less than half of the
+time). So there are three workers for each processor. One of them takes the tests that compute, so
+that the processors are busy from the beginning to the end while the two others wait.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-WORKERS_PER_PROCESSOR = 2
+WORKERS_PER_PROCESSOR = 3
 MOST_WORKERS = 12
 
 ONE_BY_ONE = (
@@ -26,7 +27,20 @@ ONE_BY_ONE = (
 )
 """Here each test is handed out by itself; elsewhere a whole file, with what its tests share."""
 
-WAITING = ("tests/conformance/",)
+TOGETHER = ("tests/conformance/test_desktop",)
+"""Except here: the tests of a file share a running desktop."""
+
+WAITING = (
+    "tests/conformance/",
+    "tests/desktop/",
+    "tests/cluster/",
+    "tests/browser/test_desktop",
+    "tests/e2e/test_sample_desktop",
+    "tests/inference/test_desktop",
+    "tests/inference/test_faults",
+    "tests/inference/test_resume",
+    "tests/inference/test_mission",
+)
 """What mostly waits; everything else mostly computes."""
 
 LONGEST = (
@@ -34,9 +48,16 @@ LONGEST = (
     "tests/inference/test_smollm2",
     "tests/browser/test_large",
     "tests/parity/test_official_verdicts",
+    "tests/desktop/test_desktop",
+    "tests/inference/test_desktop_smollm2",
+    "tests/e2e/test_sample_desktop",
     "tests/conformance/test_interruptions",
     "tests/conformance/test_doctor",
+    "tests/desktop/",
+    "tests/browser/test_desktop",
+    "tests/conformance/test_desktop_leaks",
     "tests/conformance/test_leaks",
+    "tests/browser/test_annotate",
     "tests/unit/recalc/test_golds",
     "tests/unit/recalc/test_engines",
     "tests/cluster/",
@@ -59,7 +80,8 @@ def workers() -> int:
 
 def unit_of(node_id: str) -> str:
     """What a test is handed out together with: its file, or itself alone."""
-    return node_id if node_id.startswith(ONE_BY_ONE) else node_id.partition("::")[0]
+    apart = node_id.startswith(ONE_BY_ONE) and not node_id.startswith(TOGETHER)
+    return node_id if apart else node_id.partition("::")[0]
 
 
 def rank(unit: str) -> int:

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from judge.cluster.certificates import make_certificates
 from judge.core.limits import Limits
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError, IncompleteRunError
-from judge.grading.store import CASES_FILE, REPORT_FILE
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites import load_suite
 from tests.cluster.conftest import COMMAND, Machine, ancestors, processes, running, wait_until
 
@@ -88,6 +89,31 @@ def test_stored_outputs_are_judged_again_alike(machine: Machine, tmp_path: Path)
     here = rejudge(tmp_path / "run", profile="strict", jobs=1)
     there = rejudge(tmp_path / "run", profile="strict", jobs=1, cluster=machine.address)
     assert here.to_json() == there.to_json()
+
+
+def test_what_episodes_left_is_judged_alike(machine: Machine, tmp_path: Path) -> None:
+    """Workers get the files of a run that they cannot look into, and run nothing for it."""
+    suite = load_suite("sample-desktop")
+    case = suite.task("profit").cases[0]
+    with RunDirectory(tmp_path / "run") as store:
+        for sample, path in enumerate((case.gold_path, case.input_path)):
+            left = {"sha256": store.put_workbook(path.read_bytes()), "ended": "done"}
+            record = {"id": "profit", "sample": sample, "outputs": {"1": left}}
+            store.append(SUBMISSIONS_FILE, record)
+        gave_up = {"sha256": None, "ended": "fail"}
+        record = {"id": "profit", "sample": 2, "outputs": {"1": gave_up}}
+        store.append(SUBMISSIONS_FILE, record)
+    source = tmp_path / "run" / SUBMISSIONS_FILE
+    chosen = [
+        replace(options(each, tmp_path / name), dataset="sample-desktop", recalc="never")
+        for name, each in (("threads", None), ("cluster", machine))
+    ]
+    runs = [api.score(source, each)[0] for each in chosen]
+    assert [[each.verdict.value for each in run.results] for run in runs] == [
+        ["AC", "WA", "WA"]
+    ] * 2
+    reports = [(run.path / REPORT_FILE).read_bytes() for run in runs]
+    assert reports[0] == reports[1]
 
 
 def test_a_suite_is_verified_alike(machine: Machine) -> None:

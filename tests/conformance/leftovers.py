@@ -11,11 +11,13 @@ from pathlib import Path
 import docker
 from docker.utils import kwargs_from_env
 
+from judge.sandbox.backends import images
 from judge.sandbox.backends.cgroups import find_groups
 from judge.sandbox.backends.daemon import Daemon
 from judge.sandbox.owner import Owner
 
 _PARENT, _STARTED = 1, 19
+_SETTLED_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ def descendants(root: int) -> set[Process]:
     return {found[pid] for pid in below - {root}}
 
 
+def settled_descendants(root: int) -> set[Process]:
+    """All processes below one, once none has come or gone for a while.
+
+    Other tests of this process have sandboxes open, which get places ready in the background.
+    """
+    last, since = descendants(root), time.monotonic()
+    while time.monotonic() - since < _SETTLED_S:
+        time.sleep(0.05)
+        if (now := descendants(root)) != last:
+            last, since = now, time.monotonic()
+    return last
+
+
 def containers_of(pid: int) -> list[str]:
     """Containers whose label names that judge.
 
@@ -59,9 +74,21 @@ def containers_of(pid: int) -> list[str]:
 
 def started_containers_of(pid: int) -> list[str]:
     """Those of them that run: one that a killed judge made and never started stays as it is."""
-    with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
-        running = {str(each["Id"]) for each in client.containers()}
+    running = _containers()
     return [identity for identity in containers_of(pid) if identity in running]
+
+
+def desktops_of(pid: int) -> list[str]:
+    """Those of them that are desktops: sandboxes of other tests of a process have places ready."""
+    image = images.tags()["desktop"]
+    listed = _containers(ended=True)
+    return [identity for identity in containers_of(pid) if listed.get(identity) == image]
+
+
+def _containers(*, ended: bool = False) -> dict[str, str]:
+    """Containers of the daemon, those that have ended as well if wanted -> their images."""
+    with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
+        return {str(each["Id"]): str(each["Image"]) for each in client.containers(all=ended)}
 
 
 def alive(processes: set[Process]) -> set[Process]:

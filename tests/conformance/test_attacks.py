@@ -6,6 +6,7 @@ Which ways of the backends run it stands in ``tests/conformance/ways.py``.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
 import openpyxl
@@ -114,15 +115,33 @@ def test_the_ways_are_those_of_the_backends_and_their_attacks_those_of_the_corpu
     [
         pytest.param(way, attack, id=f"{way}-{attack.name}", marks=ways.marks(way))
         for way, attack in runs()
+        if way != ways.SINGLE_USE
     ],
     indirect=["sandbox"],
 )
 def test_attack(sandbox: Sandbox, attack: Attack) -> None:
+    must_be_withstood(sandbox, [attack])
+
+
+@pytest.mark.parametrize(
+    "sandbox", [pytest.param(ways.SINGLE_USE, marks=ways.marks("docker"))], indirect=True
+)
+@pytest.mark.parametrize("reason", ways.FURTHER[ways.SINGLE_USE])
+def test_attacks_that_share_a_container(sandbox: Sandbox, reason: str) -> None:
+    """One container serves those that are tried for the same reason."""
+    names = ways.FURTHER[ways.SINGLE_USE][reason].split()
+    chosen = [attack for attack in ATTACKS if attack.name in names]
+    must_be_withstood(sandbox, sorted(chosen, key=lambda each: each.limits.memory_bytes))
+
+
+def must_be_withstood(sandbox: Sandbox, attacks: Sequence[Attack]) -> None:
+    """As the cases of one submission; after each, the place still works and is as before."""
     with sandbox.session() as session:
-        must_get_its_verdict(session, attack)
-        if attack.next:
-            must_get_its_verdict(session, load_attack(FOLDER / attack.next))
-        must_get_its_verdict(session, control(attack))  # the place still works, and is as before
-    if attack.other:
+        for attack in attacks:
+            must_get_its_verdict(session, attack)
+            if attack.next:
+                must_get_its_verdict(session, load_attack(FOLDER / attack.next))
+            must_get_its_verdict(session, control(attack))
+    for other in filter(None, (attack.other for attack in attacks)):
         with sandbox.session() as session:
-            must_get_its_verdict(session, load_attack(FOLDER / attack.other))
+            must_get_its_verdict(session, load_attack(FOLDER / other))

@@ -31,7 +31,7 @@ class WithoutNamespaces(DockerSandbox):
 @pytest.fixture
 def poor() -> Iterator[WithoutNamespaces]:
     open_or_skip("docker").close()
-    sandbox = WithoutNamespaces(images.python_tag(), images.office_tag(), jobs=2)
+    sandbox = WithoutNamespaces(images.tags(), jobs=2)
     yield sandbox
     sandbox.close()
 

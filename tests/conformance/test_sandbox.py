@@ -704,10 +704,10 @@ def test_service_answers_frames(sandbox: Sandbox) -> None:
     channel = sandbox.service(ECHO)
     try:
         for payload in (b"", b"one", b"x" * 5_000_000):
-            assert channel.call(payload, 30) == payload
-        assert channel.call(b"privileges", 10) == b"0000000000000000 1True"
+            assert channel.call(payload, 60) == payload
+        assert channel.call(b"privileges", 60) == b"0000000000000000 1True"
         assert channel.call(b"engines", 60) == b"engines"
-        assert channel.call(b"files", 10) == b"[]"
+        assert channel.call(b"files", 60) == b"[]"
     finally:
         channel.close()
         channel.close()
@@ -728,7 +728,7 @@ def test_service_that_does_not_answer_is_killed(sandbox: Sandbox) -> None:
 def test_service_that_ends_is_our_failure(sandbox: Sandbox, order: bytes) -> None:
     channel = sandbox.service(ECHO, memory_bytes=256 * MIB)
     with pytest.raises(SandboxError):
-        channel.call(order, 30)
+        channel.call(order, 60)
 
 
 def test_service_of_an_unknown_root(sandbox: Sandbox) -> None:
@@ -745,6 +745,6 @@ def test_office_service(sandbox: Sandbox) -> None:
     channel = sandbox.service(program, root="office")
     try:
         assert channel.call(b"engines", 60) == b"engines"
-        assert channel.call(b"privileges", 10) == b"0000000000000000 1True"
+        assert channel.call(b"privileges", 60) == b"0000000000000000 1True"
     finally:
         channel.close()

@@ -169,8 +169,9 @@ def documents() -> list[Path]:
 
 
 def modules() -> list[Path]:
-    """Every module of the package."""
-    return sorted((REPOSITORY / "judge").rglob("*.py"))
+    """Every module of both packages."""
+    packages = (REPOSITORY / "judge", REPOSITORY / "sheetjudge")
+    return sorted(path for package in packages for path in package.rglob("*.py"))
 
 
 def hits_of_document(path: Path) -> list[Hit]:

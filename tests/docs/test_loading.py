@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import polars as pl
 import pytest
 
 import judge
@@ -38,15 +36,16 @@ def statement_for(name: str) -> str:
     return str(statement)
 
 
-def loaded(name: str, library: Any) -> Any:
-    names: dict[str, Any] = {name: library}
+def loaded(name: str, library: str) -> Any:
+    """What a statement loads; each library is imported where it is used, not by every worker."""
+    names: dict[str, Any] = {name: importlib.import_module(library)}
     exec(statement_for(name), names)
     return names["cases"]
 
 
 @pytest.mark.usefixtures("run")
 def test_pandas() -> None:
-    cases = loaded("pd", pd)
+    cases = loaded("pd", "pandas")
     assert cases.set_index(["task", "case"])["verdict"].to_dict() == {
         ("59196", 1): "WA",
         ("59196", 2): "WA",
@@ -56,7 +55,7 @@ def test_pandas() -> None:
 
 @pytest.mark.usefixtures("run")
 def test_polars() -> None:
-    cases = loaded("pl", pl)
+    cases = loaded("pl", "polars")
     assert sorted(cases.select("task", "case", "verdict").rows()) == [
         ("22", 1, "RE"),
         ("59196", 1, "WA"),
@@ -66,7 +65,7 @@ def test_polars() -> None:
 
 @pytest.mark.usefixtures("run")
 def test_duckdb() -> None:
-    cases = loaded("duckdb", duckdb)
+    cases = loaded("duckdb", "duckdb")
     assert cases.columns == ["task", "sample", "case", "verdict", "cpu_s"]
     assert sorted(row[3] for row in cases.fetchall()) == ["AC", "AC", "RE", "RE", "WA", "WA"]
 

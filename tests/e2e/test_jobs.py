@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from judge.core.limits import Limits
-from judge.core.results import CaseRun
+from judge.core.records.cases import CaseRun
 from judge.core.verdict import Verdict
 from judge.grading.executors import ThreadExecutor
 from judge.grading.jobs import CaseJob, Job, JudgedCase

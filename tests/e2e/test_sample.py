@@ -17,15 +17,20 @@ SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
 
 
 def test_every_sample_gets_its_verdict(cli: Cli, backend: str, tmp_path: Path) -> None:
-    run = tmp_path / "run"
+    """All of them in bubblewrap; in Docker, where the attacks run as well, one for each outcome."""
+    run, submissions = tmp_path / "run", tmp_path / "submissions.jsonl"
+    lines = SUBMISSIONS.read_text(encoding="utf-8").splitlines()
+    if backend == "docker":
+        lines = [*{str(json.loads(line)["expected"]): line for line in lines}.values()]
+    submissions.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     options = ("--dataset", "sample", "--out", run, "--sandbox", backend, *SHORT)
-    done = cli("score", SUBMISSIONS, *options)
+    done = cli("score", submissions, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Overall" in done.stdout
     verdicts = verdicts_of(read_report(run))
     seen = {verdict for each in verdicts.values() for verdict in each}
     assert {"AC", "WA", "NO", "IW", "CE", "RE", "TLE", "MLE", "OLE", "SV"} <= seen
-    for line in SUBMISSIONS.read_text(encoding="utf-8").splitlines():
+    for line in lines:
         record = json.loads(line)
         found = verdicts[str(record["id"]), record.get("sample", 0)]
         expected = record["expected"]

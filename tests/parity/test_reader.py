@@ -95,19 +95,23 @@ def workbooks(data: Path) -> Iterator[Path]:
 
 
 def test_a_sample_of_whole_workbooks_with_their_formulas(judge_data: Path) -> None:
-    tally = hold_against_openpyxl(list(workbooks(judge_data))[5::40], formulas=True)
+    tally = hold_against_openpyxl(list(workbooks(judge_data))[5::80], formulas=True)
     assert not tally.wrong
-    assert tally.workbooks > 45
-    assert tally.cells > 10_000
+    assert tally.workbooks > 22
+    assert tally.cells > 5_000
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_every_cell_of_every_workbook(judge_data: Path) -> None:
-    """By what is on record; what is not, or reads otherwise now, is compared with openpyxl."""
+def test_every_cell_of_a_sixth_of_the_workbooks(judge_data: Path) -> None:
+    """By what is on record; what is not, or reads otherwise now, is compared with openpyxl.
+
+    ``python -m tests.parity.readings DATA`` compares all of them. Of the other workbooks, the
+    answer ranges are read below, and the golds by test_golds.py.
+    """
     known, seen = recorded(), set[str]()
     tally = Tally()
-    for path in workbooks(judge_data):
+    for path in list(workbooks(judge_data))[::6]:
         data = path.read_bytes()
         file = file_of(data)
         if file in seen:
@@ -121,8 +125,8 @@ def test_every_cell_of_every_workbook(judge_data: Path) -> None:
             tally.add(hold_against_openpyxl([path], formulas=False))
     assert not tally.wrong
     assert not tally.unread
-    assert tally.workbooks > 1_800
-    assert tally.cells > 1_300_000
+    assert tally.workbooks > 300
+    assert tally.cells > 200_000
 
 
 def test_a_reading_tells_values_types_and_number_formats_apart() -> None:

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from judge.checkers.contract import Checker, NamesAspects
+from judge.checkers.contract import Checker, CountsCells, NamesAspects
 from judge.checkers.registry import checker_names, checker_of
 from judge.core.task import CheckerSpec
 from judge.suites.formats import SuiteFormat, suite_formats
@@ -28,6 +28,8 @@ def test_a_checker_has_all_that_its_contract_names(name: str) -> None:
     check_members(Checker, checker)
     if isinstance(checker, NamesAspects):
         check_members(NamesAspects, checker)
+    if isinstance(checker, CountsCells):
+        check_members(CountsCells, checker)
 
 
 @pytest.mark.parametrize("suite_format", list(suite_formats()), ids=lambda each: each.names[0])

@@ -23,10 +23,9 @@ from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.suites.spreadsheetbench.task_records import InstructionType
-from judge.workbook import package
 from judge.workbook.address import column_letters
+from judge.workbook.budget import FEWEST_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange
-from judge.workbook.package import Budget, ReadLimits
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
 from tests.unit.comparison.packages import STYLES, Book, cell, sheet_data, worksheet
@@ -199,7 +198,7 @@ def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path:
 
 def test_formulas_are_counted_once_for_each_cell() -> None:
     cells = [cell(f"A{row}", formula="B1+C1") for row in range(1, 51)]
-    limits = ReadLimits(formula_chars=50 * package.FEWEST_FORMULA_CHARS)
+    limits = ReadLimits(formula_chars=50 * FEWEST_FORMULA_CHARS)
     data = Book({"Sheet1": sheet_data(*cells)}).to_bytes()
     area = CellRange("Sheet1", 1, 1, 60, 1)
     workbook = open_workbook(data, limits=limits)

@@ -3,14 +3,18 @@
 # next: look_for_leftovers.py
 # survivors: 1
 import os, time
+runs, held = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        time.sleep(1)
+        os.close(held)
+        os.read(runs, 1)  # until the main process is gone
+        end = time.monotonic() + 1
         while True:
             try:
                 open("/tmp/REACHED", "w").close()
-                open("/mnt/data/output/1_1_output.xlsx", "w").write("daemon")
+                if time.monotonic() > end:  # now nobody looks any more
+                    open("/mnt/data/output/1_1_output.xlsx", "w").write("daemon")
             except OSError:
                 pass
             time.sleep(0.01)

@@ -9,6 +9,6 @@ while True:
         for _ in range(8):
             os.write(fd, b"x" * 2**20)
     except OSError:
-        time.sleep(0.5)  # what has no name is gone with its process: nobody could see it then
+        time.sleep(2)  # what has no name is gone with its process: nobody could see it then
         raise
     kept.append(fd)

@@ -7,7 +7,7 @@ import pytest
 from judge.boards.charts import chart_type, same_values
 from judge.boards.conditions import colour_index, same_group
 from judge.boards.looks import format_class
-from judge.workbook.facts.model import Plot, Series
+from judge.workbook.facts.chart_model import Plot, Series
 
 
 def plot(kind: str, *series: Series, **fields: object) -> Plot:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from judge.cli.main import main
 from judge.comparison.api import compare_workbooks
 from judge.errors import JudgeError, WorkbookError
-from judge.workbook.package import Budget, ReadLimits
+from judge.workbook.budget import Budget, ReadLimits
 from tests.bounds import bound_process
 from tests.unit.comparison.hostile import HOSTILE
 from tests.unit.comparison.packages import Book, cell, sheet_data, simple, zipped

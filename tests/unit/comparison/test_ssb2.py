@@ -25,8 +25,8 @@ from judge.comparison.ssb2 import (
 from judge.comparison.task_rule import judge_groups
 from judge.core.answer import Origin
 from judge.errors import UsageError, WorkbookError
+from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
-from judge.workbook.package import ReadLimits
 from judge.workbook.reader import Workbook
 from tests.unit.comparison.packages import MAIN, Book, cell, sheet_data, simple
 

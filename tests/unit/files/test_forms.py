@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judge.core import results
+from judge.core.records import cases, reports, runs
 from judge.files.documents import MalformedError
 from judge.files.forms import checked
 from tests.unit.files.declared import Case, Run
@@ -55,11 +55,11 @@ def test_a_required_field_has_to_be_there() -> None:
 @pytest.mark.parametrize(
     ("declared", "field"),
     [
-        (results.CaseRecord, "task"),
-        (results.OverrideRecord, "why"),
-        (results.ReferenceDocument, "tasks"),
-        (results.ReportOnRecord, "tasks"),
-        (results.SubmissionRecord, "id"),
+        (cases.CaseRecord, "task"),
+        (runs.OverrideRecord, "why"),
+        (runs.ReferenceDocument, "tasks"),
+        (reports.ReportOnRecord, "tasks"),
+        (runs.SubmissionRecord, "id"),
     ],
 )
 def test_what_records_cannot_lack(declared: Any, field: str) -> None:
@@ -74,7 +74,7 @@ def test_what_records_cannot_lack(declared: Any, field: str) -> None:
         "why": "rounding",
         "host": "here",
         "image": "sha256:0",
-        "tasks": {} if declared is results.ReferenceDocument else [],
+        "tasks": {} if declared is runs.ReferenceDocument else [],
     }
     assert checked(whole, declared) == whole
     del whole[field]
@@ -83,13 +83,13 @@ def test_what_records_cannot_lack(declared: Any, field: str) -> None:
 
 
 def test_nothing_of_a_run_is_required() -> None:
-    assert checked({}, results.RunDocument) == {}
-    everything: dict[str, Any] = dict.fromkeys(results.RunDocument.__annotations__)
+    assert checked({}, runs.RunDocument) == {}
+    everything: dict[str, Any] = dict.fromkeys(runs.RunDocument.__annotations__)
     del everything["schema_version"]
-    assert checked(everything, results.RunDocument) == everything
+    assert checked(everything, runs.RunDocument) == everything
     for name in everything:
         with pytest.raises(MalformedError, match=f"field '{name}' must be "):
-            checked({name: 1j}, results.RunDocument)
+            checked({name: 1j}, runs.RunDocument)
 
 
 def test_records_of_earlier_versions_lack_fields() -> None:
@@ -110,4 +110,4 @@ def test_records_of_earlier_versions_lack_fields() -> None:
             ],
         },
     }
-    assert checked(record, results.CaseRecord)["comparison"]["cells"] == 2
+    assert checked(record, cases.CaseRecord)["comparison"]["cells"] == 2

@@ -60,7 +60,9 @@ class FakeSandbox:
             raise answer
         return answer
 
-    def service(self, program: str, *, root: str = "", memory_bytes: int = 0) -> ServiceChannel:
+    def service(
+        self, program: str, *, root: str = "", memory_bytes: int | None = None
+    ) -> ServiceChannel:
         raise AssertionError(f"no service was asked for: {program[:20]} {root} {memory_bytes}")
 
     def has_root(self, root: str) -> bool:

@@ -71,7 +71,7 @@ def test_one_thread_does_the_cases_of_a_job_in_order() -> None:
 
 def test_a_thread_without_a_job_takes_over_a_case_that_another_has_not_begun() -> None:
     # The first two cases end only once both have begun, which takes two threads.
-    met = threading.Barrier(2, timeout=30)
+    met = threading.Barrier(2, timeout=120)
 
     def do(_: str, number: int) -> None:
         if number in (1, 3):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.results import CaseRun
+from judge.core.records.cases import CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
 from judge.grading.case_records import record_of_result

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.core.results import RunDocument
+from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.grading.store import CASES_FILE, RUN_FILE, SCHEMA_VERSION, RunDirectory
 

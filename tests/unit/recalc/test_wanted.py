@@ -7,9 +7,9 @@ import pytest
 
 from judge.recalc import wanted
 from judge.recalc.wanted import wanted_cells
+from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.package import ReadLimits
 from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
 

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 from judge.cli.facts import facts
 from judge.errors import WorkbookError
+from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.model import Line, Pane, SheetFacts
 from judge.workbook.facts.references import areas_of, read_reference
 from judge.workbook.facts.render import facts_to_json, facts_to_lines
-from judge.workbook.package import ReadLimits
+from judge.workbook.facts.sheet_model import Line, Pane, SheetFacts
 from judge.workbook.reader import Workbook, open_workbook
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"

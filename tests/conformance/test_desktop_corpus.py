@@ -1,0 +1,158 @@
+"""The attack corpus from within a desktop: what actions are made of is code.
+
+The place has nothing in it but the program that runs actions, so that every other process that an
+attack meets is that one: what it must not reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from judge.core.limits import MIB
+from judge.core.verdict import Verdict
+from judge.errors import SandboxError
+from judge.sandbox.contract import Sandbox
+from tests.conformance import ways
+from tests.conformance.attack_corpus import Attack, load_attacks
+from tests.conformance.conftest import open_or_skip
+from tests.conformance.desktop_place import Place
+
+MEMORY_BYTES = 320 * MIB
+_TAIL = """
+import openpyxl
+book = openpyxl.Workbook()
+book.active["A1"] = 42
+book.save("/mnt/data/output/1_1_output.xlsx")
+"""
+_INPUT, _OUTPUT = "/home/user/data/input/1_1_input.xlsx", "/home/user/data/output/1_1_output.xlsx"
+_ADAPTED = (
+    (_TAIL, f"\nopen({_OUTPUT!r}, 'w').write('42')\nprint('END', flush=True)\n"),
+    ("/mnt/data", "/home/user/data"),
+    ("/home/solution", "/home/user"),
+    (
+        'OWN = ("/tmp", "/mnt", "/home", "/data", "/dev/shm")',
+        'OWN = ("/tmp", "/home", "/run", "/dev/shm", "/dev/mqueue")',
+    ),
+)
+ELSEWHERE = (
+    "leave_secret", "locks", "patch_collection", "poison_interpreter", "poison_modules",
+    "poison_packages", "shadow_stdlib",
+)  # fmt: skip
+"""Attacks on what one interpreter leaves to the next, by way of a package that is not here: every
+action is an interpreter of its own."""
+LEFT_OUT = ("workbook_", "look_for_")
+"""What the reading of a workbook meets, and the counterparts of others, which test_desktop has."""
+ON_PROCESS_1 = (
+    "fork_bomb", "forged_frame_descriptors", "forged_frame_proc", "kill_everybody", "kill_parent",
+    "signal_by_descriptor", "stop_parent", "thread_bomb", "throttle_warden", "trace_warden",
+)  # fmt: skip
+"""What attacks the program that runs actions: without control groups it watches its own memory, and
+as an ordinary user it has nothing but namespaces to keep it apart."""
+ENDS_S, LATE_S = 200, 0.4
+"""Time for those that end by themselves, and for those that a judge has to end."""
+
+
+def adapted(attack: Attack) -> str:
+    """An attack's program as an action, which says END in place of writing a workbook."""
+    program = attack.program
+    for old, new in _ADAPTED:
+        program = program.replace(old, new)
+    return program
+
+
+ATTACKS = [
+    attack
+    for attack in load_attacks()
+    if not attack.name.startswith(LEFT_OUT) and attack.name not in ELSEWHERE
+]
+
+
+class Reopened:
+    """A place for one attack after the other, opened anew after one that did not hold."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._place: Place | None = None
+        self.opened = 0
+
+    def get(self) -> Place:
+        if self._place is None:
+            self._place = Place(self._sandbox, MEMORY_BYTES)
+            self.opened += 1
+        return self._place
+
+    @contextlib.contextmanager
+    def emptied(self) -> Iterator[Place]:
+        """The place, with neither processes nor files of the one before."""
+        place = self.get()
+        try:
+            yield place
+            place.sweep()
+            assert place.ask("look") == {"pid": 1, "others": 0}
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._place is not None:
+            self._place.close()
+        self._place = None
+
+
+@pytest.fixture(scope="module")
+def reopened(request: pytest.FixtureRequest) -> Iterator[Reopened]:
+    sandbox = open_or_skip(request.param)
+    if not sandbox.has_root("desktop"):
+        pytest.skip("no desktop root: judge sandbox build --desktop")
+    made = Reopened(sandbox)
+    yield made
+    made.close()
+    sandbox.close()
+
+
+def test_what_is_left_out_needs_a_package() -> None:
+    assert len(ATTACKS) >= 75
+    assert {attack.name for attack in ATTACKS if "openpyxl" in adapted(attack)} == set()
+
+
+def runs() -> list[tuple[str, Attack]]:
+    """Which attack runs in which way: all as usual, those on process 1 wherever it differs."""
+    usual = [(way, attack) for way in ways.USUAL for attack in ATTACKS]
+    return usual + [
+        (way, attack)
+        for way in (ways.SAMPLED, ways.ORDINARY_USER)
+        for attack in ATTACKS
+        if attack.name in ON_PROCESS_1
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reopened", "attack"),
+    [
+        pytest.param(way, attack, id=f"{way}-{attack.name}", marks=ways.marks(way))
+        for way, attack in runs()
+    ],
+    indirect=["reopened"],
+)
+def test_attack_from_within(reopened: Reopened, attack: Attack) -> None:
+    ends = attack.verdict is Verdict.AC
+    with reopened.emptied() as place:
+        place.place(_INPUT, b"input")
+        place.place(f"{_OUTPUT}.beside", b"")
+        ran = place.run(adapted(attack), ENDS_S if ends else LATE_S)
+        assert "REACHED" not in ran.said, ran
+        assert not ends or "END" in ran.said, ran
+
+
+@pytest.mark.parametrize(
+    "reopened",
+    [pytest.param(way, marks=ways.marks(way)) for way in (ways.SAMPLED, ways.ORDINARY_USER)],
+    indirect=True,
+)
+def test_memory_is_bounded_without_control_groups(reopened: Reopened) -> None:
+    hog = "kept = []\nwhile True:\n    kept.append(b'x' * 2**20)"
+    with pytest.raises(SandboxError), reopened.emptied() as place:
+        place.run(hog, ENDS_S)

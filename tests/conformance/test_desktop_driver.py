@@ -1,0 +1,145 @@
+"""Attacks on the driver of a running desktop, by what is done in it and by what is opened in it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from docker.utils import kwargs_from_env
+from openpyxl import Workbook
+from openpyxl.worksheet.worksheet import Worksheet
+
+from judge.desktop.contract import HOME, Action, DesktopOptions, DesktopTask
+from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
+from judge.errors import SandboxError
+from judge.sandbox.contract import Sandbox
+from tests.conformance import ways
+from tests.conformance.conftest import open_or_skip
+from tests.conformance.leftovers import containers_of, descendants
+
+PROGRAM = Path(__file__).resolve().parent.parent / "submissions/desktop/take_over_the_driver.py"
+PATH = f"{HOME}/Book.xlsx"
+OPTIONS = DesktopOptions(width=800, height=600)
+LOOKING = """
+import os
+print(sorted(os.listdir("/home/user")))
+for process in filter(str.isdigit, os.listdir("/proc")):
+    print(open(f"/proc/{process}/comm").read().strip())
+"""
+OWN = {
+    *("Xvfb", "dbus-daemon", "openbox", "soffice.bin", "python3"),
+    *("at-spi-bus-laun", "at-spi2-registr"),
+}
+"""Names of the processes of a desktop, as far as the kernel keeps them."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(way, marks=ways.marks(way)) for way in ways.USUAL]
+)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    with contextlib.closing(open_or_skip(request.param)) as opened:
+        if not opened.has_root("desktop"):
+            pytest.skip("no desktop root: judge sandbox build --desktop")
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def listener() -> Iterator[socket.socket]:
+    """Hears whoever connects to this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def book(listener: socket.socket) -> bytes:
+    """A workbook whose formulas start programs, and reach for files and the network."""
+    made = Workbook()
+    sheet = made.active
+    assert isinstance(sheet, Worksheet)
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    for row, formula in enumerate(
+        (
+            f'=_xlfn.WEBSERVICE("{address}")',
+            '=DDE("soffice","/etc/passwd","A1")',
+            f"=cmd|'/C touch {HOME}/started'!A0",
+        ),
+        start=1,
+    ):
+        sheet.cell(row, 1, formula)
+    sheet["B1"] = "own"
+    data = io.BytesIO()
+    made.save(data)
+    return data.getvalue()
+
+
+def opened(sandbox: Sandbox, book: bytes) -> SandboxDesktop:
+    return SandboxDesktopHost(sandbox).open(DesktopTask({PATH: book}, PATH, PATH), OPTIONS)
+
+
+def test_the_driver_outlives_attacks_and_the_next_desktop_is_clean(
+    sandbox: Sandbox, book: bytes, listener: socket.socket
+) -> None:
+    with opened(sandbox, book) as desktop:
+        reached_nothing(desktop, listener)
+        tried = desktop.perform(Action(code=PROGRAM.read_text(encoding="utf-8")))
+        assert (tried.error, tried.printed) == ("", "END\n")
+        assert "planted-ran" not in desktop.perform(Action(code=LOOKING)).printed
+        assert "Book.xlsx - LibreOffice Calc" in desktop.observe().windows
+        collected = desktop.collect()
+        assert (collected.data, collected.changed) == (book, False)
+        os.kill(driver_of(sandbox), signal.SIGKILL)
+        with pytest.raises(SandboxError, match="the desktop broke"):
+            desktop.observe()
+    with opened(sandbox, book) as desktop:
+        seen = desktop.perform(Action(code=LOOKING)).printed
+        assert "usercustomize" not in seen
+        assert desktop.collect().data == book
+
+
+def reached_nothing(desktop: SandboxDesktop, listener: socket.socket) -> None:
+    """What the formulas of the workbook did not do, even where all of them are permitted."""
+    for name in ("Allow", "Yes", "OK"):
+        for each in desktop.observe(screenshot=False).elements or ():
+            if each.role.endswith("button") and each.name.startswith(name) and each.centre:
+                desktop.perform(Action(code=f"pyautogui.click{each.centre}"))
+    desktop.perform(Action(code="pyautogui.hotkey('ctrl', 'shift', 'f9')"))
+    elements = desktop.observe(screenshot=False).elements or ()
+    shown = {each.name: each.text for each in elements if each.role == "table-cell"}
+    assert shown["B1"] == "own"
+    assert not any("root:" in text for text in shown.values())
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    names, *processes = desktop.perform(Action(code=LOOKING)).printed.splitlines()
+    assert "started" not in names
+    assert set(processes) <= OWN
+
+
+def driver_of(sandbox: Sandbox) -> int:
+    """The process of the driver, as this machine knows it."""
+    below = {process.pid for process in descendants(os.getpid())}
+    if sandbox.info.backend == "docker":
+        with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
+            for identity in containers_of(os.getpid()):
+                first = int(client.inspect_container(identity)["State"]["Pid"])
+                below |= (
+                    {first, *(process.pid for process in descendants(first))} if first else set()
+                )
+    (found,) = [pid for pid in below if _is_driver(pid)]
+    return found
+
+
+def _is_driver(pid: int) -> bool:
+    """Whether a process is the first of its namespace, with the workbook in its home."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
+            if line.startswith("NSpid:") and line.split()[-1] == "1":
+                return Path(f"/proc/{pid}/root{PATH}").exists()
+    return False

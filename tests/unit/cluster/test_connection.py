@@ -1,0 +1,90 @@
+"""What the client of a cluster makes of tasks whose end it does not hear of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from judge.cluster.engine.connection import Connection
+
+
+class Task:
+    """A task whose end is never reported."""
+
+    status = "pending"
+
+    def add_done_callback(self, call: Callable[[object], None]) -> None:
+        del call
+
+    def release(self) -> None:
+        self.status = "released"
+
+
+class Scheduler:
+    """What a scheduler says when it is asked.
+
+    Attributes:
+        state: of every task.
+    """
+
+    state: str | None = None
+
+    def ncores(self) -> dict[str, int]:
+        return {"tls://w1": 1}
+
+    def get_task_status(self, keys: list[str]) -> dict[str, str | None]:
+        return dict.fromkeys(keys, self.state)
+
+
+class Client:
+    """Asks it at once."""
+
+    status = "running"
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+
+    def submit(self, *_: object, **__: object) -> Task:
+        return Task()
+
+    def sync(self, ask: Callable[..., Any], *, callback_timeout: float, **given: object) -> object:
+        del callback_timeout
+        return ask(**given)
+
+
+def connected(client: Client, now: list[float]) -> Connection:
+    from judge.cluster.engine.connection import Connection  # noqa: PLC0415  brings all of Dask
+
+    return Connection(cast(Any, client), "tls://s", clock=lambda: now[0])
+
+
+@pytest.mark.parametrize("state", [None, "released", "waiting", "no-worker", "processing"])
+def test_a_task_that_has_not_ended_is_waited_for(state: str | None) -> None:
+    """Its worker may still be starting: it is there before it takes work."""
+    now, client = [0.0], Client()
+    client.scheduler.state = state
+    connection = connected(client, now)
+    connection.send("tls://w1", "hello", b"H")
+    for _ in range(5):
+        now[0] += 60
+        assert list(connection.workers()) == ["tls://w1"]
+        assert connection.wait(0.0) == []
+
+
+@pytest.mark.parametrize("state", ["erred", "memory"])
+def test_a_task_whose_end_is_not_reported_ends(state: str) -> None:
+    now, client = [0.0], Client()
+    client.scheduler.state = state
+    connection = connected(client, now)
+    connection.send("tls://w1", "hello", b"H")
+    for _ in range(5):  # looked at again at once: the news may be on its way
+        connection.workers()
+    assert connection.wait(0.0) == []
+    now[0] += 2
+    connection.workers()
+    (answered,) = connection.wait(0.0)
+    assert (answered.key, answered.data) == ("hello", None)
+    assert "could not finish" in answered.problem
