@@ -21,7 +21,7 @@ from statistics import fmean
 
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
-from judge.core.results import DifferenceRecord
+from judge.core.records.cases import DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError

@@ -32,10 +32,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
 from judge.api.resuming import resume
+from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.client import OpenAIChatModel
 from judge.inference.interview import Interviewer
-from judge.inference.pictures import PICTURES_FOLDER, PictureStore
+from judge.inference.pictures import PictureStore
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
 

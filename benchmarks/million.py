@@ -112,7 +112,7 @@ def write_solutions(path: Path, suite: judge.suites.Suite, cases: int) -> None:
                     return
                 left -= len(task.cases)
                 record = {
-                    "id": task.raw_id if task.raw_id is not None else task.id,
+                    "id": task.written_id,
                     "sample": sample,
                     "solution": PROGRAM.format(task=task.id, sample=sample),
                     "model": "scripted",

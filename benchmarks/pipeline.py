@@ -43,7 +43,7 @@ from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.files.places import cache_folder
 from judge.sandbox.backends.bubblewrap import find_bwrap
-from judge.sandbox.office import office_root
+from judge.sandbox.catalogue import ROOTS
 from judge.sandbox.roots import is_complete, python_root
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import load_submissions
@@ -79,7 +79,7 @@ class PlainTools:
         is; nothing is sealed off, and the start of ``bwrap`` itself takes milliseconds.
         """
         packages = python_root() / "opt" / "judge" / "site"
-        if not packages.is_dir() or not is_complete(office_root()):
+        if not packages.is_dir() or not is_complete(ROOTS["office"].folder):
             sys.exit("run `judge sandbox build --backend bubblewrap --office` first")
         bwrap = find_bwrap()
         assert bwrap is not None
@@ -87,7 +87,16 @@ class PlainTools:
             python=[sys.executable],
             environment={**os.environ, "PYTHONPATH": str(packages)},
             office=[
-                *(bwrap, "--ro-bind", str(office_root()), "/", "--proc", "/proc", "--dev", "/dev"),
+                *(
+                    bwrap,
+                    "--ro-bind",
+                    str(ROOTS["office"].folder),
+                    "/",
+                    "--proc",
+                    "/proc",
+                    "--dev",
+                    "/dev",
+                ),
                 *("--tmpfs", "/tmp", "--setenv", "PATH", "/usr/bin:/bin"),
             ],
         )

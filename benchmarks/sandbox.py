@@ -30,11 +30,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import openpyxl
 
+from judge.closable import Closable
 from judge.sandbox import open_sandbox
 from judge.sandbox.backends import images
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
@@ -86,7 +86,7 @@ class PlainResult:
     wall_s: float
 
 
-class PlainSession:
+class PlainSession(Closable):
     """A process of its own for each case, unisolated."""
 
     def __init__(self) -> None:
@@ -128,17 +128,6 @@ class PlainSession:
         """Removes the folder."""
         self._folder.cleanup()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 class Plain:
     """The contestant without isolation."""
@@ -154,9 +143,7 @@ class Plain:
 CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
     "subprocess": lambda _: Plain(),
     "docker": lambda jobs: open_sandbox("docker", jobs=jobs),
-    "docker, used once": lambda jobs: DockerSandbox(
-        images.python_tag(), images.office_tag(), jobs=jobs, nested=False
-    ),
+    "docker, used once": lambda jobs: DockerSandbox(images.tags(), jobs=jobs, nested=False),
     "bubblewrap": lambda jobs: open_sandbox("bubblewrap", jobs=jobs),
     "bubblewrap, used once": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sample.model import CASES
 from sample.tasks import TASKS
+from sample_desktop.tasks import TASKS as DESKTOP_TASKS
 from sample_rules import chart, pivot, style
 from sample_typed.questions import QUESTIONS, TABLE
 
@@ -97,12 +98,39 @@ def make_rules(folder: Path) -> int:
     return size
 
 
+def make_desktop(folder: Path) -> int:
+    """Writes the suite for desktops and returns how many bytes it has.
+
+    Its step lists are written by hand, and stay as they are.
+    """
+    if (folder / "files").exists():
+        shutil.rmtree(folder / "files")
+    size = 0
+    for task in DESKTOP_TASKS:
+        place = folder / "files" / task.id
+        place.mkdir(parents=True)
+        for name, data in task.files().items():
+            size += (place / name).write_bytes(data)
+    document = {
+        "format": "sheetjudge",
+        "version": 1,
+        "tasks": [task.record() for task in DESKTOP_TASKS],
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return size + (folder / "suite.json").write_bytes(f"{text}\n".encode())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=REPOSITORY / "dataset")
     out: Path = parser.parse_args().out
-    made = (("sample", make), ("sample-typed", make_typed), ("sample-rules", make_rules))
-    for name, write in made:
+    made = {
+        "sample": make,
+        "sample-typed": make_typed,
+        "sample-rules": make_rules,
+        "sample-desktop": make_desktop,
+    }
+    for name, write in made.items():
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{folder}: {write(folder) / 1024:.0f} KiB")

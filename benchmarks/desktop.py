@@ -1,0 +1,264 @@
+"""Desktops: what is clicked is hit, what is typed arrives, and what they cost.
+
+``--clicks`` clicks twenty cells at random on each of three workbooks, the tree read again before
+each, and types four texts; ``--start ROUNDS`` measures starts, trees, screenshots and memory;
+``--episodes N`` opens, works in and closes so many desktops one after the other, and then two at
+once, and looks for what they leave behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import io
+import os
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from openpyxl import Workbook, load_workbook
+from openpyxl.worksheet.worksheet import Worksheet
+
+from judge.desktop.contract import HOME, Action, DesktopOptions, DesktopTask, Element
+from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
+from judge.sandbox.contract import Sandbox
+from judge.sandbox.select import open_sandbox
+
+CLICKS = 20
+TEXTS = ("a<b>c", "xéü中文€", '=IF(B2<C2,"<",">=")', "(1;2) [3] {4} ~ ^ \\ | @ # ? !")
+PATH = f"{HOME}/Book.xlsx"
+
+
+def plain() -> Workbook:
+    """Twelve rows of five columns."""
+    book = Workbook()
+    sheet = book.active
+    assert isinstance(sheet, Worksheet)
+    for row in range(1, 13):
+        sheet.append([f"r{row}c{column}" for column in range(1, 6)])
+    return book
+
+
+def hidden_and_frozen() -> Workbook:
+    """Hidden rows and columns, frozen panes, a zoom of 130 %, merged cells."""
+    book = Workbook()
+    sheet = book.active
+    assert isinstance(sheet, Worksheet)
+    for row in range(1, 81):
+        sheet.append([row * column for column in range(1, 13)])
+    for row in (3, 4, 5, 11, 20, 21):
+        sheet.row_dimensions[row].hidden = True
+    for column in ("C", "G"):
+        sheet.column_dimensions[column].hidden = True
+    sheet.column_dimensions["E"].width = 30
+    sheet.row_dimensions[9].height = 40
+    sheet.freeze_panes = "B3"
+    sheet.sheet_view.zoomScale = 130
+    sheet.merge_cells("D7:F8")
+    sheet.merge_cells("B13:B15")
+    return book
+
+
+def large() -> Workbook:
+    """22,000 cells."""
+    book = Workbook()
+    sheet = book.active
+    assert isinstance(sheet, Worksheet)
+    for row in range(1, 2001):
+        sheet.append([row + column / 100 for column in range(1, 12)])
+    return book
+
+
+WORKBOOKS = {
+    "plain": plain,
+    "hidden rows, frozen panes, zoom 130, merged": hidden_and_frozen,
+    "22,000 cells": large,
+}
+
+
+def as_bytes(book: Workbook) -> bytes:
+    """A workbook as a file."""
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()
+
+
+def opened(
+    host: SandboxDesktopHost, data: bytes, options: DesktopOptions | None = None
+) -> SandboxDesktop:
+    """A desktop with a workbook open."""
+    return host.open(DesktopTask({PATH: data}, PATH, PATH), options or DesktopOptions())
+
+
+def name_box(elements: Sequence[Element]) -> str:
+    """What the name box says."""
+    texts = [each.text for each in elements if each.role == "text" and each.text]
+    return texts[0] if texts else ""
+
+
+def click_cells(desktop: SandboxDesktop, pick: random.Random) -> int:
+    """How many of the cells clicked are where the cursor then is."""
+    hit = 0
+    for _ in range(CLICKS):
+        elements = desktop.observe(screenshot=False).elements or ()
+        cells = [each for each in elements if each.role == "table-cell" and each.centre]
+        cell = pick.choice(cells)
+        assert cell.centre is not None
+        x, y = cell.centre
+        desktop.perform(Action(call={"action_type": "CLICK", "x": x, "y": y}))
+        where = name_box(desktop.observe(screenshot=False).elements or ())
+        if where.partition(":")[0] == cell.name or within_merged(where, cell.name):
+            hit += 1
+        else:
+            print(f"    {cell.name} at ({x}, {y}): the cursor is at {where}")
+    return hit
+
+
+def within_merged(shown: str, clicked: str) -> bool:
+    """Whether a cell belongs to a merged one of the second workbook, which is selected whole."""
+    merged = {"D7": ("D7", "E7", "F7", "D8", "E8", "F8"), "B13": ("B13", "B14", "B15")}
+    return clicked in merged.get(shown.partition(":")[0], ())
+
+
+def clicks(host: SandboxDesktopHost) -> None:
+    """Clicks and types."""
+    for title, make in WORKBOOKS.items():
+        with opened(host, as_bytes(make())) as desktop:
+            found = desktop.observe(screenshot=False).elements or ()
+            cells = sum(each.role == "table-cell" for each in found)
+            hit = click_cells(desktop, random.Random(20))
+            print(f"{title}: {hit} of {CLICKS} cells clicked are selected ({cells} in the tree)")
+    with opened(host, as_bytes(plain())) as desktop:
+        code = ["import pyautogui", "pyautogui.hotkey('ctrl', 'home')", "pyautogui.press('right')"]
+        code += [f"pyautogui.write({text!r})\npyautogui.press('enter')" for text in TEXTS]
+        outcome = desktop.perform(Action(code="\n".join(code)))
+        data = desktop.save().data
+        assert data is not None, outcome
+        sheet = load_workbook(io.BytesIO(data)).active
+        assert isinstance(sheet, Worksheet)
+        for row, text in enumerate(TEXTS, start=1):
+            value = sheet.cell(row, 2).value
+            print(f"typed {text!r}: {'unchanged' if value == text else f'became {value!r}'}")
+
+
+def start(host: SandboxDesktopHost, rounds: int) -> None:
+    """Starts and what is read of them."""
+    ready, trees, pictures, marks, memory = [], [], [], [], []
+    for data in [as_bytes(make()) for make in WORKBOOKS.values()] * rounds:
+        with opened(host, data) as desktop:
+            ready.append(desktop.info.ready_s)
+            for _ in range(5):
+                shown = desktop.observe()
+                trees.append(shown.tree_s)
+                pictures.append(shown.screenshot_s)
+            marks.append(desktop.observe(marks=True).screenshot_s)
+            desktop.perform(Action(code="pyautogui.write('1')\npyautogui.press('enter')"))
+            memory.append(desktop.memory_bytes() / 1e6)
+    load = os.getloadavg()[0]
+    print(f"load {load:.1f} on {os.cpu_count()} processors; {len(ready)} starts; medians (largest)")
+    for title, values, unit in (
+        ("stable after", ready, "s"), ("tree", trees, "s"), ("screenshot", pictures, "s"),
+        ("screenshot with marks", marks, "s"), ("memory", memory, "MB"),
+    ):  # fmt: skip
+        digits = 0 if unit == "MB" else 2
+        middle, largest = statistics.median(values), max(values)
+        print(f"{title}: {middle:.{digits}f} {unit} ({largest:.{digits}f})")
+
+
+def episode(host: SandboxDesktopHost, number: int) -> bool:
+    """Works in one desktop; whether the file is what was typed."""
+    with opened(host, as_bytes(plain())) as desktop:
+        elements = desktop.observe().elements or ()
+        cell = next(each for each in elements if each.name == "G2")
+        assert cell.centre is not None
+        x, y = cell.centre
+        code = f"pyautogui.click({x}, {y})\npyautogui.write('n{number}')\npyautogui.press('enter')"
+        desktop.perform(Action(code=code))
+        data = desktop.save().data
+        if data is None:
+            return False
+        sheet = load_workbook(io.BytesIO(data)).active
+        assert isinstance(sheet, Worksheet)
+        return bool(sheet["G2"].value == f"n{number}")
+
+
+def left_behind() -> dict[str, int]:
+    """What desktops could leave on this machine: our own processes, their files, open files."""
+    gc.collect()  # connections that are not used any more
+    children, mine = 0, os.getpid()
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+    for pid in parents:
+        above = pid
+        while above in parents and above != mine:
+            above = parents[above]
+        children += above == mine and pid != mine
+    return {
+        "processes": children,
+        "open files": len(list(Path("/proc/self/fd").iterdir())),
+        "files in the temporary folder": len(list(Path(tempfile.gettempdir()).iterdir())),
+        "sockets of X": len(list(Path("/tmp/.X11-unix").glob("*"))),
+    }
+
+
+def episodes(host: SandboxDesktopHost, count: int) -> None:
+    """Episodes one after the other, then two at once."""
+    episode(host, 0)  # what the first one leaves in memory stays: modules, threads
+    before = left_behind()
+    started = time.monotonic()
+    right = sum(episode(host, number) for number in range(1, count + 1))
+    seconds = (time.monotonic() - started) / count
+    after = left_behind()
+    print(f"{right} of {count} episodes right, {seconds:.1f} s each; before -> after:")
+    for name, value in before.items():
+        print(f"  {name}: {value} -> {after[name]}")
+    outcomes: dict[int, bool] = {}
+
+    def run(number: int) -> None:
+        outcomes[number] = episode(host, number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in (101, 102)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(f"two at once: {sum(outcomes.values())} of 2 right")
+
+
+def main() -> None:
+    """Runs what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--sandbox", default="auto", help="auto, bubblewrap or docker")
+    parser.add_argument("--clicks", action="store_true")
+    parser.add_argument("--start", type=int, metavar="ROUNDS", default=0)
+    parser.add_argument("--episodes", type=int, metavar="N", default=0)
+    asked = parser.parse_args()
+    if not (asked.clicks or asked.start or asked.episodes):
+        parser.error("one of --clicks, --start and --episodes is needed")
+    sandbox: Sandbox = open_sandbox(asked.sandbox, jobs=2)
+    try:
+        host = SandboxDesktopHost(sandbox)
+        print(f"{sandbox.info.backend}", file=sys.stderr)
+        if asked.clicks:
+            clicks(host)
+        if asked.start:
+            start(host, asked.start)
+        if asked.episodes:
+            episodes(host, asked.episodes)
+    finally:
+        sandbox.close()
+
+
+if __name__ == "__main__":
+    main()

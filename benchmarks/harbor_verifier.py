@@ -1,0 +1,199 @@
+"""The verifiers of exported tasks of Harbor, run offline in one container without any rights.
+
+    python benchmarks/harbor_verifier.py SUITE [--solutions FILE] [--limit N] [--harbor PYTHON]
+
+Needs Docker. Exports SUITE, and builds the image of verifiers if it is not there. With --harbor,
+the interpreter of an environment with Harbor, its own loader reads every exported task.
+
+The container has no network, no capabilities, no new privileges and Docker's own profile of system
+calls. For every task, the task's own ``test.sh`` judges the golds (as ``solve.sh`` leaves them) and
+the untouched inputs; for those with a solution, also the workbooks that it made under ``judge
+score``. Prints what differs from ``judge verify`` and ``judge score``, and how long a trial takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import judge
+from judge.api import ScoreOptions, score, verify
+from judge.authoring.harbor import HarborImages, export_harbor
+from judge.core.verdict import Verdict
+from judge.grading.store import RunDirectory
+from judge.sandbox.backends.verifier import build_verifier_image
+from judge.suites import Suite, load_suite
+from judge.suites.harbor.names import folder_name
+
+SEAL = ("--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+DRIVER = """\
+cd /answers
+for kind in *; do
+    for task in $(ls "$kind"); do
+        rm -rf /app /tests /logs && mkdir -p /app/output /logs/verifier
+        ln -s "/tasks/$task/tests" /tests
+        cp "$kind/$task"/* /app/output/ 2> /dev/null
+        begun=$(date +%s.%N)
+        bash /tests/test.sh > /logs/verifier/test-stdout.txt 2>&1
+        echo "$begun $(date +%s.%N)" > /logs/verifier/times
+        mkdir -p "/found/$kind" && cp -r /logs/verifier "/found/$kind/$task"
+    done
+done
+"""
+COMPARED = (Verdict.AC, Verdict.WA, Verdict.NC, Verdict.IW)
+"""Programs that ended otherwise left no workbook that an agent would have left (NO)."""
+LOADER = """\
+import sys
+from pathlib import Path
+from harbor.models.task.task import Task
+tasks = [Task(each) for each in Path(sys.argv[1]).iterdir() if Task.is_valid_dir(each)]
+print(len(tasks))
+"""
+
+Verdicts = dict[str, dict[int, str]]
+"""Task -> case -> verdict."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite")
+    parser.add_argument("--solutions", type=Path)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--harbor", type=Path)
+    arguments = parser.parse_args()
+    suite = load_suite(arguments.suite)
+    image = build_verifier_image(lambda line: print(line, file=sys.stderr))
+    with tempfile.TemporaryDirectory(prefix="judge-verifiers-") as name:
+        place = Path(name)
+        made = export_harbor(suite, HarborImages(image), place / "tasks")
+        print(f"exported: {made.tasks} tasks, {made.cases} cases")
+        if arguments.harbor is not None:
+            command = [str(arguments.harbor), "-c", LOADER, str(place / "tasks")]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            print(f"taken by Harbor's loader: {done.stdout.strip()}")
+        chosen = suite.select(None, arguments.limit)
+        expected = dict(fill(chosen, arguments.solutions, place))
+        print(f"trials: {sum(len(tasks) for tasks in expected.values())}, {image}")
+        run_container(image, place)
+        for kind, verdicts in expected.items():
+            compare(kind, verdicts, place / "found" / kind)
+
+
+def fill(suite: Suite, solutions: Path | None, place: Path) -> Iterator[tuple[str, Verdicts]]:
+    """Lays out the answers of each kind, and gives the verdicts that are expected of them."""
+    ids = [task.id for task in suite.tasks]
+    for task in suite.tasks:
+        exported = place / "tasks" / folder_name(task.id)
+        golds = exported / "solution/golds"
+        shutil.copytree(golds, place / "answers/golds" / exported.name)
+        untouched = place / "answers/untouched" / exported.name
+        untouched.mkdir(parents=True)
+        for case in task.cases:
+            name = re.sub(r"^\d+_", f"{case.number}_", min(golds.iterdir()).name)
+            shutil.copyfile(case.input_path, untouched / name)
+    checks = verify(str(suite.root), ids=ids, jobs=2)
+    golden: Verdicts = {}
+    unchanged: Verdicts = {}
+    for check in checks:
+        golden.setdefault(check.task_id, {})[check.case] = "AC"
+        accepted = "AC" if check.untouched_accepted else "WA"
+        unchanged.setdefault(check.task_id, {})[check.case] = accepted
+    yield "golds", golden
+    yield "untouched", unchanged
+    if solutions is not None:
+        yield "solutions", judged(suite, solutions, ids, place)
+
+
+def judged(suite: Suite, solutions: Path, ids: list[str], place: Path) -> Verdicts:
+    """What `judge score` says of solutions, whose workbooks are laid out as answers."""
+    run = place / "run"
+    known = [each["id"] for each in map(json.loads, solutions.read_text().splitlines())]
+    answered = tuple(task_id for task_id in ids if task_id in {str(each) for each in known})
+    options = ScoreOptions(dataset=str(suite.root), out=run, ids=answered, jobs=2)
+    (scored,) = score(solutions, options)
+    verdicts: Verdicts = {}
+    with RunDirectory(run) as store:
+        for each in scored.results:
+            compared = each.verdict in COMPARED
+            said = each.verdict if compared else Verdict.NO
+            verdicts.setdefault(each.task_id, {})[each.case] = said.value
+            folder = place / "answers/solutions" / folder_name(each.task_id)
+            folder.mkdir(parents=True, exist_ok=True)
+            digest = each.run.get("output_sha256")
+            data = None if digest is None else store.get_workbook(digest)
+            if data is not None and compared:
+                (folder / f"{each.case}_{each.task_id}_output.xlsx").write_bytes(data)
+    return verdicts
+
+
+def run_container(image: str, place: Path) -> None:
+    (place / "found").mkdir()
+    (place / "driver.sh").write_text(DRIVER)
+    mounts = [
+        *("-v", f"{place / 'tasks'}:/tasks:ro", "-v", f"{place / 'answers'}:/answers:ro"),
+        *("-v", f"{place / 'found'}:/found", "-v", f"{place / 'driver.sh'}:/driver.sh:ro"),
+    ]
+    place.chmod(0o755)
+    command = ["docker", "run", "--rm", *SEAL, *mounts, image, "bash", "/driver.sh"]
+    print(shlex.join(["docker", "run", "--rm", *SEAL, image]))
+    subprocess.run(command, check=True)
+
+
+def compare(kind: str, expected: Mapping[str, Mapping[int, str]], found: Path) -> None:
+    """Prints what the verifiers said, and where that is not what was expected."""
+    rewards: list[float] = []
+    seconds: list[float] = []
+    differing: list[str] = []
+    for task_id, verdicts in expected.items():
+        folder = found / folder_name(task_id)
+        begun, ended = map(float, (folder / "times").read_text().split())
+        seconds.append(ended - begun)
+        reward = read(folder / "reward.json")
+        if reward is None:
+            said = (folder / "test-stdout.txt").read_text().strip()[-300:]
+            differing.append(f"{task_id}: no reward ({said})")
+            continue
+        rewards.append(reward["reward"])
+        lines = (folder / "judge/cases.jsonl").read_text().splitlines()
+        said_of = {each["case"]: each["verdict"] for each in map(json.loads, lines)}
+        if kind == "solutions":
+            differing += different(task_id, verdicts, said_of)
+        else:
+            accepted = {case: "AC" if each == "AC" else "WA" for case, each in said_of.items()}
+            differing += different(task_id, verdicts, accepted)
+        right = [float(Verdict(each) is Verdict.AC) for each in said_of.values()]
+        if abs(reward["soft"] - statistics.fmean(right)) > 1e-9:
+            differing.append(f"{task_id}: soft is {reward['soft']}, of {said_of}")
+    mean = statistics.fmean(rewards) if rewards else float("nan")
+    print(
+        f"{kind}: {len(rewards)} rewards of {len(expected)}, mean {100 * mean:.2f}, "
+        f"{sum(each == 1 for each in rewards)} are 1; not as expected: {len(differing)}; "
+        f"seconds of a trial: {statistics.median(seconds):.2f} (median), {max(seconds):.1f} (most)"
+    )
+    for line in differing:
+        print(f"  {line}")
+
+
+def different(task_id: str, expected: Mapping[int, str], found: Mapping[int, str]) -> Iterator[str]:
+    for case, verdict in expected.items():
+        if found.get(case) != verdict:
+            yield f"{task_id} case {case}: {found.get(case)} in place of {verdict}"
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+if __name__ == "__main__":
+    print(f"judge {judge.__version__}")
+    main()

@@ -1,0 +1,115 @@
+"""What a reward takes beside the program: 1,000 rewards of a warm judge, in bubblewrap.
+
+    python benchmarks/rewards.py [--rewards 1000] [--jobs 1] [--solutions FILE --dataset SUITE]
+
+Replies are the sample suite's submissions that end by themselves (or those of the file), again and
+again. The judge measures the wall-clock time of each program; the rest of a reward's time is the
+judge's own: starting the program's process, reading and comparing workbooks, computing formulas.
+Each reply's reward is compared with what `judge score` says about it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+
+import judge
+from judge.api.rewards import reward_of
+from judge.core.score import score_submission
+from judge.core.verdict import Verdict
+from judge.grading.store import RunDirectory
+from judge.suites import Suite
+from judge.suites.submissions import load_submissions
+
+SLOW = {"TLE", "MLE"}
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds of one reward, a case; and the programs' part of it."""
+
+    all_s: float
+    run_s: float
+
+
+def replies(suite: Suite, path: Path) -> list[judge.Submission]:
+    """The submissions of a file, except those made to run into a limit."""
+    return [each for each in load_submissions(path, suite) if not SLOW & set(each.expected or ())]
+
+
+def expected(path: Path, suite: Suite, chosen: list[judge.Submission]) -> dict[str, float]:
+    """What `judge score` says, by task and sample."""
+    with tempfile.TemporaryDirectory(prefix="judge-rewards-") as folder:
+        out = Path(folder) / "run"
+        options = judge.ScoreOptions(dataset=str(suite.root), out=out, sandbox="bubblewrap")
+        judge.score(path, options)
+        cases: dict[str, list[tuple[int, Verdict]]] = {}
+        for case in RunDirectory(out).read_records("cases.jsonl"):
+            key = f"{case['task']}/{case['sample']}"
+            cases.setdefault(key, []).append(
+                (int(str(case["case"])), Verdict(str(case["verdict"])))
+            )
+    wanted = {f"{each.task_id}/{each.sample}" for each in chosen}
+    found = {}
+    for key, verdicts in cases.items():
+        soft = score_submission("", 0, [verdict for _, verdict in sorted(verdicts)]).soft
+        if key in wanted and soft is not None:
+            found[key] = soft
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rewards", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--solutions", type=Path)
+    parser.add_argument("--dataset", default="sample")
+    arguments = parser.parse_args()
+    suite = judge.load_suite(arguments.dataset)
+    path = arguments.solutions or suite.root / "submissions.jsonl"
+    chosen = replies(suite, path)
+    known = expected(path, suite, chosen)
+    options = judge.JudgingOptions(jobs=arguments.jobs, sandbox="bubblewrap")
+    differing: set[str] = set()
+    with judge.Rewards(suite, "soft", options) as rewards:
+
+        def one(each: judge.Submission) -> Took:
+            started = time.perf_counter()
+            judged = rewards.judge(each.task_id, each)
+            reward = reward_of(judged, "soft")
+            took_s = time.perf_counter() - started
+            if reward != known.get(f"{each.task_id}/{each.sample}"):
+                differing.add(f"{each.task_id}/{each.sample}")
+            run_s = sum(case.timings_s.get("run", 0.0) for case in judged.cases)
+            return Took(took_s / len(judged.cases), run_s / len(judged.cases))
+
+        with ThreadPoolExecutor(arguments.jobs) as threads:
+            list(threads.map(one, chosen))  # engines start with the first formula
+            started = time.perf_counter()
+            took = list(threads.map(one, islice(cycle(chosen), arguments.rewards)))
+            wall_s = time.perf_counter() - started
+    ran = [each for each in took if each.run_s]
+    print(
+        f"{len(took)} rewards of {len(chosen)} replies, {arguments.jobs} at a time, "
+        f"{wall_s:.0f} s: {len(took) / wall_s:.1f} rewards a second"
+    )
+    for name, values in (
+        ("a reward", [each.all_s for each in ran]),
+        ("the program's own time", [each.run_s for each in ran]),
+        ("beside it", [each.all_s - each.run_s for each in ran]),
+    ):
+        print(
+            f"  {name}: median {statistics.median(values) * 1e3:.0f} ms a case, 95th percentile "
+            f"{statistics.quantiles(values, n=20)[-1] * 1e3:.0f} ms"
+        )
+    print(f"  replies whose reward is not what `judge score` says: {sorted(differing) or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
