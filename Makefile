@@ -2,6 +2,7 @@
 # make test    set up everything that tests need, and run all of them
 # make check   format, lint, strict types, import contracts, unit tests
 # make lint    the same without the unit tests
+# make docs    the documents as a site, in build/site
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -12,7 +13,7 @@ PYTEST := $(VENV)/bin/python -m pytest
 # Several workers would otherwise each compile, in every run, what one can compile for all.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint setup setup-dev format lock clean
+.PHONY: demo test check lint docs setup setup-dev format lock clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -34,6 +35,10 @@ demo: setup
 	    --out results/sample-typed
 	$(JUDGE) score dataset/sample-rules/submissions.jsonl --dataset sample-rules \
 	    --out results/sample-rules --cpu 4 --wall 8 --memory 512MiB
+	@if $(JUDGE) doctor | grep -q "^ *ok  *Desktop root for bubblewrap"; then set -x; \
+	    $(JUDGE) desktop profit --steps dataset/sample-desktop/steps/profit.yaml \
+	        --sandbox bubblewrap; \
+	else echo "no desktop here, so no episode on one: $(JUDGE) sandbox build --desktop"; fi
 
 test: setup-dev
 	scripts/with-test-machine $(PYTEST) -n auto
@@ -46,6 +51,11 @@ lint: setup-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+docs: setup-dev
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	    -r requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
 format: setup-dev
 	$(VENV)/bin/ruff format .
@@ -61,6 +71,15 @@ lock: setup
 	$(VENV)/bin/uv pip compile --group pyproject.toml:model --universal --python-version 3.11 \
 	    --no-deps --generate-hashes --no-emit-index-url --quiet \
 	    --output-file requirements-model.lock
+	$(VENV)/bin/uv pip compile --group pyproject.toml:harbor --universal --python-version 3.12 \
+	    --no-deps --generate-hashes --no-emit-index-url --quiet \
+	    --output-file requirements-harbor.lock
+	$(VENV)/bin/uv pip compile pyproject.toml --extra verifiers --group build --universal \
+	    --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
+	    --output-file requirements-verifiers.lock
+	$(VENV)/bin/uv pip compile --group pyproject.toml:docs --constraints requirements-dev.lock \
+	    --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
+	    --output-file requirements-docs.lock
 
 clean:
-	rm -rf $(VENV) results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+	rm -rf $(VENV) .venv-verifiers results .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
