@@ -20,12 +20,14 @@ from playwright.sync_api import Page, expect
 from judge.annotate.web.local_page import listen, server_of
 from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeFiles, read_episodes
+from judge.desktop.records import EpisodeEnd
 from judge.live.page import LivePage
+from judge.live.session import Result
 from tests.browser.conftest import Watched
 from tests.conformance.leftovers import descendants, wait_until
 from tests.conftest import REPOSITORY
 from tests.desktops import require_desktop
-from tests.unit.live.test_session import Setup
+from tests.unit.live.test_session import ACCEPTED, Setup
 
 pytestmark = pytest.mark.browser
 
@@ -192,6 +194,29 @@ def test_what_a_browser_hears_of_mouse_and_keyboard(
         [{"action_type": "TYPING", "text": "Aé<\t"}],
         [{"action_type": "MOVE_TO", "x": 5, "y": 5}, {"action_type": "SCROLL", "dx": 0, "dy": -2}],
     ]
+
+
+def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
+    scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who sees it may end the server at once."""
+    setup, address = scripted
+    page, is_seen = watched.page, threading.Event()
+
+    def judge(end: EpisodeEnd) -> Result:
+        assert is_seen.wait(60)
+        return ACCEPTED
+
+    monkeypatch.setattr(setup.kept, "judge", judge)
+    page.goto(address)
+    expect(page.locator("#screen")).to_have_attribute("width", "96")
+    page.locator("#done").click()
+    expect(page.locator("#waiting")).to_have_text("saved; it is being judged")
+    is_seen.set()
+    expect(page.locator("#result h1")).to_have_text("AC: accepted")
+    asked = len(watched.requests)
+    page.wait_for_timeout(1000)
+    assert watched.requests[asked:] == []
 
 
 @pytest.mark.bubblewrap

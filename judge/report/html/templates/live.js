@@ -9,6 +9,7 @@ const FLUSH_MS = 25;
 const WHEEL = 100; // as much of a wheel's way is one click
 const REALLY_MS = 4000;
 const MOST_TEXT = 5000; // characters at a time
+const JUDGING_MS = 300; // between two questions whether there is a verdict
 
 let state = null;
 let seenAt = 0; // when the state came, for the clock
@@ -62,18 +63,21 @@ async function draw(png) {
   picture.close();
 }
 
+const isOver = () => ["over", "broken"].includes(state?.phase);
+
+// Until the session is over: once its end is shown, the server may go and nobody asks for it.
 async function watch() {
   let known = "";
-  for (;;) {
+  while (!isOver()) {
     try {
       const frame = await ask("GET", `/api/frame?${new URLSearchParams({ known })}`);
       if (frame.png) await draw(frame.png);
       if (frame.digest) known = frame.digest;
       screen.dataset.frame = known;
+      if (isOver()) return; // the other answer was newer
       alarm(null);
       showState(frame.state);
-      if (["over", "broken"].includes(state.phase)) return;
-      if (state.phase === "judging") await pause(300);
+      if (state.phase === "judging") await pause(JUDGING_MS);
     } catch (error) {
       alarm(error);
       if (!error.gone) return;
@@ -166,7 +170,10 @@ async function finish(ending) {
   for (const button of document.querySelectorAll("header button")) button.disabled = true;
   try {
     await flush();
-    showState(await ask("POST", "/api/finish", { ending }));
+    state = await ask("POST", "/api/finish", { ending });
+    await watching;
+    alarm(null);
+    showState(state);
   } catch (error) {
     alarm(error);
   }
@@ -198,4 +205,4 @@ $("whole").addEventListener("click", async () => {
 
 setInterval(() => { if (state) showClock(); }, 500);
 keys.focus();
-watch();
+const watching = watch();
