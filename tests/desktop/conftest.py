@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from judge.desktop.sandboxed import SandboxDesktopHost
+from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
+from judge.errors import SandboxError
 from judge.sandbox.select import open_sandbox
 from tests.desktops import require_desktop
 
@@ -18,3 +19,30 @@ def host() -> Iterator[SandboxDesktopHost]:
     require_desktop("bubblewrap")
     with contextlib.closing(open_sandbox("bubblewrap")) as sandbox:
         yield SandboxDesktopHost(sandbox)
+
+
+class Shared:
+    """A desktop that the tests of a file share; a new one follows one that broke.
+
+    So the others do not fail for the sake of the test in which it broke.
+    """
+
+    def __init__(self, open_one: Callable[[], SandboxDesktop]) -> None:
+        self._open_one = open_one
+        self._running: SandboxDesktop | None = None
+
+    def running(self) -> SandboxDesktop:
+        """The desktop, which answers."""
+        if self._running is not None:
+            try:
+                self._running.frame()
+            except SandboxError:
+                self.close()
+        if self._running is None:
+            self._running = self._open_one()
+        return self._running
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+        self._running = None

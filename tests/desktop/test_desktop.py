@@ -20,19 +20,26 @@ from judge.desktop.contract import (
 )
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
 from judge.errors import SandboxError
+from tests.desktop.conftest import Shared
 from tests.desktop.watching import cells_of_frames, process_named, until, windows_of, within
 from tests.desktop.workbooks import PATH, column_of, task
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
+OPTIONS = DesktopOptions(action_s=10.0)
 BUSY_S = 5.0
 TEXTS = ["a<b>c", "xéü中文€", '=IF(B2<F2,"<",">=")']
 
 
 @pytest.fixture(scope="module")
-def desktop(host: SandboxDesktopHost) -> Iterator[SandboxDesktop]:
-    with host.open(task(), DesktopOptions(action_s=10.0)) as opened:
-        yield opened
+def shared(host: SandboxDesktopHost) -> Iterator[Shared]:
+    with contextlib.closing(Shared(lambda: host.open(task(), OPTIONS))) as desktops:
+        yield desktops
+
+
+@pytest.fixture
+def desktop(shared: Shared) -> SandboxDesktop:
+    return shared.running()
 
 
 def elements_of(desktop: SandboxDesktop) -> tuple[Element, ...]:
@@ -49,9 +56,9 @@ def run(desktop: SandboxDesktop, code: str) -> ActionOutcome:
     return desktop.perform(Action(code=code))
 
 
-def cursor_of(desktop: SandboxDesktop) -> str:
+def cursor_of(elements: tuple[Element, ...]) -> str:
     """The address in the name box."""
-    texts = (each.text for each in elements_of(desktop) if each.role == "text")
+    texts = (each.text for each in elements if each.role == "text")
     return next(text for text in texts if text)
 
 
@@ -65,13 +72,26 @@ def test_it_starts_without_dialogs_and_says_what_it_is(desktop: SandboxDesktop) 
 
 
 def test_cells_are_where_the_tree_says(desktop: SandboxDesktop) -> None:
+    elements = elements_of(desktop)
     for name in ("F12", "B2", "D15"):
-        cell = cell_in(elements_of(desktop), name)
+        cell = cell_in(elements, name)
         assert cell.centre is not None
         x, y = cell.centre
         desktop.perform(Action(call={"action_type": "CLICK", "x": x, "y": y}))
-        assert cursor_of(desktop) == name
-        assert "focused" in cell_in(elements_of(desktop), name).states
+        elements = elements_of(desktop)
+        assert cursor_of(elements) == name
+        assert "focused" in cell_in(elements, name).states
+
+
+def test_the_tree_that_settled_is_the_one_that_is_there(desktop: SandboxDesktop) -> None:
+    """It is shown once without being read again."""
+    run(desktop, "pyautogui.hotkey('ctrl', 'home')")
+    settled = elements_of(desktop)
+    assert cursor_of(settled) == "B5"  # below and beside what is frozen
+    assert elements_of(desktop) == settled
+    run(desktop, "pass")
+    desktop.feed([InputEvent(kind, 0, 0, "down") for kind in ("key-press", "key-release")])
+    until(lambda: cursor_of(elements_of(desktop)) == "B6")
 
 
 def test_hidden_rows_do_not_end_the_tree(desktop: SandboxDesktop) -> None:
@@ -242,7 +262,7 @@ def test_with_mouse_and_keyboard_alone_nothing_else_is_done(desktop: SandboxDesk
         Action(code=f"import pyautogui\nx, y = {cell.centre}\npyautogui.click(x, y)\nprint(x)")
     )
     assert (done.error, done.printed) == ("", f"{cell.centre[0]}\n")
-    assert cursor_of(desktop) == "F15"
+    assert cursor_of(elements_of(desktop)) == "F15"
 
 
 def test_what_is_no_action_is_refused(desktop: SandboxDesktop) -> None:
@@ -262,7 +282,7 @@ def test_a_person_works_live(desktop: SandboxDesktop) -> None:
     keys = ["shift", "H", "i"]
     desktop.feed([InputEvent("move", x, y), InputEvent("press", x, y, "left")])
     desktop.feed([InputEvent("release", x, y, "left")])
-    until(lambda: cursor_of(desktop) == "K17")
+    until(lambda: cursor_of(elements_of(desktop)) == "K17")
     desktop.feed(
         [
             *(InputEvent("key-press", x, y, key) for key in keys[:2]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from judge.desktop.contract import CORRECTIONS, Action, DesktopOptions, Element
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
+from tests.desktop.conftest import Shared
 from tests.desktop.watching import cells_of_frames, process_named, until, windows_of, within
 from tests.desktop.workbooks import task
 
@@ -17,13 +19,18 @@ pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def desktop(host: SandboxDesktopHost) -> Iterator[SandboxDesktop]:
+def shared(host: SandboxDesktopHost) -> Iterator[Shared]:
     options = DesktopOptions(as_published=frozenset(CORRECTIONS))
-    with host.open(task(), options) as opened:
-        yield opened
+    with contextlib.closing(Shared(lambda: host.open(task(), options))) as desktops:
+        yield desktops
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def desktop(shared: Shared) -> SandboxDesktop:
+    return shared.running()
+
+
+@pytest.fixture
 def elements(desktop: SandboxDesktop) -> tuple[Element, ...]:
     found = desktop.observe(screenshot=False).elements
     assert found is not None

@@ -235,26 +235,31 @@ def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:
     """Cells as the published desktops find them: a walk that ends at the first hidden one."""
     columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
     first: int | None = None
+    at_once = _AT_ONCE
     for row in range(1_048_576):
-        shown = False
-        for number, ref, showing in _walked_row(bus, table, row, columns, first or 0):
+        shown: list[tuple[int, Ref]] = []
+        for number, ref, showing in _walked_row(bus, table, row, (first or 0, columns), at_once):
             if showing:
                 if first is None:
                     first = number
-                shown = True
-                box = bus.ask([extents_of(ref)])[0]
-                yield Cell(ref, address(row, number), tuple(box) if box else (0, 0, 0, 0))
+                shown.append((number, ref))
             elif first is not None or number >= _MOST_WALKED:
                 break
+        boxes = bus.ask(extents_of(ref) for _, ref in shown)
+        for (number, ref), box in zip(shown, boxes, strict=True):
+            yield Cell(ref, address(row, number), tuple(box) if box else (0, 0, 0, 0))
         if (first is not None and not shown) or (first is None and row >= _MOST_WALKED):
             return
+        if shown:
+            at_once = min(len(shown) + 1, _AT_ONCE)  # the next row ends where this one does
 
 
 def _walked_row(
-    bus: Bus, table: Ref, row: int, columns: int, first: int
+    bus: Bus, table: Ref, row: int, span: tuple[int, int], at_once: int
 ) -> Iterator[tuple[int, Ref, bool]]:
-    for start in range(first, columns, _AT_ONCE):
-        numbers = range(start, min(start + _AT_ONCE, columns))
+    first, columns = span
+    for start in range(first, columns, at_once):
+        numbers = range(start, min(start + at_once, columns))
         refs = bus.ask(
             Question(table, "Accessible", "GetChildAtIndex", "i", (row * columns + number,))
             for number in numbers

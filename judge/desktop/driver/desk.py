@@ -47,6 +47,21 @@ class Options:
     action_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A tree, and what the screen showed before and after it was read.
+
+    Attributes:
+        view: digest of what the screen showed.
+        nodes: the tree.
+        seconds: that reading took.
+    """
+
+    view: bytes
+    nodes: list[Node]
+    seconds: float
+
+
 class Desk:
     """A desktop.
 
@@ -66,6 +81,7 @@ class Desk:
         self._opened = self._collected = ""
         self._before: bytes | None = None
         self._main = 0
+        self._settled: _Seen | None = None
 
     # start
 
@@ -172,6 +188,23 @@ class Desk:
     def _read(self) -> list[Node]:
         return self._reader.read(self._screen.windows(), self._screen.active())
 
+    def _view(self) -> bytes:
+        """A digest of what the screen shows, and of its windows."""
+        digest = hashlib.blake2b(self._screen.bare_picture().tobytes(), digest_size=16)
+        digest.update(repr((self._screen.windows(), self._screen.active())).encode())
+        return digest.digest()
+
+    def _tree(self) -> tuple[list[Node], float]:
+        """The tree, and seconds that reading it took.
+
+        It is not read again while the screen shows what it showed as the desktop settled.
+        """
+        settled, self._settled = self._settled, None
+        if settled is not None and settled.view == self._view():
+            return settled.nodes, settled.seconds
+        started = time.perf_counter()
+        return self._read(), time.perf_counter() - started
+
     def observe(
         self, *, picture: bool, nodes: bool, numbered: bool
     ) -> tuple[dict[str, Any], bytes | None]:
@@ -184,9 +217,7 @@ class Desk:
         facts: dict[str, Any] = {"tree_s": 0.0, "screenshot_s": 0.0, "elements": None}
         found: list[Node] = []
         if nodes or numbered:
-            started = time.perf_counter()
-            found = self._read()
-            facts["tree_s"] = time.perf_counter() - started
+            found, facts["tree_s"] = self._tree()
         data = None
         if picture or numbered:
             started = time.perf_counter()
@@ -219,6 +250,7 @@ class Desk:
             BrokenError: the desktop broke.
         """
         self._processes.check()
+        self._settled = None
         started = time.monotonic()
         done = Performed()
         if kind == "wait":
@@ -241,8 +273,12 @@ class Desk:
         last = None
         for looks in itertools.count(1):
             self._processes.check()
-            shown = [node.row() for node in self._read()]
+            view, started = self._view(), time.perf_counter()
+            nodes = self._read()
+            seconds = time.perf_counter() - started
+            shown = [node.row() for node in nodes]
             if shown == last:
+                self._settled = _Seen(view, nodes, seconds) if view == self._view() else None
                 return True
             if looks >= _LEAST_LOOKS and time.monotonic() > end:
                 break
@@ -257,6 +293,7 @@ class Desk:
             BrokenError: the desktop broke.
         """
         self._processes.check()
+        self._settled = None
         self._screen.work(events)
 
     def frame(self, known: str) -> tuple[str, bytes | None]:
