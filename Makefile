@@ -9,6 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 JUDGE := $(VENV)/bin/judge
 PYTEST := $(VENV)/bin/python -m pytest
+PYTEST_FLAGS ?=
 
 # Several workers would otherwise each compile, in every run, what one can compile for all.
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,8 +41,10 @@ demo: setup
 	        --sandbox bubblewrap; \
 	else echo "no desktop here, so no episode on one: $(JUDGE) sandbox build --desktop"; fi
 
+# While the machine is set up, one process compiles the tests; otherwise each worker would.
 test: setup-dev
-	scripts/with-test-machine $(PYTEST) -n auto
+	$(PYTEST) --collect-only -qq > /dev/null 2>&1 & \
+	scripts/with-test-machine $(PYTEST) -n auto $(PYTEST_FLAGS)
 
 check: lint
 	$(PYTEST) tests/unit -q -n auto --maxprocesses 4 -m "not slow and not docker and not office"
