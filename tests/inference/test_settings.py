@@ -50,7 +50,8 @@ class Expected:
         content: what a prompt of it holds; None where it holds no rows.
         stands_alone: of its submissions.
         verdicts: the only ones that its submissions may get, where that is known.
-        asked: tasks that are asked about: 50 of a default, fewer where one option differs.
+        asked: tasks that are asked about: 50 in a single round, where nothing runs until they are
+            graded, fewer elsewhere.
         scored: tasks of them that are graded; none where the submissions are like those of
             another setting, since grading knows no setting.
     """
@@ -79,7 +80,7 @@ SETTINGS = {
     "react-exec": Expected(
         (*MULTI, "--feedback", "react-exec"), 3, "output", content=None, scored=0
     ),
-    "row-react-exec": Expected(MULTI, 3, "output", asked=TASKS, scored=10),
+    "row-react-exec": Expected(MULTI, 3, "output", asked=16, scored=4),
     "two rounds": Expected(
         (*MULTI, "--rounds", "2"), 2, "rounds", stands_alone=None, verdicts=frozenset({"RE"})
     ),
