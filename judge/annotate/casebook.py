@@ -22,7 +22,7 @@ from typing import Any
 
 from judge.annotate.archive import FOLDER, Archive, SavedCase, read_workbook
 from judge.annotate.claims import within
-from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, now, step_of
+from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, step_of
 from judge.annotate.durable_files import append_record, locked, write_file
 from judge.annotate.edits import Edit
 from judge.core.task import Task, TestCase
@@ -30,8 +30,9 @@ from judge.errors import StoreError, UsageError
 from judge.suites.formats import definition_names
 from judge.suites.load import load_suite
 from judge.suites.suite import Suite
+from judge.timestamp import utc_now
 
-__all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest", "now"]
+__all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest"]
 
 
 class ConflictError(StoreError):
@@ -250,7 +251,7 @@ class Casebook(Archive):
                 raise self._no_new_cases()
             record = {
                 "id": secrets.token_hex(8),
-                "time": now(),
+                "time": utc_now(),
                 "author": draft.author,
                 "task": task.id,
                 "case": draft.number,
@@ -339,7 +340,7 @@ class Casebook(Archive):
             restored = str(last["replaces"] or "").split("-")
             record = {
                 "id": secrets.token_hex(8),
-                "time": now(),
+                "time": utc_now(),
                 "author": author,
                 "task": task.id,
                 "case": number,

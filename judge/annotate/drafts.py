@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from judge.annotate.claims import DRAFT_ID, check_draft
 from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
 from judge.errors import StoreError, UsageError
+from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class DraftFiles:
                 "task": draft.task_id,
                 "case": draft.number,
                 "author": draft.author,
-                "begun": now(),
+                "begun": utc_now(),
                 "replaces": draft.replaces,
                 "base": {
                     "case": draft.base.number,
@@ -127,7 +127,7 @@ class DraftFiles:
         path = self.path(draft.task_id, draft.id)
         if not path.exists():
             raise StoreError(f"draft {draft.id} of task {draft.task_id} is gone")
-        append_record(path, {"time": now(), **record})
+        append_record(path, {"time": utc_now(), **record})
 
     def read(self, task_id: str, draft_id: str) -> Draft | None:
         """A draft as it is on the disk; None if it does not exist.
@@ -172,8 +172,3 @@ def step_of(edits: Sequence[Edit], answers: Sequence[Edit]) -> dict[str, Any]:
 def digest(data: bytes) -> str:
     """SHA-256 in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
-
-
-def now() -> str:
-    """The time for records, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,7 +10,6 @@ import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,7 @@ from judge.inference.desktop.keeper import ATTEMPTS
 from judge.inference.desktop.opening import desktop_task
 from judge.live.session import Asked, Ending, LiveSession, Result
 from judge.suites import Suite, load_suite
+from judge.timestamp import utc_now
 
 STEP_LIST = "step-list"
 """What is recorded as the model where a step list was played."""
@@ -130,7 +130,7 @@ class Trial:
             task=self.opening,
             options=self._options.desktop,
             info=desktop.info,
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            started=utc_now(),
         )
         return EpisodeWriter(self._run, head)
 

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +37,7 @@ from judge.suites.corrections import CorrectedSuite, corrected_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions
+from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +416,7 @@ def _history(
 ) -> list[dict[str, object]]:
     """What run.json remembers of every time that verdicts were made again."""
     entry: dict[str, object] = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},
         "to": rules,
         "changed_cases": sum(each.changed for each in cases),

@@ -6,7 +6,6 @@ import contextlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.api.options import ScoredRun, ScoreOptions
@@ -50,6 +49,7 @@ from judge.suspects.standing import (
     kept_suspicions,
     read_suspicions,
 )
+from judge.timestamp import utc_now
 from judge.version import __version__
 
 
@@ -278,7 +278,7 @@ class RunScorer:
             **before,
             **chosen,
             "judge_version": __version__,
-            "created": run.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": run.get("created") or utc_now(),
             "suite": {
                 "name": suite.name,
                 "source": _suite_source(options.dataset, run),

@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
 from judge.suites.validate import Severity, SuiteFinding, check_task
+from judge.timestamp import utc_now
 
 Findings = tuple[SuiteFinding, ...]
 LOG_FOLDER = "authoring"
@@ -300,5 +300,5 @@ def _resolved(task: Task) -> Task:
 
 
 def _event(kind: str, by: str, **more: Any) -> dict[str, Any]:
-    at = datetime.now(UTC).isoformat(timespec="seconds")
+    at = utc_now()
     return {"event": kind, "by": by, "at": at, **more}

@@ -13,7 +13,6 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from judge.authoring.filters import (
 from judge.authoring.posts import Post
 from judge.errors import UsageError
 from judge.grading.store import RunDirectory
+from judge.timestamp import utc_now
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"
@@ -115,7 +115,7 @@ class TriageState:
             "id": post.id,
             "digest": post.digest,
             "judgements": {name: asdict(each) for name, each in judgements.items()},
-            "at": _now(),
+            "at": utc_now(),
         }
         self._store.append(JUDGEMENTS_FILE, record)
 
@@ -154,7 +154,7 @@ class TriageState:
                     "note": note,
                     "proposal": each.proposal.value,
                     "by": by,
-                    "at": _now(),
+                    "at": utc_now(),
                 },
             )
         return fresh
@@ -228,7 +228,3 @@ def _harmless(value: str) -> str:
 
 def _plain(value: str) -> str:
     return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -259,20 +259,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def smallest_detectable_difference(
     n: int, sd: float, *, alpha: float = 1 - CONFIDENCE, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference of two paired means that would be detected with this power.
+    """The smallest true difference of two paired mean scores that would be detected.
 
     Args:
         n: tasks.
-        sd: standard deviation of the differences.
+        sd: standard deviation of the differences; scores are from 0 to 1.
         alpha: level of the two-sided test.
         power: the chance with which it shall be found.
 
     Returns:
-        The difference, or None if there are fewer than two tasks.
+        The difference; None if there are fewer than two tasks, or so few that it would be larger
+        than scores can differ.
     """
     if n < 2:
         return None
-    return (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
+    found = (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
+    return found if found <= 1 else None
 
 
 def smallest_detectable_change(

@@ -188,7 +188,7 @@ class Observation:
             they were not requested.
         cursor: where the cursor is, pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: what reading the tree took, seconds.
+        tree_s: what reading the tree took, seconds; for the last time, if it was not read again.
         screenshot_s: what taking the screenshot took, seconds.
     """
 

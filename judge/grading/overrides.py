@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from judge.core.records.cases import CaseRecord, CaseRun
 from judge.core.records.runs import OverrideRecord
@@ -20,6 +19,7 @@ from judge.files.documents import MalformedError
 from judge.files.forms import checked
 from judge.grading.case_records import CaseKey, case_record, latest_records, record_key
 from judge.grading.store import RunDirectory
+from judge.timestamp import utc_now
 
 OVERRIDES_FILE = "overrides.jsonl"
 
@@ -140,7 +140,7 @@ def override_verdict(
         "verdict": None if verdict is None else verdict.value,
         "automatic": case["verdict"],
         "by": by.strip(),
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "at": utc_now(),
         "why": why.strip(),
         "output_sha256": output_sha256,
         "run_key": run_key,

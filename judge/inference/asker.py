@@ -14,7 +14,6 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from judge.inference.chat import (
 from judge.inference.config import Price
 from judge.inference.pacing import Budget
 from judge.inference.pictures import PictureStore
+from judge.timestamp import utc_now
 
 CALLS_FILE = "calls.jsonl"
 _EXPECTED_COMPLETION_TOKENS = 800
@@ -327,7 +327,7 @@ def _call_record(key: CallKey) -> dict[str, Any]:
         "case": case,
         "round": round_number,
         "request": request,
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "at": utc_now(),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from judge.core.records.runs import RunDocument
@@ -12,6 +11,7 @@ from judge.errors import StoreError
 from judge.grading.store import RunDirectory
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
+from judge.timestamp import utc_now
 
 
 @contextlib.contextmanager
@@ -53,5 +53,5 @@ def imported_run(
         "imported_from": log.name,
         "model": model,
         "setting": setting,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": utc_now(),
     }

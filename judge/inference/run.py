@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from judge.core.records.runs import RunDocument
@@ -36,6 +35,7 @@ from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
 from judge.inference.talk import Talk
 from judge.sandbox.contract import RunRequest, Sandbox
+from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ async def run_inference(
     records = InferenceRecords(store)
     records.lock()
     try:
-        created = run.get("created") or datetime.now(UTC).isoformat(timespec="seconds")
+        created = run.get("created") or utc_now()
         store.write_run({**run, **plan.run_document(), "created": created})
         runner = _Runner(plan, records, resources, listeners or Listeners())
         return await runner.run()
@@ -351,7 +351,7 @@ class _Runner:
         self._listeners.on_submission(record)
 
     def _fail(self, task_id: str, assignment: Assignment, sample: int, problem: str) -> None:
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        at = utc_now()
         failure = {"id": assignment.raw_id, "sample": sample, "problem": problem, "at": at}
         self._records.append_failure(failure)
         self._summary.failed += 1

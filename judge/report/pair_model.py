@@ -27,7 +27,8 @@ class RunPair:
         smallest_hard: smallest true difference of the hard scores that this many tasks show with a
             power of 80 %, where as many tasks tell the runs apart as here; None where so few do
             that none would be found.
-        smallest_soft: the same for the soft score, where the differences scatter as here.
+        smallest_soft: the same for the soft score, where the differences scatter as here; None
+            where scores cannot differ by as much as it would take.
     """
 
     first: str

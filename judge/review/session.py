@@ -9,7 +9,6 @@ request.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ from judge.suspects.decisions import (
 from judge.suspects.material import Output
 from judge.suspects.model import Audit, Suspect
 from judge.suspects.standing import Standing, Standpoint, Suspicions, fit_to_suite
+from judge.timestamp import utc_now
 
 Outputs = Mapping[tuple[str, int], Sequence[Output]]
 
@@ -224,7 +224,7 @@ class ReviewSession:
             raise UsageError("why? Say what a reader sees in the question.")
         if finding is Finding.FAULT and not evidence:
             raise UsageError("what do the cells show? A fault needs both reasons.")
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        at = utc_now()
         files = files_of(self._audit, suspect)
         entries: tuple[Mapping[str, object], ...] = ()
         if finding is Finding.FAULT:
@@ -247,7 +247,7 @@ class ReviewSession:
         suspect = self._suspect(place)
         if self._mine(self._points(self.suspicions())[place]) is None:
             raise UsageError("you have not decided about this suspect")
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        at = utc_now()
         self._keep(Decision(suspect.key, None, self.by, at))
 
     def merged(self) -> Merged:

@@ -201,15 +201,6 @@ class Screen:
 
         self._asked(tap)
 
-    def point_at(self, x: int, y: int) -> None:
-        """Moves the cursor."""
-
-        def move() -> None:
-            xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
-            self._display.sync()
-
-        self._asked(move)
-
     def work(self, events: list[tuple[str, int, int, str]]) -> None:
         """Does with mouse and keyboard what a person does; see :class:`Hands`."""
         if self._hands is None:

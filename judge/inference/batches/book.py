@@ -19,12 +19,12 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from judge.errors import StoreError
 from judge.grading.store import RunDirectory
 from judge.inference.asker import CallKey, custom_id_of
+from judge.timestamp import utc_now
 
 BATCHES_FILE = "batches.jsonl"
 _ENDED = frozenset({"collected", "void"})
@@ -178,7 +178,7 @@ class BatchBook:
         self._note(batch, "void", reason=reason)
 
     def _note(self, batch: OpenBatch, state: str, **facts: object) -> None:
-        at = datetime.now(UTC).isoformat(timespec="seconds")
+        at = utc_now()
         record = {"batch": batch.label, "state": state, "at": at, **facts}
         self._store.append(BATCHES_FILE, record, durable=True)
 

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from judge.inference.desktop.setting import DesktopWay, setting_name
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
+from judge.timestamp import utc_now
 
 ATTEMPTS = 3
 """Desktops that may break in an episode before it is a failure on record."""
@@ -181,7 +181,7 @@ class EpisodeKeeper:
                 task=task,
                 options=way.options,
                 info=desktop.info,
-                started=datetime.now(UTC).isoformat(timespec="seconds"),
+                started=utc_now(),
                 attempt=attempt,
             )
             with EpisodeWriter(self._store.path, head) as writer:

@@ -207,6 +207,8 @@ class TestSmallestDifference:
         found = smallest_detectable_difference(100, 0.5)
         assert found == pytest.approx((1.959964 + 0.841621) * 0.5 / 10)
         assert smallest_detectable_difference(1, 0.5) is None
+        assert smallest_detectable_difference(2, 0.5) == pytest.approx(0.990, abs=0.001)
+        assert smallest_detectable_difference(2, 0.6) is None  # scores cannot differ by so much
 
     def test_a_difference_of_that_size_is_found_four_times_in_five(self) -> None:
         n, discordant = 200, 0.3
