@@ -113,6 +113,7 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
         "menus": "closed menus and the second, empty menu bar are left out of the tree",
         "order": "the active window comes first, and what other windows hide is left out",
         "held-clicks": "a mouse button is held for a moment",
+        "held-keys": "a key that is held does not repeat",
         "typing": "text is typed by keycode, so that every character arrives",
         "settling": "an action ends when the desktop has settled, not after a fixed time",
         "titles": "dashes in window names are one",

@@ -21,7 +21,14 @@ from judge.desktop.contract import (
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
 from judge.errors import SandboxError
 from tests.desktop.conftest import Shared
-from tests.desktop.watching import cells_of_frames, process_named, until, windows_of, within
+from tests.desktop.watching import (
+    HOLDING,
+    cells_of_frames,
+    process_named,
+    until,
+    windows_of,
+    within,
+)
 from tests.desktop.workbooks import PATH, column_of, task
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
@@ -85,13 +92,14 @@ def test_cells_are_where_the_tree_says(desktop: SandboxDesktop) -> None:
 
 def test_the_tree_that_settled_is_the_one_that_is_there(desktop: SandboxDesktop) -> None:
     """It is shown once without being read again."""
-    run(desktop, "pyautogui.hotkey('ctrl', 'home')")
+    cell = cell_in(elements_of(desktop), "F12")
+    run(desktop, f"pyautogui.click{cell.centre}")
     settled = elements_of(desktop)
-    assert cursor_of(settled) == "B5"  # below and beside what is frozen
+    assert cursor_of(settled) == "F12"
     assert elements_of(desktop) == settled
     run(desktop, "pass")
     desktop.feed([InputEvent(kind, 0, 0, "down") for kind in ("key-press", "key-release")])
-    until(lambda: cursor_of(elements_of(desktop)) == "B6")
+    until(lambda: cursor_of(elements_of(desktop)) == "F13")
 
 
 def test_hidden_rows_do_not_end_the_tree(desktop: SandboxDesktop) -> None:
@@ -145,6 +153,14 @@ def test_text_is_typed_unchanged_and_saved(desktop: SandboxDesktop) -> None:
     assert saved.changed
     assert saved.data is not None
     assert column_of(saved.data, "K", 12, 14) == TEXTS
+
+
+def test_a_key_that_is_held_does_not_repeat(desktop: SandboxDesktop) -> None:
+    cell = cell_in(elements_of(desktop), "K15")
+    assert cell.centre is not None
+    assert run(desktop, f"pyautogui.click{cell.centre}\n{HOLDING}").error == ""
+    until(lambda: cell_in(elements_of(desktop), "K15").text != "")
+    assert cell_in(elements_of(desktop), "K15").text == "q"
 
 
 def test_saving_asks_nothing(desktop: SandboxDesktop) -> None:

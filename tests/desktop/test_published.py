@@ -12,7 +12,14 @@ import pytest
 from judge.desktop.contract import CORRECTIONS, Action, DesktopOptions, Element
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
 from tests.desktop.conftest import Shared
-from tests.desktop.watching import cells_of_frames, process_named, until, windows_of, within
+from tests.desktop.watching import (
+    HOLDING,
+    cells_of_frames,
+    process_named,
+    until,
+    windows_of,
+    within,
+)
 from tests.desktop.workbooks import task
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
@@ -79,6 +86,16 @@ def test_cells_are_not_where_the_tree_says_and_text_is_typed_wrongly(
     texts = {each.name: each.text for each in found if each.role == "table-cell"}
     assert texts["B2"] == "4"
     assert "a>b" in texts.values()
+
+
+def test_a_key_that_is_held_repeats(desktop: SandboxDesktop) -> None:
+    desktop.perform(Action(code=HOLDING))
+
+    def texts() -> list[str]:
+        found = desktop.observe(screenshot=False).elements or ()
+        return [each.text for each in found if each.role == "table-cell"]
+
+    until(lambda: any(text.startswith("qq") for text in texts()))
 
 
 def test_a_button_pressed_and_released_at_once_is_missed(

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from judge.desktop.contract import Desktop, Element
 
-_MOST_S = 60.0
+HOLDING = """
+import time
+pyautogui.keyDown('q')
+time.sleep(1.5)
+pyautogui.keyUp('q')
+pyautogui.press('enter')
+"""
+"""Holds a key for longer than a screen waits until it repeats."""
+
+_MOST_S = 300.0
 _BETWEEN_S = 0.2
 
 

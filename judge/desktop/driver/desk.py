@@ -123,7 +123,12 @@ class Desk:
     def _start_screen(self) -> None:
         reader, writer = os.pipe()
         try:
-            command = settings.screen_command(self._options.width, self._options.height, writer)
+            command = settings.screen_command(
+                self._options.width,
+                self._options.height,
+                writer,
+                repeats="held-keys" not in self._corrections,
+            )
             part = self._processes.start("screen", command, passed=(writer,))
             os.close(writer)
             writer = -1

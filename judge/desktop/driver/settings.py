@@ -92,17 +92,19 @@ def write_profile(*, dialogs: bool) -> None:
         )
 
 
-def screen_command(width: int, height: int, ready: int) -> list[str]:
+def screen_command(width: int, height: int, ready: int, *, repeats: bool) -> list[str]:
     """Starts the screen.
 
     Args:
         width: pixels.
         height: pixels.
         ready: descriptor to which it writes its number once it answers.
+        repeats: whether a key that is held repeats. On a busy machine, a key that is pressed and
+            released may be held for a second.
     """
     return [
         "Xvfb", "-displayfd", str(ready), "-screen", "0", f"{width}x{height}x24", "-dpi", "96",
-        "-nolisten", "tcp", "-noreset", "-extension", "GLX",
+        "-nolisten", "tcp", "-noreset", "-extension", "GLX", *(() if repeats else ("-r",)),
     ]  # fmt: skip
 
 
