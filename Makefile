@@ -41,9 +41,7 @@ demo: setup
 	        --sandbox bubblewrap; \
 	else echo "no desktop here, so no episode on one: $(JUDGE) sandbox build --desktop"; fi
 
-# While the machine is set up, one process compiles the tests; otherwise each worker would.
 test: setup-dev
-	$(PYTEST) --collect-only -qq > /dev/null 2>&1 & \
 	scripts/with-test-machine $(PYTEST) -n auto $(PYTEST_FLAGS)
 
 check: lint

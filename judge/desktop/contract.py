@@ -189,7 +189,7 @@ class Observation:
             they were not requested.
         cursor: where the cursor is, pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: what reading the tree took, seconds; for the last time, if it was not read again.
+        tree_s: what reading the tree took, seconds; if it was not read again, what it took before.
         screenshot_s: what taking the screenshot took, seconds.
     """
 

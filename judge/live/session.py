@@ -6,6 +6,7 @@ time: the session is here, not in the browser.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import threading
 import time
@@ -298,15 +299,22 @@ class LiveSession:
             finally:
                 self._desktop.close()
             self._phase = Phase.JUDGING
-            self._aftermath.keep(collected)
-            end = self._writer.end(ending.value, collected, self._seconds())
-        try:
+            with self._failing():
+                self._aftermath.keep(collected)
+                end = self._writer.end(ending.value, collected, self._seconds())
+        with self._failing():
             self._result = self._aftermath.judge(end)
+        self._phase = Phase.OVER
+        self.on_result(self._result)
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """What fails ends the session; the page says why."""
+        try:
+            yield
         except Exception as error:
             self.failure, self._phase = error, Phase.BROKEN
             raise
-        self._phase = Phase.OVER
-        self.on_result(self._result)
 
     def close(self) -> None:
         """Ends the desktop; the record of an episode that has not ended stays without its end."""

@@ -22,7 +22,7 @@ from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeFiles, read_episodes
 from judge.desktop.records import EpisodeEnd
 from judge.live.page import LivePage
-from judge.live.session import Result
+from judge.live.session import Ending, Result
 from tests.browser.conftest import Watched
 from tests.conformance.leftovers import descendants, wait_until
 from tests.conftest import REPOSITORY
@@ -217,6 +217,28 @@ def test_once_the_verdict_is_shown_the_page_asks_for_nothing_more(
     asked = len(watched.requests)
     page.wait_for_timeout(1000)
     assert watched.requests[asked:] == []
+
+
+def test_the_verdict_is_shown_once_no_request_is_under_way(
+    scripted: tuple[Setup, str], watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session is over a moment before the request that ended it has its answer."""
+    setup, address = scripted
+    page, may_answer, finish = watched.page, threading.Event(), setup.session.finish
+
+    def held(ending: Ending) -> None:
+        finish(ending)
+        assert may_answer.wait(60)
+
+    monkeypatch.setattr(setup.session, "finish", held)
+    page.goto(address)
+    expect(page.locator("#screen")).to_have_attribute("width", "96")
+    page.locator("#done").click()
+    page.wait_for_timeout(1000)
+    expect(page.locator("#result")).to_be_hidden()
+    may_answer.set()
+    expect(page.locator("#result h1")).to_have_text("AC: accepted")
+    expect(page.locator("#alarm")).to_be_hidden()
 
 
 @pytest.mark.bubblewrap

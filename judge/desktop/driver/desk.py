@@ -321,6 +321,7 @@ class Desk:
             BrokenError: the desktop broke.
         """
         self._processes.check()
+        self._settled = None
         name = os.path.basename(self._collected)
         windows = self._screen.windows()
         found = [each for each in windows if name in each.title]

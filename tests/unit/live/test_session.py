@@ -195,6 +195,17 @@ def test_what_cannot_be_judged_is_kept_and_said(setup: Setup) -> None:
     assert setup.episode().end is not None
 
 
+def test_what_cannot_be_kept_is_said(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(collected: Collected) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(setup.kept, "keep", keep)
+    with pytest.raises(OSError, match="no space left"):
+        setup.session.finish(Ending.DONE)
+    state = setup.session.state()
+    assert (state["phase"], state["failure"]) == ("broken", "no space left on device")
+
+
 def test_leaving_ends_the_desktop_and_is_no_failure(setup: Setup) -> None:
     setup.session.feed([text("a")])
     setup.session.close()

@@ -17,6 +17,7 @@ let events = [];
 let timer = null;
 let sending = Promise.resolve();
 let wheel = 0;
+let finishing = null; // the request by which this page ends the session
 
 function alarm(error) {
   $("alarm").hidden = !error;
@@ -63,22 +64,24 @@ async function draw(png) {
   picture.close();
 }
 
-const isOver = () => ["over", "broken"].includes(state?.phase);
+const isOver = (found) => ["over", "broken"].includes(found?.phase);
 
-// Until the session is over: once its end is shown, the server may go and nobody asks for it.
+// Ends with the session. Once its end is shown, the server may go: no request is under way then.
 async function watch() {
   let known = "";
-  while (!isOver()) {
+  while (!isOver(state)) {
     try {
       const frame = await ask("GET", `/api/frame?${new URLSearchParams({ known })}`);
       if (frame.png) await draw(frame.png);
       if (frame.digest) known = frame.digest;
       screen.dataset.frame = known;
-      if (isOver()) return; // the other answer was newer
+      if (isOver(frame.state)) await finishing?.catch(() => {});
+      if (isOver(state)) return; // that request has its answer, and shows it
       alarm(null);
       showState(frame.state);
       if (state.phase === "judging") await pause(JUDGING_MS);
     } catch (error) {
+      if (isOver(state)) return;
       alarm(error);
       if (!error.gone) return;
       await pause(2000);
@@ -170,7 +173,8 @@ async function finish(ending) {
   for (const button of document.querySelectorAll("header button")) button.disabled = true;
   try {
     await flush();
-    state = await ask("POST", "/api/finish", { ending });
+    finishing = ask("POST", "/api/finish", { ending });
+    state = await finishing;
     await watching;
     alarm(null);
     showState(state);
