@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judge.report.shapes import LEAST_COLUMNS, LEAST_ROWS, LEAST_SHARE, WorkbookShape
 
@@ -162,14 +162,21 @@ WORKBOOK_BYTES = Division(
 )
 
 
-def divisions_for(tasks: Sequence[TaskFacts]) -> tuple[Division, ...]:
+def divisions_for(tasks: Sequence[TaskFacts], *, of_paper: bool) -> tuple[Division, ...]:
     """The ways of parting these tasks, the paper's pairs first.
 
     The suite's own groups and rounds are parts only of suites and runs that know them; what is in
     a workbook, only of suites whose answers are files.
+
+    Args:
+        tasks: what the tasks are like.
+        of_paper: whether the suite is the one whose subsets Table 3 of the SpreadsheetBench paper
+            lists. Tasks of other suites are divided in the same way, without the paper's shares.
     """
     about_files = any(task.has_workbook for task in tasks)
-    fixed = (ROWS, COLUMNS, TABLES, LAYOUT, ANSWER_CELLS, WORKBOOK_BYTES) if about_files else ()
+    paper = (ROWS, COLUMNS, TABLES, LAYOUT)
+    pairs = paper if of_paper else tuple(map(_without_paper, paper))
+    fixed = (*pairs, ANSWER_CELLS, WORKBOOK_BYTES) if about_files else ()
     rounds = _rounds(tasks)
     return (
         *fixed,
@@ -177,6 +184,12 @@ def divisions_for(tasks: Sequence[TaskFacts]) -> tuple[Division, ...]:
         *aspect_divisions([task.aspects for task in tasks]),
         *(() if rounds is None else (rounds,)),
     )
+
+
+def _without_paper(division: Division) -> Division:
+    """A division of the paper's table for a suite that the paper does not report on."""
+    parts = tuple(replace(part, paper_share=None) for part in division.parts)
+    return replace(division, parts=parts, from_paper=False)
 
 
 def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:

@@ -55,6 +55,7 @@ from judge.report.shares import has_shares, share_lines, shares_of
 from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
 from judge.report.usage import usage_of
 from judge.suites import Suite
+from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
 from judge.suspects.model import Certainty
 from judge.suspects.standing import Suspicions
 
@@ -83,7 +84,7 @@ def build_report_data(
     """
     scored = [(each, _score(each)) for each in run.submissions]
     facts = _task_facts(run.submissions, files)
-    divisions = divisions_for(list(facts.values()))
+    divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
     results = [result for each in run.submissions for result in each.results.values()]
     cases = sum(len(each.cases) for each in run.submissions)
     rows = _Rows(keep=not run.is_large)
@@ -292,6 +293,13 @@ def _task_facts(
             aspects=() if each.task is None else aspects_of(each.task.checker),
         )
     return facts
+
+
+def _is_of_the_paper(run: LoadedRun) -> bool:
+    """Whether the suite of a run is one that the SpreadsheetBench paper reports on."""
+    recorded = run.run.get("suite")
+    name = run.suite.format if run.suite else recorded.get("format") if recorded else None
+    return name in SPREADSHEETBENCH.names
 
 
 def _instruction_types(facts: Iterable[TaskFacts]) -> Division:

@@ -16,6 +16,7 @@ from judge.report.build import DEFAULT_METHOD
 from judge.report.episode_model import EpisodePair, SettingRow
 from judge.report.episode_pairs import Common, compare_episodes, setting_rows
 from judge.report.load import LoadedRun, LoadedSubmission
+from judge.report.matrix import MatrixRow, task_matrix
 from judge.report.model import Method
 from judge.report.pair_model import RunPair
 from judge.report.paired import POWER, TaskScores, by_phrasing, compare_pair, task_scores
@@ -73,6 +74,8 @@ class RunComparison:
         settings: where a run has desktop episodes, the setting of each run and its success by
             class of tasks, in the form of the papers' tables.
         episodes: of each pair of them, what the episodes took.
+        matrix: the verdicts of all runs on each common task, those on which they disagree first;
+            empty where phrasings of the tasks are compared.
     """
 
     schema_version: int
@@ -88,13 +91,15 @@ class RunComparison:
     notes: tuple[str, ...]
     settings: tuple[SettingRow, ...] = ()
     episodes: tuple[EpisodePair, ...] = ()
+    matrix: tuple[MatrixRow, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as a JSON object; keys are the names of the fields.
 
-        What is about episodes is in it only if there are some.
+        What is about episodes is in it only if there are some. The matrix has verdicts only.
         """
-        document = asdict(self)
+        document = asdict(replace(self, matrix=()))
+        document["matrix"] = [each.to_json() for each in self.matrix]
         for name in ("settings", "episodes"):
             if not document[name]:
                 del document[name]
@@ -152,6 +157,7 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         notes=tuple(notes),
         settings=setting_rows(names, runs, scored, compared, method),
         episodes=compare_episodes(names, runs, compared, method),
+        matrix=() if by_phrasings else task_matrix(runs, common),
     )
 
 

@@ -51,22 +51,46 @@ def _whisker(estimate: Mapping[str, Any], name: str, y: float) -> Markup:
     return markup
 
 
-def difference_strip(difference: Mapping[str, Any], name: str) -> Markup:
-    """A difference of scores with its interval, from -100 to +100 points.
+def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
+    """The end of an axis on which all differences of some pairs, with their intervals, are seen.
+
+    Args:
+        pairs: each with ``soft_difference`` and ``hard_difference``.
+
+    Returns:
+        From 0.05 to 1: the axis goes from minus this to this.
+    """
+    ends = [
+        abs(float(pair[key][part]))
+        for pair in pairs
+        for key in ("soft_difference", "hard_difference")
+        for part in ("difference", "low", "high")
+        if pair[key][part] is not None
+    ]
+    widest = max(ends, default=1.0)
+    return next((end for end in _SCALES if widest <= end), 1.0)
+
+
+_SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+
+
+def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.0) -> Markup:
+    """A difference of scores with its interval.
 
     Args:
         difference: ``difference``, ``low`` and ``high``, from -1 to 1.
         name: ``soft`` or ``hard``.
+        scale: the axis goes from minus this to this.
     """
     moved = {
-        part: None if difference[key] is None else 0.5 + 0.5 * float(difference[key])
+        part: None if difference[key] is None else 0.5 + 0.5 * float(difference[key]) / scale
         for part, key in (("value", "difference"), ("low", "low"), ("high", "high"))
     }
+    rules = [Markup('<path class="rule" d="M{} 0V24"/>').format(x) for x in (0, 250, 750, 1000)]
     return Markup(
         '<svg class="strip" viewBox="-12 0 1024 24" preserveAspectRatio="none" aria-hidden="true">'
-        '<path class="rule" d="M0 0V24"/><path class="rule zero" d="M500 0V24"/>'
-        '<path class="rule" d="M1000 0V24"/>{}</svg>'
-    ).format(_whisker(moved, name, 12))
+        '{}<path class="rule zero" d="M500 0V24"/>{}</svg>'
+    ).format(Markup().join(rules), _whisker(moved, name, 12))
 
 
 def verdict_bar(verdicts: Sequence[Mapping[str, Any]]) -> Markup:

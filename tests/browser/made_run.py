@@ -107,6 +107,17 @@ def few_tasks() -> list[MadeTask]:
                 "seconds": 3.5,
             },
         ),
+        MadeTask(
+            "10-7",
+            [
+                case(
+                    {"B2": "two  spaces", "B3": 4, "B4": "O\u2019Hara"},
+                    gold={**GOLD, "B2": "two spaces", "B4": "O'Hara"},
+                )
+            ],
+        ),
+        # The position names a sheet that does not exist, which gets the case a note.
+        MadeTask("10-8", [case(RIGHT)], position="'Data2'!B2:B4"),
     ]
 
 

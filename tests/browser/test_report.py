@@ -74,8 +74,8 @@ def test_every_number_of_list_and_task_pages_is_the_jsons(
 @pytest.mark.parametrize(
     ("preset", "ids"),
     [
-        ("All", ["10-1", "10-2", "10-3", "10-4", "10-5", "10-6"]),
-        ("Failed", ["10-2", "10-3", "10-4", "10-5", "10-6"]),
+        ("All", ["10-1", "10-2", "10-3", "10-4", "10-5", "10-6", "10-7", "10-8"]),
+        ("Failed", ["10-2", "10-3", "10-4", "10-5", "10-6", "10-7"]),
         ("WA with number as text", ["10-3"]),
         ("NC", ["10-4"]),
     ],
@@ -179,6 +179,104 @@ def test_program_that_fell_over_shows_why(watched: Watched, report_file: Path) -
     expect(page.locator(".pane[data-pane=gold] .cell").first).to_be_visible()
     page.get_by_text("stderr", exact=True).click()
     expect(page.locator("pre.console")).to_contain_text("Traceback")
+
+
+def test_grids_use_the_width_of_the_window(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.set_viewport_size({"width": 1920, "height": 900})
+    page.goto(f"{report_file.as_uri()}#/task/10-2?case=2")
+    panes = page.locator(".panes").bounding_box()
+    assert panes is not None
+    assert panes["width"] > 1800
+    # Text keeps a length that can be read.
+    instruction = page.locator(".instruction").bounding_box()
+    assert instruction is not None
+    assert instruction["width"] < 900
+
+
+def test_question_mark_lists_the_keys(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-2")
+    keys = page.locator("#keys")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("?")
+    expect(keys).to_be_visible()
+    listed = keys.locator("kbd").all_inner_texts()
+    assert {"j", "k", "n", "p", "f", "/", "u", "?"} <= set(listed)
+    # No other key does anything behind the list.
+    page.keyboard.press("j")
+    expect(page.locator("#task h1")).to_have_text("Task 10-2")
+    page.keyboard.press("?")
+    expect(keys).to_be_hidden()
+    page.locator("#showkeys").click()
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+
+
+def test_the_cause_marks_the_characters_that_differ(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-7")
+    cause = page.locator(".cause")
+    # Spaces are as many on the page as in the value.
+    assert "found 'two  spaces'" in cause.inner_text()
+    assert cause.locator("mark").all_text_contents() == [" "]
+    assert page.locator(".cellinfo mark").all_text_contents() == [" "]
+    page.keyboard.press("n")
+    assert page.locator(".cellinfo mark").all_text_contents() == ["'", "\u2019"]
+
+
+def test_letters_have_a_legend(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-2?case=2")
+    legend = page.locator(".legend")
+    expect(legend).to_contain_text("W wrong value")
+    expect(legend).not_to_contain_text("missing")
+    expect(legend).not_to_contain_text("formula")
+    page.goto(f"{report_file.as_uri()}#/task/10-4")
+    expect(page.locator(".legend")).to_contain_text("formula")
+
+
+def test_notes_come_after_the_result(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-8")
+    note = page.locator("#case ul.note")
+    expect(note).to_contain_text("Data2")
+    order = page.evaluate(
+        """() => document.querySelector("#case .grid").compareDocumentPosition(
+          document.querySelector("#case ul.note")) & Node.DOCUMENT_POSITION_FOLLOWING"""
+    )
+    assert order
+
+
+def test_headings_sort_the_list(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/tasks")
+    before = shown_ids(page)
+    heading = page.get_by_role("button", name="soft, %")
+    heading.click()
+    assert shown_ids(page)[-3:] == ["10-2", "10-1", "10-8"]
+    heading.click()
+    assert shown_ids(page)[:3] == ["10-1", "10-8", "10-2"]
+    # Failed tasks follow one another in the order of the list.
+    page.locator("#tasklist a", has_text="10-2").click()
+    page.keyboard.press("j")
+    expect(page.locator("#task h1")).to_have_text("Task 10-3")
+    page.keyboard.press("u")
+    heading.click()
+    assert shown_ids(page) == before
+
+
+def test_a_conversation_can_be_searched(watched: Watched, report_file: Path) -> None:
+    page = watched.page
+    page.goto(f"{report_file.as_uri()}#/task/10-6")
+    page.get_by_text("Conversation", exact=True).click()
+    page.get_by_placeholder("Search the conversation").fill("OPENPYXL")
+    expect(page.locator(".turn:visible")).to_have_count(1)
+    assert page.locator(".turn mark").all_text_contents() == ["openpyxl"]
+    expect(page.locator(".search")).to_contain_text("1 in 1 of 2 messages")
+    page.get_by_placeholder("Search the conversation").fill("")
+    expect(page.locator(".turn:visible")).to_have_count(2)
+    expect(page.locator(".turn mark")).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -113,6 +113,28 @@ def test_runs_held_against_each_other(watched: Watched, server: str, results: Pa
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_matrix_of_tasks_and_runs(watched: Watched, server: str) -> None:
+    page = watched.page
+    page.goto(f"{server}/compare?run=standard&run=strict%20run")
+    # What a difference is drawn on ends where its intervals end, not at a hundred points.
+    assert "100" not in page.locator("table.pair .axisrow").first.inner_text()
+    rows = page.locator("#matrix > tbody > tr:visible")
+    # Only strict minds a number as text.
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("10-3")
+    rows.first.locator("summary").click()
+    cells = rows.first.locator(".cells tbody tr")
+    assert cells.locator("th, td").all_inner_texts() == ["Data!B4", "6", "agrees", "'6'"]
+    page.get_by_label("only tasks on which the runs disagree").uncheck()
+    expect(rows).to_have_count(8)
+    page.get_by_placeholder("Filter by id").fill("10-2")
+    expect(rows).to_have_count(1)
+    rows.first.locator("td").nth(1).get_by_role("link").nth(1).click()
+    expect(page.locator("#task h1")).to_have_text("Task 10-2")
+    expect(page.locator("#task [aria-selected=true]")).to_contain_text("Case 2")
+    assert "/runs/strict%20run/" in page.url
+
+
 def test_progress_of_a_run_that_is_going(
     watched: Watched, server: str, results: Path, run_folder: Path
 ) -> None:

@@ -42,6 +42,24 @@ _NO_PICTURES: Mapping[str, str] = {}
 _SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "report.js")
 _STYLES = ("style.css", "findings.css", "episode.css")
 _VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
+KEYS = (
+    (("j", "k"), "next and previous failed task of the list"),
+    (("n", "p"), "next and previous difference"),
+    (("f",), "formulas or values"),
+    (("1", "…", "9"), "test case"),
+    (("/",), "filter the list"),
+    (("u",), "back to the list"),
+    (("←", "↑", "→", "↓"), "next cell, once one is selected"),
+    (("?",), "this list"),
+)
+EPISODE_KEYS = (
+    (("←", "→"), "previous and next turn of an episode"),
+    (("Home", "End"), "its first and last turn"),
+    (("m",), "what mouse and keyboard did, or only the screenshot"),
+    (("z",), "every pixel, or the whole picture"),
+)
+"""Keys of the page of an episode, in addition to those of every report."""
+
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 """Breakdowns whose parts have an order, so that a line through them says something."""
 
@@ -168,6 +186,7 @@ def _render(
             {kind: {"letter": letter, "words": words} for kind, (letter, words) in kinds.items()}
         ),
         "verdicts_json": inline_json(_VERDICT_WORDS),
+        "keys": KEYS if data.episodes is None else (*KEYS, *EPISODE_KEYS),
         "home_url": None if served is None else served.home_url,
         "pages_url": None if served is None else served.pages_url,
     }

@@ -10,11 +10,14 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from judge.core.verdict import Verdict
 from judge.report.episode_settings import differing
 from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
+from judge.report.html.render import task_key
+from judge.report.matrix import AGREES, NOT_RECORDED
 from judge.report.pairing import RunComparison
-from judge.report.plots import difference_strip, effect, interval_strip
+from judge.report.plots import difference_scale, difference_strip, effect, interval_strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def render_runs(folder: str, listed: Sequence[Listed]) -> str:
         "strip": interval_strip,
         **_numbers(figures),
     }
-    return render_page("runs.html", context, scripts=("runs.js",), connects=True)
+    return render_page("runs.html", context, scripts=("base.js", "runs.js"), connects=True)
 
 
 def render_comparison(comparison: RunComparison, *, home_url: str | None = None) -> str:
@@ -77,12 +80,24 @@ def render_comparison(comparison: RunComparison, *, home_url: str | None = None)
         "home_url": home_url,
         "run_url": None if home_url is None else lambda name: f"/runs/{quote(name, safe='')}/",
         "strip": interval_strip,
+        "scale": difference_scale(document["pairs"]),
         "difference_strip": difference_strip,
+        "matrix": comparison.matrix,
+        "agrees": AGREES,
+        "not_recorded": NOT_RECORDED,
+        "task_url": _task_url,
+        "verdict_words": {verdict.value: verdict.description for verdict in Verdict},
         "plots": _effects(document["runs"]),
         "differing_settings": differing(comparison.settings),
         **_numbers(Figures(document)),
     }
-    return render_page("compare.html", context, scripts=())
+    return render_page("compare.html", context, scripts=("base.js", "compare.js"))
+
+
+def _task_url(run_url: str, task: str, sample: int = 0, case: int | None = None) -> str:
+    """Where the report of a run shows a task, or one of its cases."""
+    key = quote(task_key({"task_id": task, "sample": sample}), safe="")
+    return f"{run_url}#/task/{key}{'' if case is None else f'?case={case}'}"
 
 
 _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))

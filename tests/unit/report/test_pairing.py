@@ -8,6 +8,7 @@ import pytest
 from judge.api.comparing import compare_runs
 from judge.core.statistics import holm, mcnemar_exact
 from judge.errors import StoreError, UsageError
+from judge.report.plots import difference_scale
 from judge.suites import Suite
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
@@ -122,3 +123,29 @@ def test_runs_that_cannot_be_compared(tmp_path: Path, suite: Suite) -> None:
         compare_runs(first, make_run(tmp_path / "c", suite, [Solution("5", ALL)]))
     with pytest.raises(StoreError, match="holds no run"):
         compare_runs(first, tmp_path)
+
+
+def test_the_matrix_has_tasks_on_which_runs_disagree_first(tmp_path: Path, suite: Suite) -> None:
+    first = run_of(tmp_path / "a", suite, [ALL] * 12)
+    second = run_of(tmp_path / "b", suite, [ALL] * 5 + [SOME] + [ALL] * 6)
+    found = compare_runs(first, second)
+    assert [row.task for row in found.matrix] == ["5", *IDS[:5], *IDS[6:]]
+    assert [row.disagree for row in found.matrix] == [True] + [False] * 11
+    assert [case.verdicts for case in found.matrix[0].cases] == [("AC", "AC"), ("AC", "WA")]
+    assert found.to_json()["matrix"][0] == {
+        "task": "5",
+        "disagree": True,
+        "cases": [
+            {"sample": 0, "case": 1, "verdicts": ["AC", "AC"]},
+            {"sample": 0, "case": 2, "verdicts": ["AC", "WA"]},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("widest", "end"), [(0.01, 0.05), (0.05, 0.05), (0.22, 0.25), (0.3, 0.5), (0.51, 1.0)]
+)
+def test_the_axis_of_differences_ends_beyond_their_intervals(widest: float, end: float) -> None:
+    small = {"difference": 0.0, "low": None, "high": 0.005}
+    wide = {"difference": 0.0, "low": -widest, "high": 0.004}
+    assert difference_scale([{"soft_difference": small, "hard_difference": wide}]) == end

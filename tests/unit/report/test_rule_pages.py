@@ -303,3 +303,10 @@ def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
             files = CaseFiles(gold, output, None)
             shown = rules_of_case(record, Requirements(), files, GridRules(), GridBounds())
             json.dumps(shown, allow_nan=False)
+
+
+def test_another_suite_is_not_shown_beside_the_spreadsheetbench_paper(run: Path) -> None:
+    loaded = load_run(run)
+    data = build_report_data(loaded, inspect_files(loaded))
+    assert {"rows", "columns", "tables", "layout"} <= {each.key for each in data.breakdowns}
+    assert not any(each.from_paper for each in data.breakdowns)

@@ -15,7 +15,9 @@ from judge.suites import load_suite
 def place(division_key: str, **facts: object) -> str | None:
     """The part that a task of these facts is in."""
     task = TaskFacts("Cell-Level Manipulation", **facts)  # type: ignore[arg-type]
-    (division,) = (each for each in divisions_for([task]) if each.key == division_key)
+    (division,) = (
+        each for each in divisions_for([task], of_paper=True) if each.key == division_key
+    )
     placed = division.place(task)
     assert placed is None or placed in {part.key for part in division.parts}
     return placed
@@ -72,9 +74,18 @@ def test_where_a_workbook_belongs(size: int, part: str) -> None:
 
 
 def test_one_round_is_no_breakdown() -> None:
-    keys = [each.key for each in divisions_for([TaskFacts("x", rounds=1)])]
+    keys = [each.key for each in divisions_for([TaskFacts("x", rounds=1)], of_paper=True)]
     assert "rounds" not in keys
     assert "category" not in keys
+
+
+def test_only_its_own_suites_stand_beside_the_paper() -> None:
+    task = TaskFacts("x")
+    ours, other = (divisions_for([task], of_paper=of_paper) for of_paper in (True, False))
+    assert [each.key for each in ours] == [each.key for each in other]
+    assert [each.key for each in ours if each.from_paper] == ["rows", "columns", "tables", "layout"]
+    assert not any(each.from_paper for each in other)
+    assert all(part.paper_share is None for each in other for part in each.parts)
 
 
 @pytest.mark.data

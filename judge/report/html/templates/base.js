@@ -40,3 +40,57 @@ async function inflate(base64) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }
+
+// Two texts as nodes, with the characters that differ marked in each of them.
+function contrasted(first, second) {
+  const [one, two] = [Array.from(first), Array.from(second)];
+  let start = 0;
+  while (start < one.length && start < two.length && one[start] === two[start]) start += 1;
+  let end = 0;
+  while (end < one.length - start && end < two.length - start && one[one.length - 1 - end] === two[two.length - 1 - end]) end += 1;
+  return [one, two].map((characters) => {
+    const [before, middle, after] = [characters.slice(0, start), characters.slice(start, characters.length - end), characters.slice(characters.length - end)];
+    return [...visible(before.join("")), ...(middle.length ? [h("mark", {}, ...visible(middle.join("")))] : []), ...visible(after.join(""))];
+  });
+}
+
+// Headings that sort the rows below them: up, down, and as they were. What a cell is sorted by is
+// its data-sort, or its first number with a value, or its text.
+function sortable(table, onSorted = () => {}) {
+  const body = table.tBodies[0];
+  const original = [...body.rows];
+  const headings = [...table.tHead.rows].at(-1).cells;
+  const keyOf = (row, at) => {
+    const cell = row.cells[at];
+    const text = cell?.dataset.sort ?? cell?.querySelector("data")?.value ?? cell?.textContent.trim() ?? "";
+    return { text, number: text === "" ? NaN : Number(text) };
+  };
+  const order = (one, two) => {
+    if (!Number.isNaN(one.number) && !Number.isNaN(two.number)) return one.number - two.number;
+    return one.text.localeCompare(two.text, "en", { numeric: true });
+  };
+  const sort = (at, direction) => {
+    let sorted = original;
+    if (direction) {
+      const keyed = original.map((row) => [keyOf(row, at), row]);
+      // Rows without anything to sort by come last in both directions.
+      keyed.sort(([one], [two]) => (one.text === "") - (two.text === "") || direction * order(one, two));
+      sorted = keyed.map(([, row]) => row);
+    }
+    body.append(...sorted);
+    [...headings].forEach((heading, place) => {
+      heading.removeAttribute("aria-sort");
+      if (place === at && direction) heading.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+    });
+    onSorted(sorted);
+  };
+  [...headings].forEach((heading, at) => {
+    if (!heading.textContent.trim() || heading.querySelector(".axisrow")) return;
+    const button = h("button", { type: "button", class: "sort" }, ...heading.childNodes);
+    button.addEventListener("click", () => {
+      const now = heading.getAttribute("aria-sort");
+      sort(at, now === "ascending" ? -1 : now === "descending" ? 0 : 1);
+    });
+    heading.replaceChildren(button);
+  });
+}

@@ -102,13 +102,27 @@ class Grid {
 
   #differences() {
     const found = [];
+    const isFormula = (raw) => raw !== null && typeof raw === "object" && "f" in raw;
+    this.classes = new Set();
+    this.hasFormulas = false;
     this.lines.forEach((line, position) => {
       if (line.gap) return;
-      for (const [column, flags] of this.block.cells[line.index]) {
-        if (flags >> 4 > 1) found.push({ position, column });
+      for (const [column, flags, ...values] of this.block.cells[line.index]) {
+        this.hasFormulas ||= values.some(isFormula);
+        if (flags >> 4 <= 1) continue;
+        found.push({ position, column });
+        this.classes.add(this.marks[flags >> 4]);
       }
     });
     return found;
+  }
+
+  // What letters and corners mean, of those that this grid has.
+  #legend() {
+    const letters = [...this.classes].map((kind) => h("span", {}, h("span", { class: `chip d-${kind}` }, h("b", {}, KINDS[kind].letter)), ` ${KINDS[kind].words}`));
+    if (this.hasFormulas) letters.push(h("span", {}, h("i", { class: "corner-mark" }), "formula"));
+    if (this.block.answer.length) letters.push(h("span", {}, "grey: outside the answer"));
+    return h("p", { class: "legend", "aria-label": "legend" }, ...letters);
   }
 
   #widths() {
@@ -164,6 +178,7 @@ class Grid {
       bar,
       h("div", { class: "tabs", role: "group", "aria-label": "workbook" }, ...tabs),
       h("div", { class: "panes" }, ...panes),
+      this.#legend(),
       this.info,
     );
     if (hidden > 0) {
@@ -405,7 +420,9 @@ class Grid {
     const blank = readCell(null);
     const cell = this.cells(line).get(column.index) || { mark: this.#inside(line.row, column.column) ? "agrees" : "", gold: blank, output: blank, input: blank };
     const says = cell.mark ? KINDS[cell.mark].words : "outside the answer";
-    const rows = PANES.map(({ name, title }) => this.#line(title, cell[name]));
+    const differs = cell.mark && cell.mark !== "agrees" && cell.gold.text !== "" && cell.output.text !== "";
+    const [gold, output] = differs ? contrasted(cell.gold.text, cell.output.text) : [];
+    const rows = PANES.map(({ name, title }) => this.#line(title, cell[name], { gold, output }[name]));
     this.info.replaceChildren(
       h(
         "p",
@@ -418,10 +435,10 @@ class Grid {
     );
   }
 
-  #line(title, value) {
+  #line(title, value, nodes = visible(value.text)) {
     const shown = h("td", { class: `value k-${value.kind}` });
     if (value.kind === "blank" && !value.formula) shown.append(h("span", { class: "quiet" }, "blank"));
-    else if (value.text !== "" || value.kind === "text") shown.append(...visible(value.text));
+    else if (value.text !== "" || value.kind === "text") shown.append(...nodes);
     if (value.length) shown.append(h("span", { class: "quiet" }, ` … (${value.length.toLocaleString("en")} characters)`));
     const kind = value.kind === "blank" ? "" : value.kind;
     const formula = h("td", { class: "value" });

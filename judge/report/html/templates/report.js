@@ -290,9 +290,54 @@ function conversationPart({ conversation, at, entry }) {
   const turns = conversation.map((turn) => {
     if (turn.role === "assistant") round += 1;
     const label = turn.role === "assistant" ? `assistant, round ${round}` : turn.role;
-    return h("li", { class: `turn r-${turn.role}` }, h("h4", {}, label), ...turn.pictures.map(picturePart), h("pre", {}, ...visible(turn.content, { lines: true })));
+    const text = h("pre", {}, ...visible(turn.content, { lines: true }));
+    const element = h("li", { class: `turn r-${turn.role}` }, h("h4", {}, label), ...turn.pictures.map(picturePart), text);
+    return { element, text, content: turn.content };
   });
-  return h("details", {}, h("summary", {}, "Conversation"), h("p", { class: "factline" }, ...facts), h("ol", { class: "turns" }, ...turns));
+  const list = h("ol", { class: "turns" }, ...turns.map(({ element }) => element));
+  return h("details", {}, h("summary", {}, "Conversation"), h("p", { class: "factline" }, ...facts), searchPart(turns), list);
+}
+
+// Shows only the messages that hold a text, with the text marked.
+function searchPart(turns) {
+  const said = h("span", { class: "quiet", role: "status" });
+  const field = h("input", { type: "search", placeholder: "Search the conversation", "aria-label": "Search the conversation", autocomplete: "off", spellcheck: "false" });
+  field.addEventListener("input", () => {
+    const wanted = field.value.toLowerCase();
+    let hits = 0;
+    let messages = 0;
+    for (const { element, text, content } of turns) {
+      const found = wanted ? occurrences(content, wanted) : [];
+      element.hidden = wanted !== "" && !found.length;
+      element.classList.toggle("r-hit", found.length > 0);
+      hits += found.length;
+      messages += found.length ? 1 : 0;
+      text.replaceChildren(...marked(content, found, wanted.length));
+    }
+    said.textContent = wanted ? `${hits.toLocaleString("en")} in ${messages.toLocaleString("en")} of ${turns.length.toLocaleString("en")} messages` : "";
+  });
+  return h("div", { class: "search", role: "search" }, field, said);
+}
+
+const MAX_HITS = 2000;
+
+function occurrences(content, wanted) {
+  const lower = content.toLowerCase();
+  // A character whose lower case is longer would move what follows it.
+  const text = lower.length === content.length ? lower : content;
+  const found = [];
+  for (let at = text.indexOf(wanted); at >= 0 && found.length < MAX_HITS; at = text.indexOf(wanted, at + wanted.length)) found.push(at);
+  return found;
+}
+
+function marked(content, found, length) {
+  const nodes = [];
+  let from = 0;
+  for (const at of found) {
+    nodes.push(...visible(content.slice(from, at), { lines: true }), h("mark", {}, ...visible(content.slice(at, at + length), { lines: true })));
+    from = at + length;
+  }
+  return [...nodes, ...visible(content.slice(from), { lines: true })];
 }
 
 function showCase(wantedNumber, turn) {
@@ -319,12 +364,23 @@ function showCase(wantedNumber, turn) {
   if (currentGrid) currentGrid.step(1);
 }
 
+// "expected 'a b', found 'a  b'": what differs between the two texts is marked.
+const CONTRAST = /^(.*?\bexpected )((['"])(?:\\.|(?!\3).)*\3)(, found )((['"])(?:\\.|(?!\6).)*\6)(.*)$/s;
+
+function causeNodes(cause) {
+  const match = CONTRAST.exec(cause);
+  if (!match) return visible(cause);
+  const [, before, expected, , between, found, , after] = match;
+  const [one, two] = contrasted(expected.slice(1, -1), found.slice(1, -1));
+  return [...visible(before), expected[0], ...one, expected[0], between, found[0], ...two, found[0], ...visible(after)];
+}
+
 function casePart(page, index) {
   const entry = page.entry.cases[index];
   const at = `${page.at}/cases/${index}`;
   const more = page.cases[index];
   const parts = [
-    h("p", { class: "cause" }, chip(entry.verdict), " ", entry.verdict === null ? "not run" : VERDICTS[entry.verdict], entry.cause ? h("span", {}, ": ", ...visible(entry.cause)) : ""),
+    h("p", { class: "cause" }, chip(entry.verdict), " ", entry.verdict === null ? "not run" : VERDICTS[entry.verdict], entry.cause ? h("span", {}, ": ", ...causeNodes(entry.cause)) : ""),
   ];
   if (entry.manual) {
     const { automatic, verdict, by, at: when, why } = entry.manual;
@@ -335,8 +391,6 @@ function casePart(page, index) {
   }
   for (const each of entry.suspects ?? []) parts.push(suspectPart(each));
   parts.push(episodePart(more.episode, entry.case));
-  const notes = [...entry.notes, ...more.grid.notes];
-  if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
   const ofRules = [];
   const makeGrid = (block) => {
     const grid = new Grid(block, page.marks);
@@ -349,6 +403,8 @@ function casePart(page, index) {
   currentGrid = grids.find((grid) => grid.differences.length) || grids[0] || null;
   parts.push(...ofAnswer.map((grid) => grid.element));
   parts.push(differencesPart(entry, at, more));
+  const notes = [...entry.notes, ...more.grid.notes];
+  if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
   parts.push(factsPart(entry, at, page.unit));
   parts.push(consolePart("stdout", more.stdout), consolePart("stderr", more.stderr));
   return parts;
@@ -422,7 +478,10 @@ function neighbour(by) {
   location.hash = hashOf(next.dataset.key);
 }
 
+const keysDialog = document.getElementById("keys");
+
 const KEYS = {
+  "?": () => (keysDialog.open ? keysDialog.close() : keysDialog.showModal()),
   j: () => neighbour(1),
   k: () => neighbour(-1),
   n: () => currentGrid?.step(1),
@@ -451,6 +510,7 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
+  if (keysDialog.open && event.key !== "?") return;
   const action = KEYS[event.key];
   if (!action) {
     const tab = /^[1-9]$/.test(event.key) && document.querySelector(`#task [data-case="${event.key}"]`);
@@ -464,6 +524,9 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
+document.getElementById("showkeys").addEventListener("click", KEYS["?"]);
+// Failed tasks follow one another in the order of the list.
+sortable(document.querySelector("#tasks table"), (sorted) => rows.splice(0, rows.length, ...sorted));
 filters.addEventListener("input", filterChanged);
 filters.addEventListener("submit", (event) => {
   event.preventDefault();

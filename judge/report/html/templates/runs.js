@@ -37,6 +37,7 @@ async function follow() {
   }
 }
 
+for (const table of document.querySelectorAll("table.leaderboard")) sortable(table);
 form.addEventListener("change", choose);
 choose();
 setInterval(follow, 2000);
