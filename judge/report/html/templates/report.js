@@ -312,7 +312,7 @@ function searchPart(turns) {
       element.classList.toggle("r-hit", found.length > 0);
       hits += found.length;
       messages += found.length ? 1 : 0;
-      text.replaceChildren(...marked(content, found, wanted.length));
+      text.replaceChildren(...highlighted(content, found, wanted.length));
     }
     said.textContent = wanted ? `${hits.toLocaleString("en")} in ${messages.toLocaleString("en")} of ${turns.length.toLocaleString("en")} messages` : "";
   });
@@ -330,7 +330,7 @@ function occurrences(content, wanted) {
   return found;
 }
 
-function marked(content, found, length) {
+function highlighted(content, found, length) {
   const nodes = [];
   let from = 0;
   for (const at of found) {
