@@ -25,6 +25,7 @@ from judge.api.options import cores
 from judge.api.planning import plan_of
 from judge.api.resuming import Resumed, resume
 from judge.errors import UsageError
+from judge.files.paths import as_path
 from judge.files.places import cache_folder
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
@@ -139,7 +140,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     plan = plan_of(options, model)
     check_batch(options, plan.executes or plan.desktop is not None)
     out = options.out or default_out(model.name, options.mode)
-    return PlannedRun(plan, Path(out), options)
+    return PlannedRun(plan, as_path(out), options)
 
 
 def check_ready(planned: PlannedRun) -> None:
@@ -242,11 +243,11 @@ def _carrier(
     if options.batch_file is not None:
         from judge.inference.batches.offline import RequestsFile  # noqa: PLC0415
 
-        return RequestsFile(Path(options.batch_file))
+        return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
         from judge.inference.batches.offline import ResultsFile  # noqa: PLC0415
 
-        return ResultsFile(Path(options.batch_results))
+        return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
     from judge.inference.batches.book import BatchBook  # noqa: PLC0415
@@ -285,7 +286,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
         InferenceError: a models file is broken.
     """
     configured = load_models()
-    more = load_models(Path(options.models)) if options.models else {}
+    more = load_models(as_path(options.models)) if options.models else {}
     model = find_model(
         str(options.model),
         configured | more,

@@ -147,7 +147,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if options["picture_bytes"] is not None:
         options["picture_bytes"] = parse_bytes(options["picture_bytes"])
     if shown["export_log"]:
-        _export(options["out"], shown["export_log"])
+        _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
     default = click.core.ParameterSource.DEFAULT
     for name in REMEMBERED:  # what is not said is the run's own
@@ -168,17 +168,21 @@ def infer(context: click.Context, /, **options: Any) -> None:
         imports = shown["import_log"] or shown["import_inspect"]
         resumed = ask_for_word(resumed, asks_model=not imports)
     if shown["import_log"]:
-        _import(resumed.options, shown["import_log"])
+        _import(resumed.options, shown["import_log"], as_json=shown["as_json"])
         return
     if shown["import_inspect"]:
-        _import_inspect(resumed.options, shown["import_inspect"])
+        _import_inspect(resumed.options, shown["import_inspect"], as_json=shown["as_json"])
         return
     planned = make_plan(resumed)
     if shown["dry_run"]:
         from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
         from judge.inference.dryrun import dry_run  # noqa: PLC0415
 
-        show_dry_run(planned.plan, dry_run(planned.plan))
+        dry = dry_run(planned.plan)
+        if shown["as_json"]:
+            _print_json(dry.to_json(planned.plan))
+        else:
+            show_dry_run(planned.plan, dry)
         return
     _ask(planned, score=shown["score"], as_json=shown["as_json"], quiet=shown["quiet"])
 
@@ -230,7 +234,7 @@ def _show(
         document: dict[str, Any] = {"inference": asdict(summary), "results": str(planned.out)}
         if scored:
             document["report"] = scored[0].report
-        click.echo(json.dumps(document, ensure_ascii=False))
+        _print_json(document)
         return
     if requests is not None:
         show_requests(summary, str(requests), str(planned.out))
@@ -268,7 +272,7 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
         )
 
 
-def _export(out: Path | None, log: Path) -> None:
+def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
     from judge.errors import UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import export_log  # noqa: PLC0415
@@ -277,10 +281,13 @@ def _export(out: Path | None, log: Path) -> None:
         raise UsageError("--export-log needs --out, the run to export")
     with RunDirectory(out) as store:
         count = export_log(store, log)
-    click.echo(f"{count} conversations written to {log}")
+    if as_json:
+        _print_json({"conversations": count, "log": str(log)})
+    else:
+        click.echo(f"{count} conversations written to {log}")
 
 
-def _import(options: InferOptions, log: Path) -> None:
+def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
     from judge.core.task_ids import split_ids  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
@@ -289,13 +296,13 @@ def _import(options: InferOptions, log: Path) -> None:
 
     source = str(options.dataset or "sample")
     suite = load_suite(source)
-    out = options.out or Path("results") / log.stem
-    with RunDirectory(Path(out)) as store:
+    out = Path(options.out or Path("results") / log.stem)
+    with RunDirectory(out) as store:
         count = import_log(log, suite, whole_source(source), store, split_ids(options.ids) or None)
-    click.echo(f"{count} submissions imported; to grade: judge score {out}")
+    _show_imported(count, out, as_json=as_json)
 
 
-def _import_inspect(options: InferOptions, log: Path) -> None:
+def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
     from judge.core.task_ids import split_ids  # noqa: PLC0415
     from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
@@ -317,7 +324,7 @@ def _import_inspect(options: InferOptions, log: Path) -> None:
         done = import_inspect_log(
             log, suite, whole_source(source), store, split_ids(options.ids) or None
         )
-    click.echo(f"{done.submissions} submissions imported; to grade: judge score {out}")
+    _show_imported(done.submissions, out, as_json=as_json)
     lacking = []
     if done.failed:
         names = ", ".join(list(done.failed)[:5])
@@ -330,6 +337,17 @@ def _import_inspect(options: InferOptions, log: Path) -> None:
             hint=f"inspect eval-retry {log} asks them again. Then import its log, with another "
             "--out.",
         )
+
+
+def _show_imported(submissions: int, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"submissions": submissions, "results": str(out)})
+    else:
+        click.echo(f"{submissions} submissions imported; to grade: judge score {out}")
+
+
+def _print_json(document: object) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False))
 
 
 def _samples(number: int) -> str:

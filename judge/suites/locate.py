@@ -59,10 +59,10 @@ def fetched_folder(name: str) -> Path:
     return cache_folder() / "suites" / name
 
 
-def whole_source(source: str) -> str:
+def whole_source(source: str | Path) -> str:
     """What a suite is loaded from, as it goes on record: a path in full, a name as it is."""
     path = Path(source)
-    return str(path.resolve()) if path.exists() else source
+    return str(path.resolve() if path.exists() else source)
 
 
 def locate_suite(source: Path | str) -> Located:
@@ -81,7 +81,8 @@ def locate_suite(source: Path | str) -> Located:
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
-    if isinstance(source, str) and os.sep not in source:
+    source = str(source)
+    if os.sep not in source:
         if source in SHIPPED:
             return _in_folder(data_folder() / source, source)
         if fetched_folder(source).is_dir():
