@@ -24,7 +24,7 @@ from judge.api.model_key import read_key
 from judge.api.options import cores
 from judge.api.planning import plan_of
 from judge.api.resuming import Resumed, resume
-from judge.errors import UsageError
+from judge.errors import InferenceError, UsageError, did_you_mean
 from judge.files.paths import as_path
 from judge.files.places import cache_folder
 from judge.grading.store import RunDirectory
@@ -152,7 +152,11 @@ def check_ready(planned: PlannedRun) -> None:
             own, and no server may be queried for it.
     """
     if not is_offline(planned.options):
-        read_key(planned.plan.model.key_env)
+        try:
+            read_key(planned.plan.model.key_env)
+        except InferenceError as error:
+            nearest = nearest_alias(planned.options)
+            raise InferenceError(f"{error.message}{nearest}", hint=error.hint) from None
     elif not planned.plan.model_name:
         raise UsageError(
             f"which of its models is {planned.plan.model.name} to use? No server is asked here",
@@ -301,6 +305,18 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
     if options.price:
         model = replace(model, price=_price(options.price))
     return model
+
+
+def nearest_alias(options: InferOptions) -> str:
+    """A question about a model name that is no alias but looks like one; else empty.
+
+    Any name may be one of the server's own, so that this is a question and no error.
+    """
+    known = load_models() | (load_models(as_path(options.models)) if options.models else {})
+    name = str(options.model)
+    if options.base_url is not None or name in known:
+        return ""
+    return did_you_mean(name, known, before=f". {name} is no alias in models.yaml. ")
 
 
 def _price(text: str) -> Price:
