@@ -308,7 +308,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
 
 
 def nearest_alias(options: InferOptions) -> str:
-    """A question about a model name that is no alias but looks like one; else empty.
+    """A question about a model name that looks like an alias and is not one; otherwise empty.
 
     Any name may be one of the server's own, so that this is a question and no error.
     """
@@ -316,7 +316,7 @@ def nearest_alias(options: InferOptions) -> str:
     name = str(options.model)
     if options.base_url is not None or name in known:
         return ""
-    return did_you_mean(name, known, before=f". {name} is no alias in models.yaml. ")
+    return did_you_mean(name, known, before=f". {name} is not an alias in models.yaml. ")
 
 
 def _price(text: str) -> Price:

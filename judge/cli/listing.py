@@ -15,8 +15,8 @@ def table(*columns: str) -> Table:
     """A table.
 
     Args:
-        columns: headings. ``>`` before one puts its column to the right; ``!`` keeps its texts
-            whole, since names and files are there to be copied.
+        columns: headings. ``>`` before one puts its column to the right; ``!`` keeps its
+            cells whole, since names and files are there to be copied.
     """
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:

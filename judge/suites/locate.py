@@ -50,7 +50,7 @@ def data_folder() -> Path:
         return folder
     raise SuiteError(
         "the judge's own data (dataset/) is missing from this installation",
-        hint="install it again: pip install --force-reinstall sheetjudge",
+        hint="Install the judge again, from the wheel: pip install --force-reinstall WHEEL.",
     )
 
 

@@ -116,7 +116,9 @@ def test_names_of_profiles_and_models_are_suggested(monkeypatch: pytest.MonkeyPa
         get_profile("strickt")
     assert str(caught.value.hint).startswith("Did you mean strict? Profiles: ")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(InferenceError, match=r"deepseek-codr is no alias .*Did you mean deepseek-"):
+    with pytest.raises(
+        InferenceError, match=r"deepseek-codr is not an alias .*Did you mean deepseek-"
+    ):
         library.infer(library.InferOptions(model="deepseek-codr", limit=1))
     with pytest.raises(InferenceError) as unknown:
         library.infer(library.InferOptions(model="zzzzzz", limit=1))
