@@ -27,6 +27,8 @@ class's code.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class JudgeError(Exception):
     """A failure of the judge or of the machine, with a message for the user.
@@ -132,3 +134,18 @@ INTERRUPTED_EXIT_CODE = 130
 BROKEN_PIPE_EXIT_CODE = 141
 """Exit code of a command whose output is no longer read, as in ``judge … | head -1``
 (128 + SIGPIPE, as with any program that ends this way)."""
+
+
+def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
+    """A question that names what somebody may have meant; empty if nothing known is near.
+
+    Args:
+        name: what was written.
+        known: the names that exist.
+        before: put in front of the question, if there is one.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    by_lower = {each.lower(): each for each in known}
+    near = get_close_matches(name[:200].lower(), by_lower, n=3, cutoff=0.7)
+    return f"{before}Did you mean {' or '.join(by_lower[each] for each in near)}?" if near else ""

@@ -15,6 +15,7 @@ is replaced only by somebody who saw its present state.
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
 from judge.suites.formats import definition_names
 from judge.suites.load import load_suite
+from judge.suites.locate import locate_suite
 from judge.suites.suite import Suite
 from judge.timestamp import utc_now
 
@@ -46,17 +48,21 @@ class Casebook(Archive):
     processes.
 
     Args:
-        source: the suite's folder, or the file in it that defines the suite.
+        source: the suite's folder, or the file in it that defines the suite; or the name of a suite
+            that is here, of which cases can be read and tried, but not saved.
         ids: the tasks that are worked on; faults of others do not matter then.
 
     Raises:
-        UsageError: the suite is not a folder (an archive, a name).
-        SuiteError: the suite is broken.
+        UsageError: the suite is not a folder (an archive).
+        SuiteError: the suite is broken, or there is none.
     """
 
     def __init__(self, source: Path | str, *, ids: Collection[str] = ()) -> None:
         path = Path(source)
         self._ids = tuple(ids)
+        self._name: str | None = None
+        if not path.exists() and os.sep not in str(source):
+            self._name, path = str(source), locate_suite(source).root
         names = definition_names()
         root = path.parent if path.name in names else path
         if not any((root / name).is_file() for name in names):
@@ -70,12 +76,22 @@ class Casebook(Archive):
         self.suite: Suite = self.reload()
 
     def _locked(self) -> Any:
+        """The right to write, which nobody has on a suite as published.
+
+        Raises:
+            UsageError: the suite was given by its name.
+        """
+        if self._name is not None:
+            raise UsageError(
+                f"{self._name} is a suite as published: nothing is written into it",
+                hint=f"Copy it, and give the copy: cp -r {self.root} my-{self._name}",
+            )
         return locked(self.root / FOLDER / ".lock")
 
     def reload(self) -> Suite:
         """The suite as it is on the disk now."""
         # A suite that nobody annotates may be in a folder that cannot be written to.
-        if self._records.exists():
+        if self._name is None and self._records.exists():
             with self._locked():
                 self._recover()
         self.suite = load_suite(self._source, ids=self._ids)

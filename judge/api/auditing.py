@@ -44,7 +44,7 @@ def make_audit(
     size: int = DEFAULT_SAMPLE,
     seed: int = SEED,
     out: Path | str | None = None,
-    dataset: str | None = None,
+    dataset: str | Path | None = None,
 ) -> Audit:
     """Draws submissions at random and writes a sheet for a person to mark their verdicts.
 

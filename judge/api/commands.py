@@ -16,6 +16,7 @@ from judge.api.sources import find_runs, run_to_score
 from judge.core.limits import Limits
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError
+from judge.files.paths import GivenPath, as_path
 from judge.grading.case import known_fault
 from judge.grading.verify import CaseCheck, verify_suite
 from judge.recalc.policy import Mode
@@ -58,7 +59,7 @@ def score(
                     raise
                 failures.append(error)
     if options.reward is not None and not failures:
-        write_reward(options.reward, scored)
+        write_reward(as_path(options.reward), scored)
     return scored
 
 
@@ -72,7 +73,7 @@ def verify(
     profile: str = "standard",
     style: Sequence[str] = (),
     checker: Mapping[str, object] | None = None,
-    corrections: Path | None = None,
+    corrections: GivenPath | None = None,
     recalc: Mode = "auto",
     engine: str = "auto",
     lenient_names: bool = False,
@@ -157,7 +158,7 @@ def run(
     profile: str = "standard",
     style: Sequence[str] = (),
     checker: Mapping[str, object] | None = None,
-    corrections: Path | None = None,
+    corrections: GivenPath | None = None,
     recalc: Mode = "auto",
     engine: str = "auto",
     lenient_names: bool = False,

@@ -34,6 +34,7 @@ from judge.desktop.records import EpisodeEnd
 from judge.desktop.steps import Say, Step
 from judge.desktop.tables import tree_table
 from judge.errors import SandboxError, StoreError, UsageError
+from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.keeper import ATTEMPTS
 from judge.inference.desktop.opening import desktop_task
@@ -66,11 +67,14 @@ class TrialOptions:
     """
 
     task_id: str
-    dataset: str = "sample-desktop"
+    dataset: str | Path = "sample-desktop"
     case: int | None = None
-    out: Path | None = None
+    out: GivenPath | None = None
     sandbox: str = "auto"
     desktop: DesktopOptions = field(default_factory=lambda: DesktopOptions(gui_only=True))
+
+    def __post_init__(self) -> None:
+        hold_paths(self)
 
 
 class Trial:
@@ -237,7 +241,7 @@ def opened_trial(options: TrialOptions, *, model: str, setting: str) -> Iterator
     """
     suite = load_suite(options.dataset)
     with contextlib.ExitStack() as stack:
-        run = options.out
+        run = as_path(options.out)
         if run is None:
             folder = tempfile.TemporaryDirectory(prefix="judge-desktop-")
             run = Path(stack.enter_context(folder)) / "run"

@@ -13,6 +13,7 @@ from judge.api.options import check_at_least
 from judge.core.limits import Limits
 from judge.desktop.contract import CORRECTIONS, ActionSpace, ObservationForm
 from judge.errors import UsageError
+from judge.files.paths import GivenPath, hold_paths
 from judge.inference.config import MODES, PICTURE_TYPES
 from judge.sandbox import check_sandbox_kind
 
@@ -125,12 +126,12 @@ class InferOptions:
     seed: int | None = None
     param: tuple[str, ...] = ()
     samples: int | None = None
-    prompt: str | Path | None = None
+    prompt: GivenPath | None = None
     stop: Literal["output", "explicit"] | None = None
     session: bool | None = None
     execution_feedback: bool | None = None
     oracle_plan: bool | None = None
-    documents: str | Path | None = None
+    documents: GivenPath | None = None
     pictures: Literal["each", "stitched", "none"] | None = None
     max_pictures: int | None = None
     picture_side: int | None = None
@@ -147,11 +148,11 @@ class InferOptions:
     screen: str | None = None
     clutter: int | None = None
     price: str | None = None
-    models: str | Path | None = None
+    models: GivenPath | None = None
     batch: bool | None = None
-    batch_file: str | Path | None = None
-    batch_results: str | Path | None = None
-    out: str | Path | None = None
+    batch_file: GivenPath | None = None
+    batch_results: GivenPath | None = None
+    out: GivenPath | None = None
     concurrency: int = 8
     jobs: int | None = None
     rpm: int | None = None
@@ -167,6 +168,7 @@ class InferOptions:
     trust_folder: bool = False
 
     def __post_init__(self) -> None:
+        hold_paths(self)
         for name in REMEMBERED:
             try:
                 value = check_remembered(name, getattr(self, name))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 from judge.api.infer_options import InferOptions
 from judge.core.task import Task
 from judge.errors import UsageError
+from judge.files.paths import as_path
 from judge.inference.background import Background
 from judge.inference.config import Setting, TypedSetting, load_typed_setting
 from judge.inference.content import ContentLimits
@@ -39,7 +39,7 @@ def template_for(options: InferOptions, setting: Setting) -> Template:
         UsageError: the user's cannot be read, or lacks a field that every prompt needs.
     """
     if options.prompt:
-        return load_user_template(Path(options.prompt))
+        return load_user_template(as_path(options.prompt))
     return load_template(setting.prompt)
 
 
@@ -97,7 +97,8 @@ def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> B
     """
     if options.oracle_plan and not any(each.question.plan for each in assignments):
         raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
-    documents = None if options.documents is None else DocumentFolder(Path(options.documents))
+    folder = as_path(options.documents)
+    documents = None if folder is None else DocumentFolder(folder)
     return Background(oracle_plan=bool(options.oracle_plan), documents=documents)
 
 

@@ -24,7 +24,8 @@ from judge.api.model_key import read_key
 from judge.api.options import cores
 from judge.api.planning import plan_of
 from judge.api.resuming import Resumed, resume
-from judge.errors import UsageError
+from judge.errors import InferenceError, UsageError, did_you_mean
+from judge.files.paths import as_path
 from judge.files.places import cache_folder
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
@@ -139,7 +140,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
     plan = plan_of(options, model)
     check_batch(options, plan.executes or plan.desktop is not None)
     out = options.out or default_out(model.name, options.mode)
-    return PlannedRun(plan, Path(out), options)
+    return PlannedRun(plan, as_path(out), options)
 
 
 def check_ready(planned: PlannedRun) -> None:
@@ -151,7 +152,11 @@ def check_ready(planned: PlannedRun) -> None:
             own, and no server may be queried for it.
     """
     if not is_offline(planned.options):
-        read_key(planned.plan.model.key_env)
+        try:
+            read_key(planned.plan.model.key_env)
+        except InferenceError as error:
+            nearest = nearest_alias(planned.options)
+            raise InferenceError(f"{error.message}{nearest}", hint=error.hint) from None
     elif not planned.plan.model_name:
         raise UsageError(
             f"which of its models is {planned.plan.model.name} to use? No server is asked here",
@@ -242,11 +247,11 @@ def _carrier(
     if options.batch_file is not None:
         from judge.inference.batches.offline import RequestsFile  # noqa: PLC0415
 
-        return RequestsFile(Path(options.batch_file))
+        return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
         from judge.inference.batches.offline import ResultsFile  # noqa: PLC0415
 
-        return ResultsFile(Path(options.batch_results))
+        return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
     from judge.inference.batches.book import BatchBook  # noqa: PLC0415
@@ -285,7 +290,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
         InferenceError: a models file is broken.
     """
     configured = load_models()
-    more = load_models(Path(options.models)) if options.models else {}
+    more = load_models(as_path(options.models)) if options.models else {}
     model = find_model(
         str(options.model),
         configured | more,
@@ -300,6 +305,18 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
     if options.price:
         model = replace(model, price=_price(options.price))
     return model
+
+
+def nearest_alias(options: InferOptions) -> str:
+    """A question about a model name that looks like an alias and is not one; otherwise empty.
+
+    Any name may be one of the server's own, so that this is a question and no error.
+    """
+    known = load_models() | (load_models(as_path(options.models)) if options.models else {})
+    name = str(options.model)
+    if options.base_url is not None or name in known:
+        return ""
+    return did_you_mean(name, known, before=f". {name} is not an alias in models.yaml. ")
 
 
 def _price(text: str) -> Price:

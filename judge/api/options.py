@@ -18,6 +18,7 @@ from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import UsageError
+from judge.files.paths import GivenPath, hold_paths
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind
 
@@ -58,7 +59,7 @@ class JudgingOptions:
     profile: str = "standard"
     style: tuple[str, ...] = ()
     checker: Mapping[str, object] = field(default_factory=dict)
-    corrections: Path | None = None
+    corrections: GivenPath | None = None
     recalc: Literal["auto", "never", "always"] = "auto"
     engine: str = "auto"
     lenient_names: bool = False
@@ -67,6 +68,7 @@ class JudgingOptions:
     insecure_cluster: bool = False
 
     def __post_init__(self) -> None:
+        hold_paths(self)
         check_at_least("jobs", self.jobs, 1)
         get_profile(self.profile)
         check_style_names(self.style)
@@ -104,17 +106,17 @@ class ScoreOptions(JudgingOptions):
         UsageError: a field holds a value that it cannot have.
     """
 
-    dataset: str | None = None
-    out: Path | None = None
+    dataset: str | Path | None = None
+    out: GivenPath | None = None
     ids: tuple[str, ...] = ()
     limit: int | None = None
-    reference: Path | None = None
-    suspects: Path | None = None
+    reference: GivenPath | None = None
+    suspects: GivenPath | None = None
     time_factor: float = 10.0
     best_of: bool = False
     outputs: str | None = None
     programs: str | None = None
-    reward: Path | None = None
+    reward: GivenPath | None = None
     every_task: bool = False
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import read_regular
+from judge.files.paths import GivenPath
 from judge.grading.overrides import ManualVerdict, override_verdict, read_overrides
 from judge.grading.rejudge import (
     RejudgedCase,
@@ -128,9 +129,9 @@ def rejudge(
     style: Sequence[str] | None = None,
     recalc: str | None = None,
     engine: str | None = None,
-    dataset: str | None = None,
-    corrections: Path | None = None,
-    suspects: Path | None = None,
+    dataset: str | Path | None = None,
+    corrections: GivenPath | None = None,
+    suspects: GivenPath | None = None,
     apply: bool = False,
     rerun: bool = False,
     jobs: int | None = None,
@@ -254,7 +255,7 @@ def rejudge(
     )
 
 
-def _corrected(suite: Suite, run: RunDocument, path: Path) -> CorrectedSuite:
+def _corrected(suite: Suite, run: RunDocument, path: GivenPath) -> CorrectedSuite:
     """The suite as its files are, with the corrections of a file and the options of the run."""
     corrected = corrected_suite(load_suite(suite.root), path)
     adapted = corrected.suite.with_checker_options(run.get("checker") or {})

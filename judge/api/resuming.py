@@ -15,6 +15,7 @@ from typing import Any
 from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.errors import StoreError
+from judge.files.paths import as_path
 from judge.grading.store import RUN_FILE, RunDirectory
 from judge.inference.address import check_address, origin_of
 from judge.inference.started import StartedRuns
@@ -79,7 +80,7 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     """
     given = options.given()
     said_together = {"base_url", "api_key_env"} <= given.keys()
-    out = None if options.out is None else Path(options.out)
+    out = as_path(options.out)
     before = _options_in(out) if out is not None and out.is_dir() else None
     if out is None or before is None:
         return Resumed(options.filled({}), key_said=said_together)

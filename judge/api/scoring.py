@@ -17,6 +17,7 @@ from judge.api.sources import RunToScore, check_same_source, check_same_suite
 from judge.core.asking import asking_of
 from judge.core.records.runs import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.errors import SubmissionError, UsageError
+from judge.files.paths import as_path
 from judge.grading.batch import (
     BatchResult,
     Settings,
@@ -74,7 +75,7 @@ class RunScorer:
             check_same_suite(store, run, suite)
             check_same_source(store, run, source)
             store.lock()
-            if (suspects := self._options.suspects) is not None:
+            if (suspects := as_path(self._options.suspects)) is not None:
                 found = read_suspicions(suspects)
                 keep_suspicions(store, fit_to_suite(found, suite, str(suspects)))
             if source.outputs is not None:
@@ -150,7 +151,7 @@ class RunScorer:
 
     def _follow_reference(self, store: RunDirectory, suite: Suite, settings: Settings) -> Settings:
         """Settings with the time limits of the tasks that have a reference solution."""
-        path, sandbox = self._options.reference, settings.sandbox
+        path, sandbox = as_path(self._options.reference), settings.sandbox
         if path is None or sandbox is None:
             return settings
         chosen = suite.select(self._options.ids, self._options.limit).tasks
@@ -256,7 +257,7 @@ class RunScorer:
 
     def _suite(self, source: RunToScore, run: RunDocument) -> Suite:
         remembered = run.get("suite")
-        name = self._options.dataset
+        name = None if self._options.dataset is None else str(self._options.dataset)
         if name is None and remembered is not None:
             name = remembered.get("source")
         if name is None:
@@ -308,12 +309,13 @@ def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
 
 
 def _reference_record(options: ScoreOptions) -> dict[str, object] | None:
-    if options.reference is None:
+    reference = as_path(options.reference)
+    if reference is None:
         return None
-    return {"solutions": str(options.reference.resolve()), "time_factor": options.time_factor}
+    return {"solutions": str(reference.resolve()), "time_factor": options.time_factor}
 
 
-def _suite_source(dataset: str | None, run: RunDocument) -> str | None:
+def _suite_source(dataset: str | Path | None, run: RunDocument) -> str | None:
     if dataset is None:
         remembered = run.get("suite")
         return None if remembered is None else remembered.get("source")

@@ -8,6 +8,7 @@ from pathlib import Path
 from judge.api.options import ScoreOptions
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError, UsageError
+from judge.files.paths import as_path
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite
 from judge.suites.formats import is_output_name
@@ -57,6 +58,7 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
 
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     """What a path is (a run, a file of solutions or finished outputs), and where its run goes."""
+    out = as_path(options.out)
     if not results.exists():
         raise UsageError(
             f"{results}: no such file or folder",
@@ -64,7 +66,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
             "output workbooks.",
         )
     if results.is_file():
-        run = options.out or Path("results") / results.name.removesuffix(".jsonl")
+        run = out or Path("results") / results.name.removesuffix(".jsonl")
         return RunToScore(run, solutions=results, outputs=None, fresh=True)
     if RunDirectory.is_run(results):
         if options.outputs or options.programs:
@@ -72,11 +74,11 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
                 f"{results} is a run, which remembers where its outputs are",
                 hint="Leave --outputs and --programs out, or name the folder with the outputs.",
             )
-        if options.out is not None and options.out.resolve() != results.resolve():
+        if out is not None and out.resolve() != results.resolve():
             solutions = results / SUBMISSIONS_FILE
-            return RunToScore(options.out, solutions=solutions, outputs=None, fresh=True)
+            return RunToScore(out, solutions=solutions, outputs=None, fresh=True)
         return _run_source(results)
-    run = options.out or Path("results") / results.resolve().name
+    run = out or Path("results") / results.resolve().name
     layout = layout_of(results, options.outputs, options.programs)
     if layout.programs:
         return RunToScore(run, solutions=results, outputs=None, fresh=True, layout=layout)

@@ -10,6 +10,7 @@ from judge.api.options import JudgingOptions, check_at_least, cores
 from judge.api.resources import JudgingResources
 from judge.core.answer import Origin
 from judge.errors import StoreError, UsageError
+from judge.files.paths import GivenPath
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
@@ -33,7 +34,7 @@ def suspects(
     ids: Sequence[str] = (),
     limit: int | None = None,
     sandbox: str = "auto",
-    corrections: Path | None = None,
+    corrections: GivenPath | None = None,
     recalc: Mode = "auto",
     engine: str = "auto",
     on_task: Callable[[TaskFindings, int], None] = lambda _findings, _total: None,

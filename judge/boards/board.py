@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.errors import UsageError
+from judge.files.documents import written
 
 NAME = "boards"
 """Name of the checker."""
@@ -120,7 +121,7 @@ class Board:
             document = document[CHECK_BOARD]
         if not isinstance(document, Mapping) or not document:
             raise UsageError(
-                f"expected a board, found {document!r}"[:200],
+                f"expected a board, found {written(document)}"[:200],
                 hint="A board is {sheet number: {category: {property: true or false}}}.",
             )
         if len(document) > _MOST_SHEETS:
@@ -132,7 +133,7 @@ def _number(key: object) -> int:
     text = str(key).strip()
     if isinstance(key, bool) or not (text.isascii() and text.isdecimal()) or not int(text[:9]):
         raise UsageError(
-            f"a board's keys are numbers of sheets from 1, found {key!r}"[:200],
+            f"a board's keys are numbers of sheets from 1, found {written(key)}"[:200],
             hint="The first sheet is '1', whatever it is called.",
         )
     return int(text[:9])
@@ -140,7 +141,9 @@ def _number(key: object) -> int:
 
 def _sheet(key: object, given: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(given, Mapping):
-        raise UsageError(f"sheet {key} of a board: expected categories, found {given!r}"[:200])
+        raise UsageError(
+            f"sheet {key} of a board: expected categories, found {written(given)}"[:200]
+        )
     found: dict[str, tuple[str, ...]] = {}
     for category in given:
         if category not in CATEGORIES:
@@ -152,9 +155,8 @@ def _sheet(key: object, given: Any) -> dict[str, tuple[str, ...]]:
         properties = given.get(category, {})
         if not isinstance(properties, Mapping):
             raise UsageError(
-                f"sheet {key} of a board, {category}: expected properties, found {properties!r}"[
-                    :200
-                ]
+                f"sheet {key} of a board, {category}: expected properties, "
+                f"found {written(properties)}"
             )
         for name, value in properties.items():
             if name not in known:

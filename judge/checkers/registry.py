@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from judge.checkers.contract import Checker, NamesAspects
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec
 from judge.errors import UsageError
+from judge.files.documents import written
 
 _HOMES = {
     "boards": "judge.checkers.boards",
@@ -80,7 +81,7 @@ def check_options(spec: CheckerSpec) -> None:
     checker = checker_of(spec)
     reason = spec.options.get(LEFT_OUT_OPTION, "")
     if LEFT_OUT_OPTION in spec.options and not (isinstance(reason, str) and reason.strip()):
-        raise UsageError(f"option {LEFT_OUT_OPTION}: expected the reason, found {reason!r}")
+        raise UsageError(f"option {LEFT_OUT_OPTION}: expected the reason, found {written(reason)}")
     if LEFT_OUT_CASES_OPTION in spec.options:
         _check_left_out_cases(spec.options[LEFT_OUT_CASES_OPTION])
     every = {LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION}
@@ -98,7 +99,7 @@ def _check_left_out_cases(value: object) -> None:
     ):
         raise UsageError(
             f"option {LEFT_OUT_CASES_OPTION}: expected numbers of cases with reasons, such as "
-            f'{{"2": "the gold is blank"}}, found {value!r}'
+            f'{{"2": "the gold is blank"}}, found {written(value)}'
         )
 
 

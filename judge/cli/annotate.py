@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+from typing import ClassVar
 
 import click
+
+from judge.cli.help import LazyGroup
 
 # name -> (module, attribute, one line for the overview), imported when called
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -24,23 +26,11 @@ DEFAULT = "page"
 """The command to run if none is named: ``judge annotate SUITE TASK``."""
 
 
-class AnnotateGroup(click.Group):
-    """A group whose commands are imported when they are called."""
+class AnnotateGroup(LazyGroup):
+    """The commands, of which one need not be named."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands, in the order of the overview."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports a command by its name."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
+    lazy = COMMANDS
+    overview: ClassVar = {"Commands": " ".join(COMMANDS)}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -50,13 +40,11 @@ class AnnotateGroup(click.Group):
             args = [DEFAULT, *args]
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the overview without importing any command."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
-
 
 @click.group(cls=AnnotateGroup)
 def annotate() -> None:
-    """Make test cases for the tasks of a suite's folder, and measure how strong they are."""
+    """Make test cases for the tasks of a suite, and measure how strong they are.
+
+    SUITE is the folder that the cases are saved in. A name such as `sample` will do where nothing
+    is saved.
+    """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import sandbox_option
 from judge.errors import JudgeError, UsageError
 
@@ -96,14 +97,14 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
 @click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
 @_edit_options
 def add(
-    suite: Path, task: str, assignments: tuple[str, ...], base: int | None, **options: Any
+    suite: str, task: str, assignments: tuple[str, ...], base: int | None, **options: Any
 ) -> None:
     """Make a new case of TASK from an old one, with some cells of the input changed.
 
@@ -117,19 +118,19 @@ def add(
         _change(annotator, draft, assignments, options)
 
 
-@click.command("set")
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command("set", cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @click.argument("case")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
 @click.option(
     "--onto",
-    type=click.Choice(["current", "new"]),
+    type=OneOf(["current", "new"]),
     help="Move a draft to its case as it is now, or to a new case.",
 )
 @_edit_options
 def set_cells(
-    suite: Path,
+    suite: str,
     task: str,
     case: str,
     assignments: tuple[str, ...],
@@ -152,7 +153,7 @@ def set_cells(
         _change(annotator, draft, assignments, options)
 
 
-def _annotator(suite: Path, task: str, options: dict[str, Any]) -> Annotator:
+def _annotator(suite: str, task: str, options: dict[str, Any]) -> Annotator:
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
 
     return Annotator(suite, sandbox=options.pop("sandbox", "auto"), ids=[task])
@@ -281,10 +282,10 @@ def _show_source(source: GoldSource) -> None:
             click.echo(f"    {line}")
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task", required=False)
-def drafts(suite: Path, task: str | None) -> None:
+def drafts(suite: str, task: str | None) -> None:
     """Show what is being worked on in SUITE, or in one TASK of it."""
     from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
     from judge.annotate.edits import describe  # noqa: PLC0415
@@ -296,11 +297,11 @@ def drafts(suite: Path, task: str | None) -> None:
             click.echo(f"    {describe(edit)}")
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @click.argument("draft")
-def discard(suite: Path, task: str, draft: str) -> None:
+def discard(suite: str, task: str, draft: str) -> None:
     """End a DRAFT without saving it; its number becomes free."""
     from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
 
@@ -308,13 +309,13 @@ def discard(suite: Path, task: str, draft: str) -> None:
     book.discard(book.draft(task, draft))
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @click.argument("case", type=click.IntRange(min=1))
 @click.option("--why", default="", help="The reason, for the record.")
 @author_option
-def remove(suite: Path, task: str, case: int, why: str, author: str) -> None:
+def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
     """Take back the last save of CASE.
 
     A case that was added is removed, one that was changed is again what it was before. Only what
@@ -331,11 +332,11 @@ def remove(suite: Path, task: str, case: int, why: str, author: str) -> None:
         click.echo(f"case {case} of task {task} is again what it was before the last save")
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON on stdout.")
-def log(suite: Path, task: str | None, as_json: bool) -> None:
+def log(suite: str, task: str | None, as_json: bool) -> None:
     """Show who saved what in SUITE, and which cells of the answer moved."""
     from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.options import sandbox_option
 from judge.errors import SuiteError
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from judge.annotate.rules import BrokenRule
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 @click.option("--summary", is_flag=True, help="Print only how many tasks break which rule.")
 @sandbox_option
-def check(suite: Path, task: str | None, as_json: bool, summary: bool, sandbox: str) -> None:
+def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: str) -> None:
     """Check the cases of SUITE, or of one TASK, against the rules of the annotation manual.
 
     Exits with 3 if a rule is broken. Findings that only need a look (structure, leftover answers,

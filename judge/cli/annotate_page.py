@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from judge.cli.annotate_cases import author_option, reference_option
+from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
 from judge.cli.options import page_options, sandbox_option
 
 
-@click.command()
-@click.argument("suite", type=click.Path(path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @reference_option
 @click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
@@ -21,7 +22,7 @@ from judge.cli.options import page_options, sandbox_option
 @author_option
 @sandbox_option
 def page(
-    suite: Path,
+    suite: str,
     task_id: str,
     references: tuple[Path, ...],
     base: int | None,

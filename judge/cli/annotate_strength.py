@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.options import limit_options, read_limits, sandbox_option
 from judge.core.task_ids import split_ids
 from judge.errors import UsageError
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     Pairs = list[tuple[Task, Submission]]
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.option(
     "--submissions",
     "files",
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 @limit_options
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON on stdout.")
-def strength(suite: Path, as_json: bool, **options: Any) -> None:
+def strength(suite: str, as_json: bool, **options: Any) -> None:
     """Show how strong the cases of SUITE are.
 
     Judges the solutions on all cases, and wrong solutions that are made from the accepted ones.
@@ -105,20 +106,17 @@ def _as_json(each: TaskStrength) -> dict[str, object]:
 
 
 def _print(found: Sequence[TaskStrength]) -> None:
-    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
-
+    from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
     from judge.console.terminal import make_console  # noqa: PLC0415
 
-    table = Table()
-    for heading in ("task", "solutions", "killed by case (alone)", "fewest", "never killed", ""):
-        table.add_column(heading)
+    shown = table("!task", ">solutions", "killed by case (alone)", "fewest", ">never killed", "")
     for each in found:
         kills = ", ".join(
             f"{number}: {len(each.kills[number])} ({len(each.adds[number])})"
             for number in each.cases
         )
         fewest = ", ".join(map(str, each.smallest)) or "none"
-        table.add_row(
+        shown.add_row(
             each.task_id,
             str(len(each.solutions)),
             kills,
@@ -126,8 +124,8 @@ def _print(found: Sequence[TaskStrength]) -> None:
             str(len(each.survivors)),
             each.unprotected,
         )
+    print_table(shown)
     console = make_console()
-    console.print(table)
     solutions = sum(len(each.solutions) for each in found)
     survivors = sum(len(each.survivors) for each in found)
     console.print(

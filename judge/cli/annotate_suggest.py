@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +15,7 @@ from judge.cli.annotate_cases import (
     reference_option,
     submissions_option,
 )
+from judge.cli.help import HelpCommand
 from judge.cli.options import model_options, sandbox_option
 from judge.errors import UsageError
 
@@ -35,8 +35,8 @@ _MODEL_OPTIONS = (
 )
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @reference_option
 @submissions_option(
@@ -58,7 +58,7 @@ _MODEL_OPTIONS = (
 @author_option
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the suggestions as JSON lines.")
-def suggest(suite: Path, task: str, **options: Any) -> None:
+def suggest(suite: str, task: str, **options: Any) -> None:
     """Suggest corner cases for TASK of SUITE, each with its gold.
 
     A suggestion is sound if independent sources agree on its answer, and contested if only a

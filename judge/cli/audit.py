@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.help import HelpCommand
+
 if TYPE_CHECKING:
     from judge.core.statistics import Estimate
     from judge.report.audit import AuditRates
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--sample",

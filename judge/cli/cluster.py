@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.help import HelpGroup
+
 if TYPE_CHECKING:
     from judge.cluster.place import Place
 
@@ -23,7 +25,7 @@ _INSECURE = click.option(
 )
 
 
-@click.group()
+@click.group(cls=HelpGroup)
 def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     checker_options,
     comparison_options,
@@ -24,7 +25,7 @@ _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("gold", type=_WORKBOOK)
 @click.argument("output", type=_WORKBOOK)
 @click.option("--at", "position", help="Answer position: `'Sheet1'!A1:B9,C3`.")
@@ -37,7 +38,7 @@ _WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--evaluator",
-    type=click.Choice(["spider2v", "osworld"]),
+    type=OneOf(["spider2v", "osworld"]),
     help="Whose evaluator the rules were written for [what FILE says, or spider2v].",
 )
 @click.option(

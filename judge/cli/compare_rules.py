@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.core.finding import in_words
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
@@ -145,6 +146,6 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 
 
 def _short(value: object) -> str:
-    """A value on one line; objects are long as JSON, which has all of it with ``--json``."""
-    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    """A value on one line; ``--json`` has all of it."""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options
 from judge.cli.out_file import write_text
 from judge.errors import UsageError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from judge.report.pairing import RunComparison
 
 
-@click.command("compare-runs")
+@click.command("compare-runs", cls=HelpCommand)
 @click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument(
     "others", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "markdown", "html", "json"]),
+    type=OneOf(["text", "markdown", "html", "json"]),
     default="text",
     show_default=True,
     help="What to write; of desktop episodes, all but text have a row for each run.",

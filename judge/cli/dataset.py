@@ -14,6 +14,7 @@ import click
 from rich import progress
 
 from judge.cli import dataset_authoring, dataset_triage
+from judge.cli.help import HelpGroup
 from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, read_corrections
 from judge.console.terminal import make_console
@@ -31,7 +32,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdo
 _WIDTH = 70
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=HelpGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
@@ -52,7 +53,7 @@ def list_(suite: str | None, as_json: bool) -> None:
     if as_json:
         _print_json([_task_record(task, full=False) for task in loaded.tasks])
         return
-    shown = table("task", "level", ">cases", "position", "instruction")
+    shown = table("!task", "level", ">cases", "position", "instruction")
     for task in loaded.tasks:
         text = " ".join(task.instruction.split())
         shown.add_row(
@@ -67,11 +68,11 @@ def list_(suite: str | None, as_json: bool) -> None:
 
 
 @dataset.command()
+@click.argument("suite")
 @click.argument("task_id", metavar="TASK")
-@click.option("--dataset", "suite", default="sample", show_default=True, metavar="SUITE")
 @_JSON
-def show(task_id: str, suite: str, as_json: bool) -> None:
-    """Show one TASK of a suite: its instruction, position and files."""
+def show(suite: str, task_id: str, as_json: bool) -> None:
+    """Show one TASK (an id) of SUITE: its instruction, position and files."""
     task = load_suite(suite).task(task_id)
     record = _task_record(task, full=True)
     if as_json:
@@ -82,7 +83,7 @@ def show(task_id: str, suite: str, as_json: bool) -> None:
         if value is not None and value != {}:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             click.echo(f"{name.replace('_', ' ')}: {text}")
-    shown = table(">case", "input", "gold")
+    shown = table(">case", "!input", "!gold")
     for case in cases:
         inputs = "\n".join(each["path"] for each in case["inputs"])
         golds = "\n".join(
@@ -136,7 +137,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
     if as_json:
         _print_json([asdict(finding) for finding in findings])
     elif findings:
-        shown = table("severity", "task", "file", "finding")
+        shown = table("severity", "!task", "!file", "finding")
         for finding in findings:
             shown.add_row(
                 finding.severity.value,
@@ -242,11 +243,12 @@ def _list_suites(as_json: bool) -> None:
     if as_json:
         _print_json(rows)
         return
-    shown = table("name", "what", ">tasks", "licence", "here")
+    shown = table("!name", ">tasks", "!here", "what, and under which licence")
     for row in rows:
-        here = "yes" if row["folder"] else f"judge dataset fetch {row['name']}"
-        shown.add_row(row["name"], row["title"], str(row["tasks"]), row["licence"], here)
+        here = "yes" if row["folder"] else "no"
+        shown.add_row(row["name"], str(row["tasks"]), here, f"{row['title']}. {row['licence']}")
     print_table(shown)
+    click.echo("judge dataset fetch NAME   # gets one that is not here")
 
 
 def _task_record(task: Task, *, full: bool) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_nam
 from judge.authoring.review import Standing, State
 from judge.cli.dataset_harbor import export_tasks, harbor_options
 from judge.cli.dataset_proposals import Choice, proposal_options
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.listing import print_table, table
 from judge.cli.options import by_option, corrections_options, read_corrections, who
 from judge.errors import UsageError
@@ -116,11 +117,11 @@ def _typed_options() -> list[Callable[[_Command], _Command]]:
     ]
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("folder", type=_FOLDER)
 @click.option(
     "--kind",
-    type=click.Choice(kind_names()),
+    type=OneOf(kind_names()),
     default=kind_names()[0],
     show_default=True,
     help="What its tasks ask for: cells of a workbook, a typed answer, or a workbook that keeps "
@@ -134,7 +135,7 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     click.echo(f"{folder}: an empty suite\njudge dataset add-task {folder} ID {example}")
 
 
-@click.command("add-task")
+@click.command("add-task", cls=HelpCommand)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @click.option(
@@ -192,7 +193,7 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     click.echo(f"task {task_id}: draft, {cases} case{'s' if cases > 1 else ''}")
 
 
-@click.command("edit-task")
+@click.command("edit-task", cls=HelpCommand)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @_field_options
@@ -207,10 +208,10 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
     click.echo(f"task {task_id}: {_said(draft.task(task_id).standing)}")
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
-@click.option("--state", type=click.Choice([each.value for each in State]), help="The new state.")
+@click.option("--state", type=OneOf([each.value for each in State]), help="The new state.")
 @click.option("--note", default="", help="A note on the review.")
 @by_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
@@ -237,7 +238,7 @@ def review(
         return
     wanted = [(name, *_ANSWERS[name]) for name in draft.kind.wanted_for_review]
     headings = [heading for _, heading, _ in wanted]
-    shown = table("task", "state", "authors", "reviewers", *headings, "note")
+    shown = table("!task", "state", "authors", "reviewers", *headings, "note")
     for each in tasks:
         standing = each.standing
         shown.add_row(
@@ -255,18 +256,18 @@ def review(
     )
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("suite")
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option(
     "--state",
-    type=click.Choice([each.value for each in State]),
+    type=OneOf([each.value for each in State]),
     help="Tasks that have come at least so far. [accepted]",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["suite", "dataset-card", "harbor"]),
+    type=OneOf(["suite", "dataset-card", "harbor"]),
     default="suite",
     show_default=True,
     help="A suite to judge with, a dataset folder with a card and no golds, or tasks of Harbor.",

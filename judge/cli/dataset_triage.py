@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.listing import print_table, table
 from judge.cli.options import by_option, who
 from judge.errors import UsageError
@@ -24,7 +25,7 @@ _READ = click.Path(exists=True, dir_okay=False, path_type=Path)
 _WRITE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("posts", type=_READ)
 @click.option(
     "--state",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
 from judge.cli.options import page_options, sandbox_option
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from judge.live.session import Result
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("task")
 @click.option(
     "--dataset",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
+from judge.cli.help import HelpCommand
 from judge.console.terminal import make_console, styled
 from judge.errors import SandboxError
 from judge.version import __version__
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from judge.sandbox import BackendFinding
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option(
     "--attack",
     is_flag=True,

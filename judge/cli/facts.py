@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.errors import WorkbookError
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON on stdout.")
 def facts(file: Path, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.annotate_cases import author_option, reference_option, submissions_option
+from judge.cli.help import HelpCommand
 from judge.cli.options import sandbox_option
 from judge.errors import WorkbookError
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from judge.annotate.hack import Hack
 
 
-@click.command()
-@click.argument("suite", type=click.Path(exists=True, path_type=Path))
+@click.command(cls=HelpCommand)
+@click.argument("suite")
 @click.argument("task")
 @click.argument("workbook", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @reference_option
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @author_option
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON on stdout.")
-def hack(suite: Path, task: str, workbook: Path, **options: Any) -> None:
+def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
     """Try to break accepted solutions of TASK with the input WORKBOOK.
 
     The workbook is validated, and its gold computed from at least two references that agree and

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     limit_options,
     model_options,
@@ -32,12 +33,12 @@ _NOT_INFERENCE = (
 _PATH = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @model_options
-@click.option("--mode", type=click.Choice(["single", "multi", "text", "desktop"]),
+@click.option("--mode", type=OneOf(["single", "multi", "text", "desktop"]),
               default="single", show_default=True,
               help="One round, several, values for programs, or mouse and keyboard.")  # fmt: skip
-@click.option("--feedback", type=click.Choice(["row-exec", "react-exec", "row-react-exec"]),
+@click.option("--feedback", type=OneOf(["row-exec", "react-exec", "row-react-exec"]),
               help="What the model sees between rounds of multi [row-react-exec].")  # fmt: skip
 @click.option("--dataset", metavar="SUITE", help="Suite [the sample suite].")
 @click.option("--out", type=_PATH, help="Results directory; an incomplete run in it is continued.")
@@ -55,11 +56,11 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--rows", type=click.IntRange(min=0), help="Rows of each sheet in the prompt [5].")
 @click.option("--content",
-              type=click.Choice(["pandas", "markdown", "csv", "addresses", "info"]),
+              type=OneOf(["pandas", "markdown", "csv", "addresses", "info"]),
               help="How they are written [pandas]; info describes the columns.")  # fmt: skip
 @click.option("--notes/--no-notes", default=True, help="Say in the prompt what was cut.")
 @click.option("--prompt", type=_PATH, help="Your own prompt template.")
-@click.option("--stop", type=click.Choice(["output", "explicit"]), default="output",
+@click.option("--stop", type=OneOf(["output", "explicit"]), default="output",
               help="multi ends with the output workbook, or when the model says so.")  # fmt: skip
 @click.option("--execution-feedback/--no-execution-feedback", default=True,
               help="Whether multi shows printouts and errors between rounds.")  # fmt: skip
@@ -68,7 +69,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--documents", type=_PATH, metavar="FOLDER",
               help="Quote the parts of these documents that fit the instruction best.")  # fmt: skip
 @click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
-@click.option("--pictures", type=click.Choice(["each", "stitched", "none"]),
+@click.option("--pictures", type=OneOf(["each", "stitched", "none"]),
               help="A question's pictures: one by one, as one, or only named [each].")  # fmt: skip
 @click.option("--max-pictures", type=click.IntRange(min=0), help="Most pictures of a message [20].")
 @click.option("--picture-side", type=click.IntRange(min=16), metavar="PIXELS",
@@ -77,9 +78,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--picture-types", metavar="TYPE,…",
               help="Types that are sent [png,jpeg,webp,gif]; others become PNG.")  # fmt: skip
 @click.option("--observation",
-              type=click.Choice(["screenshot", "tree", "screenshot+tree", "som"]),
+              type=OneOf(["screenshot", "tree", "screenshot+tree", "som"]),
               help="What desktop shows: screen, tree, both, marks [screenshot].")  # fmt: skip
-@click.option("--action-space", type=click.Choice(["pyautogui", "computer_13"]),
+@click.option("--action-space", type=OneOf(["pyautogui", "computer_13"]),
               help="The language of actions on a desktop [pyautogui].")  # fmt: skip
 @click.option("--history", type=click.IntRange(min=0),
               help="Earlier turns that a request of desktop shows [3].")  # fmt: skip
@@ -94,8 +95,10 @@ _PATH = click.Path(path_type=Path)
 @click.option("--screen", metavar="WxH", help="Size of the screen [1920x1080].")
 @click.option("--clutter", type=click.IntRange(min=0, max=20), help="Other windows open [0].")
 @click.option("--temperature", type=float,
-              help="[1; 0.7 for typed answers; 0.5 for Spider2-V on a desktop]")  # fmt: skip
-@click.option("--top-p", type=float, help="[1; 0.9 for typed answers and on a desktop]")
+              help="Of a request [1; typed answers 0.7; Spider2-V's desktop 0.5].")  # fmt: skip
+@click.option(
+    "--top-p", type=float, help="Nucleus of a request [1; 0.9 for typed answers and on a desktop]."
+)
 @click.option("--seed", type=int, help="Seed of sample 0; sample k gets seed + k.")
 @click.option("--concurrency", "-c", type=click.IntRange(min=1), default=8, show_default=True,
               help="Tasks at a time.")  # fmt: skip
@@ -147,7 +150,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if options["picture_bytes"] is not None:
         options["picture_bytes"] = parse_bytes(options["picture_bytes"])
     if shown["export_log"]:
-        _export(options["out"], shown["export_log"])
+        _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
     default = click.core.ParameterSource.DEFAULT
     for name in REMEMBERED:  # what is not said is the run's own
@@ -168,23 +171,27 @@ def infer(context: click.Context, /, **options: Any) -> None:
         imports = shown["import_log"] or shown["import_inspect"]
         resumed = ask_for_word(resumed, asks_model=not imports)
     if shown["import_log"]:
-        _import(resumed.options, shown["import_log"])
+        _import(resumed.options, shown["import_log"], as_json=shown["as_json"])
         return
     if shown["import_inspect"]:
-        _import_inspect(resumed.options, shown["import_inspect"])
+        _import_inspect(resumed.options, shown["import_inspect"], as_json=shown["as_json"])
         return
     planned = make_plan(resumed)
     if shown["dry_run"]:
         from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
         from judge.inference.dryrun import dry_run  # noqa: PLC0415
 
-        show_dry_run(planned.plan, dry_run(planned.plan))
+        dry = dry_run(planned.plan)
+        if shown["as_json"]:
+            _print_json(dry.to_json(planned.plan))
+        else:
+            show_dry_run(planned.plan, dry)
         return
     _ask(planned, score=shown["score"], as_json=shown["as_json"], quiet=shown["quiet"])
 
 
 def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> None:
-    from judge.api.inferring import ask, check_ready, is_offline  # noqa: PLC0415
+    from judge.api.inferring import ask, check_ready, is_offline, nearest_alias  # noqa: PLC0415
     from judge.api.progress import progress_for  # noqa: PLC0415
     from judge.cli.infer_view import InferenceProgress, show_start  # noqa: PLC0415
     from judge.cli.signals import run_until_signal  # noqa: PLC0415
@@ -194,6 +201,8 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
     if not quiet and not is_offline(options):
         pace = "in batches" if options.batch else f"{options.concurrency} at a time"
         show_start(planned.plan, str(planned.out), pace)
+        if nearest := nearest_alias(options):
+            click.echo(f"note: {nearest.removeprefix('. ')}", err=True)
     scorer = _scorer(planned) if score else None
     try:
         with InferenceProgress(quiet=quiet) as progress:
@@ -214,23 +223,28 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
     finally:
         if scorer is not None:
             scorer.stop()
-    _show(planned, summary, scored, as_json=as_json)
+    _show(planned, summary, scored, as_json=as_json, quiet=quiet)
     if planned.options.batch_file is None or summary.failed:
         _check_complete(summary, planned.out)
 
 
 def _show(
-    planned: PlannedRun, summary: InferenceSummary, scored: Sequence[ScoredRun], *, as_json: bool
+    planned: PlannedRun,
+    summary: InferenceSummary,
+    scored: Sequence[ScoredRun],
+    *,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     from judge.cli.infer_view import show_requests, show_summary  # noqa: PLC0415
-    from judge.cli.tables import print_run  # noqa: PLC0415
+    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
 
     requests = planned.options.batch_file
     if as_json:
         document: dict[str, Any] = {"inference": asdict(summary), "results": str(planned.out)}
         if scored:
             document["report"] = scored[0].report
-        click.echo(json.dumps(document, ensure_ascii=False))
+        _print_json(document)
         return
     if requests is not None:
         show_requests(summary, str(requests), str(planned.out))
@@ -238,6 +252,8 @@ def _show(
     show_summary(summary, str(planned.out))
     for run in scored:
         print_run(run)
+    if scored and not quiet:
+        print_ending(scored)
     if summary.finished and not scored:
         click.echo(f"to grade: judge score {planned.out}")
 
@@ -268,7 +284,7 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
         )
 
 
-def _export(out: Path | None, log: Path) -> None:
+def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
     from judge.errors import UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import export_log  # noqa: PLC0415
@@ -277,10 +293,13 @@ def _export(out: Path | None, log: Path) -> None:
         raise UsageError("--export-log needs --out, the run to export")
     with RunDirectory(out) as store:
         count = export_log(store, log)
-    click.echo(f"{count} conversations written to {log}")
+    if as_json:
+        _print_json({"conversations": count, "log": str(log)})
+    else:
+        click.echo(f"{count} conversations written to {log}")
 
 
-def _import(options: InferOptions, log: Path) -> None:
+def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
     from judge.core.task_ids import split_ids  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
@@ -289,13 +308,13 @@ def _import(options: InferOptions, log: Path) -> None:
 
     source = str(options.dataset or "sample")
     suite = load_suite(source)
-    out = options.out or Path("results") / log.stem
-    with RunDirectory(Path(out)) as store:
+    out = Path(options.out or Path("results") / log.stem)
+    with RunDirectory(out) as store:
         count = import_log(log, suite, whole_source(source), store, split_ids(options.ids) or None)
-    click.echo(f"{count} submissions imported; to grade: judge score {out}")
+    _show_imported(count, out, as_json=as_json)
 
 
-def _import_inspect(options: InferOptions, log: Path) -> None:
+def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
     from judge.core.task_ids import split_ids  # noqa: PLC0415
     from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
@@ -317,7 +336,7 @@ def _import_inspect(options: InferOptions, log: Path) -> None:
         done = import_inspect_log(
             log, suite, whole_source(source), store, split_ids(options.ids) or None
         )
-    click.echo(f"{done.submissions} submissions imported; to grade: judge score {out}")
+    _show_imported(done.submissions, out, as_json=as_json)
     lacking = []
     if done.failed:
         names = ", ".join(list(done.failed)[:5])
@@ -330,6 +349,17 @@ def _import_inspect(options: InferOptions, log: Path) -> None:
             hint=f"inspect eval-retry {log} asks them again. Then import its log, with another "
             "--out.",
         )
+
+
+def _show_imported(submissions: int, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        _print_json({"submissions": submissions, "results": str(out)})
+    else:
+        click.echo(f"{submissions} submissions imported; to grade: judge score {out}")
+
+
+def _print_json(document: object) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False))
 
 
 def _samples(number: int) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import click
 
+from judge.cli.help import LazyGroup
 from judge.cli.signals import Ended, ending_by_signals
 from judge.console.terminal import drop_output, print_label, shown_streams
 from judge.errors import (
@@ -44,32 +44,20 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
+class Overview(LazyGroup):
+    """All commands, by what they are for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands, in the order of the overview."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports a command by its name."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the overview without importing any command."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+    lazy = COMMANDS
+    overview: ClassVar = {
+        "Judge": "score run infer desktop cluster",
+        "Look at runs": "report view compare-runs rejudge audit",
+        "Suites": "dataset verify annotate hack",
+        "Workbooks": "compare facts recalc engines",
+        "This machine": "sandbox doctor",
+    }
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Overview, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="judge")
 def judge() -> None:
     """An online judge for spreadsheet work.

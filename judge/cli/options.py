@@ -6,17 +6,28 @@ import getpass
 import os
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from judge.cli.help import OneOf
 from judge.core.limits import Limits
-from judge.errors import UsageError
+from judge.errors import UsageError, did_you_mean
+from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_LIMIT_FIELDS = {
+    "cpu_s": "cpu_s",
+    "wall_s": "wall_s",
+    "memory": "memory_bytes",
+    "processes": "processes",
+    "output_size": "output_bytes",
+}
+"""Name of a limit in a YAML file -> its field of :class:`Limits`, whose names are taken as well."""
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 _UNITS |= {"k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30}
@@ -49,16 +60,24 @@ class _Bytes(click.ParamType[int]):
 def limit_options(command: _Command) -> _Command:
     """Adds the options that bound a run."""
     options = [
-        click.option("--cpu", "cpu_s", type=click.FloatRange(min=0.1), help="CPU seconds [60]."),
-        click.option("--wall", "wall_s", type=click.FloatRange(min=0.1), help="Seconds [90]."),
-        click.option("--memory", "memory_bytes", type=_Bytes(), help="Memory [2GiB]."),
-        click.option("--processes", type=click.IntRange(min=1), help="Processes [64]."),
-        click.option("--output-size", "output_bytes", type=_Bytes(), help="Output size [64MiB]."),
+        click.option(
+            "--cpu", "cpu_s", type=click.FloatRange(min=0.1), help="CPU seconds of a program [60]."
+        ),
+        click.option(
+            "--wall", "wall_s", type=click.FloatRange(min=0.1), help="Seconds of a program [90]."
+        ),
+        click.option("--memory", "memory_bytes", type=_Bytes(), help="Memory of a program [2GiB]."),
+        click.option(
+            "--processes", type=click.IntRange(min=1), help="Processes of a program [64]."
+        ),
+        click.option(
+            "--output-size", "output_bytes", type=_Bytes(), help="Size of what it writes [64MiB]."
+        ),
         click.option(
             "--limits",
             "limits_file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="YAML file with any of: cpu_s, wall_s, memory, processes, output_size.",
+            help=f"YAML file with any of: {', '.join(_LIMIT_FIELDS)}.",
         ),
     ]
     for option in reversed(options):
@@ -70,7 +89,7 @@ def sandbox_option(command: _Command) -> _Command:
     """Adds ``--sandbox``."""
     return click.option(
         "--sandbox",
-        type=click.Choice(["auto", "docker", "bubblewrap", "sealed-container"]),
+        type=OneOf(["auto", "docker", "bubblewrap", "sealed-container"]),
         default="auto",
         show_default=True,
         help="What isolates programs.",
@@ -158,7 +177,7 @@ def comparison_options(command: _Command) -> _Command:
     options = [
         click.option(
             "--profile",
-            type=click.Choice(["standard", "official", "strict", "ssb2", "ssb2-official"]),
+            type=OneOf(["standard", "official", "strict", "ssb2", "ssb2-official"]),
             default="standard",
             show_default=True,
             help="What counts as equal.",
@@ -172,7 +191,7 @@ def comparison_options(command: _Command) -> _Command:
         ),
         click.option(
             "--recalc",
-            type=click.Choice(["auto", "never", "always"]),
+            type=OneOf(["auto", "never", "always"]),
             default="auto",
             show_default=True,
             help="When to compute formulas of the answer range.",
@@ -314,7 +333,7 @@ def checker_options(command: _Command) -> _Command:
         ),
         click.option(
             "--accept",
-            type=click.Choice(["cells", "groups"]),
+            type=OneOf(["cells", "groups"]),
             help="When an output is right: if every cell agrees, or by the cells to change and "
             "those to keep (SpreadsheetBench 2).",
         ),
@@ -325,13 +344,13 @@ def checker_options(command: _Command) -> _Command:
         ),
         click.option(
             "--keep",
-            type=click.Choice(["off", "note", "fail"]),
+            type=OneOf(["off", "note", "fail"]),
             help="List, or reject, what the input had, the gold kept and the output lost: "
             "rules, charts, tables, names, comments, sheets, formulas.",
         ),
         click.option(
             "--formula-asked",
-            type=click.Choice(["off", "note", "fail"]),
+            type=OneOf(["off", "note", "fail"]),
             help="List, or reject, constants where the question asks for a formula.",
         ),
     ]
@@ -383,17 +402,18 @@ def _limits_of_yaml(path: Path) -> dict[str, Any]:
         document = document["limits"]
     if not isinstance(document, dict):
         raise UsageError(f"{path}: expected fields such as `cpu_s: 60`")
-    aliases = {"memory": "memory_bytes", "output_size": "output_bytes"}
-    known = {each.name for each in fields(Limits)}
     values: dict[str, Any] = {}
     for name, value in document.items():
-        field_name = aliases.get(str(name), str(name))
-        if field_name not in known:
-            raise UsageError(f"{path}: unknown limit {name!r}; known: {', '.join(sorted(known))}")
+        field_name = _LIMIT_FIELDS.get(str(name), str(name))
+        if field_name not in _LIMIT_FIELDS.values():
+            nearest = did_you_mean(str(name), _LIMIT_FIELDS, before=" ")
+            raise UsageError(
+                f"{path}: unknown limit {name}; known: {', '.join(_LIMIT_FIELDS)}.{nearest}"
+            )
         if field_name.endswith("_bytes"):
             values[field_name] = parse_bytes(str(value))
         elif isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise UsageError(f"{path}: {name} must be a number above 0, found {value!r}")
+            raise UsageError(f"{path}: {name} must be a number above 0, and is {written(value)}")
         else:
             values[field_name] = int(value) if field_name == "processes" else float(value)
     return values

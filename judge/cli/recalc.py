@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import sandbox_option
 from judge.errors import RecalcError
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 SHOWN_CELLS = 40
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "libreoffice", "ironcalc", "formualizer", "formulas"]),
+    type=OneOf(["auto", "libreoffice", "ironcalc", "formualizer", "formulas"]),
     default="auto",
     show_default=True,
     help="What computes; auto takes each engine where it is right.",
@@ -117,7 +118,7 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @sandbox_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
 def engines(sandbox: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     cluster_options,
     corrections_options,
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
 _MOST_CASES = 40
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--profile",
-    type=click.Choice(["standard", "official", "strict", "ssb2"]),
+    type=OneOf(["standard", "official", "strict", "ssb2"]),
     help="What counts as equal. [as before]",
 )
 @click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [as before]")
 @click.option(
     "--recalc",
-    type=click.Choice(["auto", "never", "always"]),
+    type=OneOf(["auto", "never", "always"]),
     help="When to compute formulas of the answer range. [as before]",
 )
 @click.option("--engine", help="Calculation engine. [as before]")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from judge.api.options import ScoreOptions
 from judge.api.replaying import ReplayedEpisode, replay
+from judge.cli.listing import print_table, table
 from judge.cli.tables import verdict_piece
-from judge.console.terminal import make_console, styled
+from judge.console.terminal import styled
 from judge.console.visible import visible
 from judge.errors import IncompleteRunError
 
@@ -65,12 +65,11 @@ def _plain(episode: ReplayedEpisode) -> dict[str, Any]:
 
 
 def _show(found: Sequence[ReplayedEpisode]) -> None:
-    table = Table(title=f"{len(found)} episodes performed again", title_justify="left")
-    for heading in ("task", "case", "turns", "before", "now", "file", "what differs"):
-        table.add_column(heading)
+    click.echo(f"{len(found)} episodes performed again")
+    shown = table("!task", ">case", ">turns", "before", "now", "file", "what differs")
     for each in found:
         sample = f" #{each.sample}" if each.sample else ""
-        table.add_row(
+        shown.add_row(
             styled(f"{each.task_id}{sample}"),
             str(each.case),
             str(each.turns),
@@ -81,7 +80,7 @@ def _show(found: Sequence[ReplayedEpisode]) -> None:
             "same" if each.same_file else "other",
             styled(each.problem or _differing(each)),
         )
-    make_console().print(table)
+    print_table(shown)
 
 
 def _differing(episode: ReplayedEpisode) -> str:

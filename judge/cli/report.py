@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, sandbox_option, suspects_option
 from judge.cli.out_file import write_file, write_text
 from judge.errors import UsageError
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 HTML_FILE = "report.html"
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["html", "markdown", "json", "csv", "gif", "webp"]),
+    type=OneOf(["html", "markdown", "json", "csv", "gif", "webp"]),
     default="html",
     show_default=True,
     help="What to write.",
@@ -38,7 +39,7 @@ HTML_FILE = "report.html"
 )
 @click.option(
     "--table",
-    type=click.Choice(
+    type=OneOf(
         ["scores", "paper", "tasks", "cases", "episodes", "settings", "histogram", "endings"]
     ),
     default="scores",

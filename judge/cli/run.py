@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
     comparison_options,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from judge.core.verdict import CaseResult
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("task")
 @click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(

@@ -6,11 +6,12 @@ import json
 
 import click
 
+from judge.cli.help import HelpGroup, OneOf
 from judge.cli.options import sandbox_option
 from judge.errors import SandboxError
 
 
-@click.group()
+@click.group(cls=HelpGroup)
 def sandbox() -> None:
     """Build and inspect the sandbox."""
 
@@ -18,7 +19,7 @@ def sandbox() -> None:
 @sandbox.command()
 @click.option(
     "--backend",
-    type=click.Choice(["auto", "docker", "bubblewrap", "all"]),
+    type=OneOf(["auto", "docker", "bubblewrap", "all"]),
     default="auto",
     show_default=True,
     help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",

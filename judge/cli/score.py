@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
     cluster_options,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from judge.api.options import ScoreOptions
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results directory to write.")
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     help="Perform the episodes of a desktop run again, and show what differs; write nothing.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, and nothing after the table.")
 def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Grade RESULTS and write report.json next to the records.
 
@@ -99,7 +100,7 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
     from judge.api.options import cores  # noqa: PLC0415
     from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.tables import print_run  # noqa: PLC0415
+    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
 
     limits = read_limits(options)
     options["jobs"] = options["jobs"] or cores()
@@ -131,6 +132,8 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     else:
         for run in runs:
             print_run(run)
+        if not quiet:
+            print_ending(runs)
     for failure in failures[1:]:
         click.echo(f"error: {failure.message}", err=True)
     if failures:

@@ -77,13 +77,13 @@ def _print(audit: Audit, out: Path | None) -> None:
 
     certainties = list(Certainty)
     counts = Counter((each.sign, each.certainty) for each in audit.suspects)
-    overview = table("sign", *(f">{each.value}" for each in certainties), "what it says")
+    overview = table("!sign", *(f">{each.value}" for each in certainties), "what it says")
     for sign in audit.signs:
         numbers = [counts[sign.name, each] for each in certainties]
         overview.add_row(sign.name, *(str(each) if each else "-" for each in numbers), sign.title)
     print_table(overview)
     if audit.suspects:
-        listed = table("certainty", "task", ">case", "sign", "what is where, and why it matters")
+        listed = table("certainty", "!task", ">case", "sign", "what is where, and why it matters")
         for each in audit.suspects:
             listed.add_row(
                 each.certainty.value,

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.console.terminal import Piece, make_console, styled
+from judge.console.visible import visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.verdict import Verdict
 from judge.report.set_aside import LEVELS
+
+_MOST_FAILURES = 5
+_MOST_LOOKED_AT = 10_000
+_LONGEST_CAUSE = 160
 
 _STYLES = {
     Verdict.AC: "green",
@@ -53,6 +63,60 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     _print_usage(console, report)
     _print_expectations(console, run)
     console.print(styled((f"report: {run.path}/report.json", "dim")))
+
+
+def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> None:
+    """Prints which cases failed, the first of them with their cause, and what to do next."""
+    console = console or make_console()
+    for run in runs:
+        for line in _failures(run):
+            console.print(line, soft_wrap=True)
+    folders = {run.path.parent for run in runs}
+    for words, command in (
+        *(("scores, cells and why, as a page", f"report {_typed(run.path)}") for run in runs[:1]),
+        *(("all runs in the browser", f"view {_typed(each)}") for each in sorted(folders)[:1]),
+    ):
+        console.print(
+            styled(("next: ", "dim"), f"judge {command}", (f"   # {words}", "dim")), soft_wrap=True
+        )
+
+
+def _failures(run: ScoredRun) -> Iterator[str | Text]:
+    """Counts by verdict, and the first few cases."""
+    overall = run.report["overall"]
+    counts = {
+        code: count
+        for code, count in overall["verdicts"].items()
+        if Verdict(code).is_scored and code != Verdict.AC
+    }
+    if not counts:
+        return
+    failed = sum(counts.values())
+    listed = ", ".join(f"{code} {count}" for code, count in counts.items())
+    yield styled(
+        (f"{run.path.name}: {failed} of {overall['cases']} cases failed:", "bold"), f" {listed}"
+    )
+    first = [
+        each
+        for each in itertools.islice(run.results, _MOST_LOOKED_AT)
+        if each.verdict.is_scored and each.verdict is not Verdict.AC
+    ][:_MOST_FAILURES]
+    for each in first:
+        sample = f", sample {each.sample}" if each.sample else ""
+        cause = " ".join(visible(each.cause).split())
+        cut = cause if len(cause) <= _LONGEST_CAUSE else f"{cause[: _LONGEST_CAUSE - 1]}…"
+        yield styled(
+            "  ",
+            verdict_piece(each.verdict.value),
+            f" task {each.task_id}{sample}, case {each.case}: {cut}".removesuffix(": "),
+        )
+    if failed > len(first):
+        yield styled((f"  and {failed - len(first)} more", "dim"))
+
+
+def _typed(path: Path) -> str:
+    """A path as it is typed in a shell."""
+    return shlex.quote(str(path))
 
 
 def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
     by_option,
     checker_options,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from judge.grading.verify import CaseCheck
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("suite")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time [cores].")
 @click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from judge.cli.help import HelpCommand
 
-@click.command()
+
+@click.command(cls=HelpCommand)
 @click.argument(
     "results",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

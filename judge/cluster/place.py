@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from judge.errors import UsageError
+from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 CERTIFICATES_VARIABLE = "JUDGE_CLUSTER_CERTIFICATES"
@@ -194,7 +195,7 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
         )
     options = document[kinds[0]]
     if options is not None and not isinstance(options, dict):
-        raise UsageError(f"{path}: {kinds[0]} must hold fields, found {options!r:.80}")
+        raise UsageError(f"{path}: {kinds[0]} must hold fields, found {written(options)}")
     return Place(
         kinds[0],
         certificates=None if certificates is None else Certificates.in_folder(certificates),
@@ -207,5 +208,5 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
 def _number(path: Path, document: Mapping[str, object], name: str, default: int) -> int:
     value = document.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"{path}: {name} must be a number of at least 1, found {value!r:.80}")
+        raise UsageError(f"{path}: {name} must be a number of at least 1, found {written(value)}")
     return value

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from judge.comparison.profiles import Profile
 from judge.core.task import LEFT_OUT_CASES_OPTION, CheckerSpec
 from judge.errors import UsageError
+from judge.files.documents import written
 
 CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
@@ -140,26 +141,30 @@ def _checked(name: str, value: object) -> object:
         texts = [value] if isinstance(value, str) else value
         if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
             return tuple(texts)
-        raise UsageError(f"option {name}: expected a string or a list of strings, found {value!r}")
+        raise UsageError(
+            f"option {name}: expected a string or a list of strings, found {written(value)}"
+        )
     if name in {"tolerance", "relative_tolerance"}:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            raise UsageError(f"option {name}: expected a number from 0 up, found {value!r}")
+            raise UsageError(f"option {name}: expected a number from 0 up, found {written(value)}")
         return float(value)
     if name in SCOPE_OPTIONS:
         if value in SCOPE_CHOICES:
             return value
         raise UsageError(
-            f"option {name}: expected {', '.join(SCOPE_CHOICES)}, found {value!r}",
+            f"option {name}: expected {', '.join(SCOPE_CHOICES)}, found {written(value)}",
             hint="`note` reports it with the verdict, `fail` makes it part of the verdict.",
         )
     if name == "accept":
         if value in ACCEPT_CHOICES:
             return value
-        raise UsageError(f"option {name}: expected {' or '.join(ACCEPT_CHOICES)}, found {value!r}")
+        raise UsageError(
+            f"option {name}: expected {' or '.join(ACCEPT_CHOICES)}, found {written(value)}"
+        )
     if name == "left_out":
         if isinstance(value, str) and value.strip():
             return value
-        raise UsageError(f"option {name}: expected the reason, found {value!r}")
+        raise UsageError(f"option {name}: expected the reason, found {written(value)}")
     if not isinstance(value, bool):
-        raise UsageError(f"option {name}: expected true or false, found {value!r}")
+        raise UsageError(f"option {name}: expected true or false, found {written(value)}")
     return value

@@ -7,7 +7,7 @@ import functools
 import json
 from dataclasses import asdict, dataclass, replace
 
-from judge.errors import UsageError
+from judge.errors import UsageError, did_you_mean
 
 
 class TextNumbers(enum.StrEnum):
@@ -164,7 +164,8 @@ def get_profile(name: str, **rules: object) -> Profile:
     profile = PROFILES.get(name)
     if profile is None:
         raise UsageError(
-            f"there is no profile {name!r}", hint=f"Profiles: {', '.join(sorted(PROFILES))}."
+            f"there is no profile {name!r}",
+            hint=f"{did_you_mean(name, PROFILES)} Profiles: {', '.join(sorted(PROFILES))}.".strip(),
         )
     try:
         return replace(profile, **rules)  # type: ignore[arg-type]

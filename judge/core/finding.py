@@ -154,6 +154,24 @@ def _cell_json(cell: DifferingCell) -> DifferingCellRecord:
     return said
 
 
+def in_words(value: object) -> str:
+    """A value of a difference, which is JSON, in words: no braces, no brackets, no ``null``."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        if value.keys() == {"date"}:
+            return str(value["date"]).removesuffix("T00:00:00").replace("T", " ")
+        if value.keys() == {"error"}:
+            return str(value["error"])
+        return ", ".join(f"{name} {in_words(each)}" for name, each in value.items()) or "nothing"
+    if isinstance(value, list | tuple):
+        nested = any(isinstance(each, list | tuple | dict) and len(each) > 1 for each in value)
+        return ("; " if nested else ", ").join(map(in_words, value)) or "nothing"
+    return repr(value)
+
+
 @dataclass(frozen=True, slots=True)
 class FoundDifference:
     """One thing in which an answer differs from its gold.
@@ -179,7 +197,7 @@ class FoundDifference:
     about: About | None = None
 
     def __str__(self) -> str:
-        values = f"expected {self.expected!r}, found {self.actual!r}"
+        values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
         if not self.words:
             said = f"{self.place}: {self.kind.replace('_', ' ')}: {values}"
             return f"{said} ({self.detail})" if self.detail else said

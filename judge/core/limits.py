@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.files.documents import written
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -39,8 +40,10 @@ class Limits:
             value = getattr(self, name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not is_number or not 0 < value < math.inf:
-                raise UsageError(f"the limit {name} is {value!r}: not a number above 0")
+                raise UsageError(f"the limit {name} is {written(value)}: not a number above 0")
         for name in ("memory_bytes", "processes", "output_bytes", "console_bytes"):
             value = getattr(self, name)
             if type(value) is not int or value <= 0:
-                raise UsageError(f"the limit {name} is {value!r}: not a whole number above 0")
+                raise UsageError(
+                    f"the limit {name} is {written(value)}: not a whole number above 0"
+                )

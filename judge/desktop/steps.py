@@ -14,6 +14,7 @@ from typing import Any
 
 from judge.desktop.contract import Signal
 from judge.errors import UsageError
+from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 BUTTONS = ("left", "middle", "right")
@@ -188,7 +189,9 @@ def _click(value: Any) -> Click:
     if not 1 <= times <= 3:
         raise ValueError(f"field 'times' must be 1, 2 or 3, not {times}")
     if button not in BUTTONS:
-        raise ValueError(f"field 'button' must be one of {', '.join(BUTTONS)}, not {button!r}")
+        raise ValueError(
+            f"field 'button' must be one of {', '.join(BUTTONS)}, not {written(button)}"
+        )
     return Click(_place(fields), times, button, _keys(fields.get("hold", [])))
 
 
@@ -212,7 +215,7 @@ def _drag(value: Any) -> Drag:
     ends = [_place(_object(name, fields.get(name), *_PLACE)) for name in ("from", "to")]
     seconds = fields.get("seconds", 0.5)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 10:
-        raise ValueError(f"field 'seconds' must be a number from 0 to 10, not {seconds!r}")
+        raise ValueError(f"field 'seconds' must be a number from 0 to 10, not {written(seconds)}")
     return Drag(ends[0], ends[1], float(seconds), _keys(fields.get("hold", [])))
 
 
@@ -230,7 +233,7 @@ def _wait(value: Any) -> WaitFor:
 
 def _say(value: Any) -> Say:
     if value not in {Signal.DONE, Signal.FAIL}:
-        raise ValueError(f"'say' must be {Signal.DONE} or {Signal.FAIL}, not {value!r}")
+        raise ValueError(f"'say' must be {Signal.DONE} or {Signal.FAIL}, not {written(value)}")
     return Say(Signal(value))
 
 
@@ -250,7 +253,7 @@ _PLACE = ("cell", "role", "name", "text", "number", "offset")
 def _place(fields: Mapping[str, Any]) -> Place:
     number, offset = _whole("number", fields.get("number", 0)), fields.get("offset", [0, 0])
     if not isinstance(offset, list) or len(offset) != 2:
-        raise ValueError(f"field 'offset' must be two whole numbers, not {offset!r}")
+        raise ValueError(f"field 'offset' must be two whole numbers, not {written(offset)}")
     across, down = (_whole("offset", each) for each in offset)
     if ("cell" in fields) == ("role" in fields):
         raise ValueError("either 'cell' or 'role' is needed, not both")
@@ -265,7 +268,7 @@ def _place(fields: Mapping[str, Any]) -> Place:
 
 def _object(name: str, value: Any, *known: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{name!r} must be an object, not {value!r}")  # noqa: TRY004  of a file
+        raise ValueError(f"{name!r} must be an object, not {written(value)}")  # noqa: TRY004  of a file
     unknown = [each for each in value if each not in known]
     if unknown:
         raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(known)}")
@@ -274,7 +277,7 @@ def _object(name: str, value: Any, *known: str) -> Mapping[str, Any]:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name!r} must be text, not {value!r}")
+        raise ValueError(f"{name!r} must be text, not {written(value)}")
     return value
 
 
@@ -282,11 +285,11 @@ def _keys(value: Any) -> tuple[str, ...]:
     """Keys as a list of names, or as one text with ``+`` between them."""
     found: Sequence[Any] = value.split("+") if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
-        raise ValueError(f"keys must be names such as ctrl+s or [ctrl, s], not {value!r}")
+        raise ValueError(f"keys must be names such as ctrl+s or [ctrl, s], not {written(value)}")
     return tuple(found)
 
 
 def _whole(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{name!r} must be a whole number, not {value!r}")  # noqa: TRY004
+        raise ValueError(f"{name!r} must be a whole number, not {written(value)}")  # noqa: TRY004
     return value

@@ -14,6 +14,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import IO, Any
 
@@ -164,6 +165,30 @@ def json_type(value: object) -> str:
         return "null" if value is None else "true or false"
     names = {str: "text", dict: "an object", list: "an array", int: "a number", float: "a number"}
     return names.get(type(value), type(value).__name__)
+
+
+def written(value: object, most: int = 80) -> str:
+    """A value of a document as a message names it: as JSON and YAML have it, not as Python does.
+
+    Args:
+        value: the value; a long array or object is named by its type.
+        most: characters that are shown.
+    """
+    if isinstance(value, str):
+        return repr(value if len(value) <= most else f"{value[: most - 1]}…")
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, date):
+        return value.isoformat()
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # a key that is no text; a circle; a huge number
+        return json_type(value)
+    return text if len(text) <= most else json_type(value)
 
 
 _DEEP = f"nested more than {MOST_DEPTH} levels deep"

@@ -61,7 +61,7 @@ def parse_yaml(text: str) -> Any:
         loader = _BoundedLoader(text)
         return loader.get_single_data()
     except yaml.YAMLError as problem:
-        raise MalformedYamlError(f"not YAML: {visible(str(problem))}") from problem
+        raise MalformedYamlError(f"not YAML: {visible(_said(problem))}") from problem
     except (ValueError, OverflowError, RecursionError) as problem:
         # A date without such a day, a number with thousands of digits.
         said = visible(str(problem)) or type(problem).__name__
@@ -69,6 +69,23 @@ def parse_yaml(text: str) -> Any:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _said(problem: yaml.YAMLError) -> str:
+    """What is wrong, and where, without the name that the parser has for its input."""
+    if isinstance(problem, yaml.reader.ReaderError):
+        return f"character {problem.position + 1}: {problem.reason}"
+    if not isinstance(problem, yaml.MarkedYAMLError):
+        return str(problem)
+    parts = []
+    for mark, words in (
+        (problem.context_mark, problem.context),
+        (problem.problem_mark, problem.problem),
+    ):
+        if words:
+            place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+            parts.append(place + words)
+    return "; ".join(parts)
 
 
 def dump_yaml(document: object) -> str:

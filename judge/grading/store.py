@@ -31,6 +31,7 @@ from judge.files.documents import (
     dump_json,
     parse_json,
     read_regular,
+    written,
 )
 from judge.files.forms import Document, checked
 from judge.files.json_lines import (
@@ -121,7 +122,7 @@ class RunDirectory(Closable):
             return None
         if (found := run.get("schema_version")) != SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path / RUN_FILE}: schema_version is {found!r}, this judge writes "
+                f"{self.path / RUN_FILE}: schema_version is {written(found)}, this judge writes "
                 f"{SCHEMA_VERSION}",
                 hint="Grade into another folder (--out), or use the judge that wrote this one.",
             )

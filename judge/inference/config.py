@@ -147,7 +147,7 @@ def inference_folder() -> Path:
         return folder
     raise InferenceError(
         "the judge's own prompts and models (inference/) are missing from this installation",
-        hint="install it again: pip install --force-reinstall sheetjudge",
+        hint="Install the judge again, from the wheel: pip install --force-reinstall WHEEL.",
     )
 
 

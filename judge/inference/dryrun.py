@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from judge.core.messages import plain_text
 from judge.desktop.contract import ObservationForm
@@ -28,12 +29,14 @@ class DryPrompt:
 
     Attributes:
         task_id: the task.
+        case: the case; None where the prompt is the same for all cases.
         text: the prompt; None where the workbook cannot be shown.
         tokens: about how many tokens it has.
         problem: why there is no prompt, or None.
     """
 
     task_id: str
+    case: int | None
     text: str | None
     tokens: int
     problem: str | None = None
@@ -58,6 +61,30 @@ class DryRun:
     completion_tokens: tuple[int, int]
     cost: tuple[float, float] | None
     over_length: tuple[str, ...]
+
+    def to_json(self, plan: InferencePlan) -> dict[str, Any]:
+        """The plan and its figures as a JSON object; docs/inference.md describes the fields."""
+        return {
+            "model": plan.model.name,
+            "suite": plan.suite.name,
+            "setting": plan.setting.name,
+            "samples": plan.samples,
+            "prompts": [
+                {
+                    "id": each.task_id,
+                    "case": each.case,
+                    "prompt": each.text,
+                    "tokens": each.tokens,
+                    "problem": each.problem,
+                }
+                for each in self.prompts
+            ],
+            "calls": list(self.calls),
+            "prompt_tokens": list(self.prompt_tokens),
+            "completion_tokens": list(self.completion_tokens),
+            "cost_usd": None if self.cost is None else list(self.cost),
+            "over_length": list(self.over_length),
+        }
 
 
 def dry_run(plan: InferencePlan) -> DryRun:
@@ -125,11 +152,12 @@ def _prompts(plan: InferencePlan) -> list[DryPrompt]:
             is_text = plan.setting_of(question).name == "text"
             cases = question.inputs if is_text else question.inputs[:1]
             for case in cases:
+                number = case.number if is_text else None
                 try:
                     content = interviewer.prompt(assignment, case)
                 except (WorkbookError, SuiteError) as error:
-                    prompts.append(DryPrompt(question.id, None, 0, error.message))
+                    prompts.append(DryPrompt(question.id, number, None, 0, error.message))
                 else:
                     tokens = estimate_content_tokens(content)
-                    prompts.append(DryPrompt(question.id, plain_text(content), tokens))
+                    prompts.append(DryPrompt(question.id, number, plain_text(content), tokens))
     return prompts

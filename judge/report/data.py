@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD, build_report_data
 from judge.report.files import inspect_files
 from judge.report.load import load_run
@@ -13,8 +14,8 @@ from judge.report.model import Method, ReportData
 def report_data(
     path: Path | str,
     *,
-    dataset: str | None = None,
-    suspects: Path | None = None,
+    dataset: str | Path | None = None,
+    suspects: GivenPath | None = None,
     method: Method = DEFAULT_METHOD,
 ) -> ReportData:
     """Reads a run and makes the data of its report; nothing is run and nothing is judged.

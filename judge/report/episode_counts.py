@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from judge.core.records.runs import RunDocument
+from judge.core.records.runs import RunDocument, served_model
 from judge.core.score import SubmissionScore
 from judge.core.score_table import ScoreColumn
 from judge.core.statistics import mean_interval
@@ -89,10 +89,11 @@ def setting_row(
     """
     entries = [entry for each, _ in scored for entry in each.episodes.values()]
     ended = [entry for entry in entries if entry.seconds is not None]
+    alias = common(entry.model for entry in entries) if entries else run.get("model")
     asked = asked_setting(run, entries, (each.task for each, _ in scored))
     return SettingRow(
         name=name,
-        model=common(entry.model for entry in entries) if entries else run.get("model") or "",
+        model=served_model({**run, "model": alias}) or "",
         observation=common(entry.observation for entry in entries),
         action_space=(
             common(entry.action_space for entry in entries) if entries else run.get("setting") or ""

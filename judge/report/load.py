@@ -17,6 +17,7 @@ from judge.core.records.runs import RunDocument, SubmissionRecord
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.files.paths import GivenPath, as_path
 from judge.grading.case_records import case_record, case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
 from judge.grading.store import (
@@ -120,8 +121,8 @@ class LoadedRun:
 
 def load_run(
     path: Path | str,
-    dataset: str | None = None,
-    suspects: Path | None = None,
+    dataset: str | Path | None = None,
+    suspects: GivenPath | None = None,
     *,
     details: bool = True,
 ) -> LoadedRun:
@@ -155,7 +156,7 @@ def load_run(
         attempts = records or _submission_records(store, ATTEMPTS_FILE, large=large)
         results = _results(store, large=large)
         overrides = read_overrides(store)
-        suspicions, left_out = _suspicions(store, run, suite, suspects)
+        suspicions, left_out = _suspicions(store, run, suite, as_path(suspects))
         notes = (*notes, *left_out)
     if report is not None:
         entries = list(_reported(report, suite, results))
@@ -327,7 +328,7 @@ def _numbers(
     return sorted(known) if len(known) == count else range(1, count + 1)
 
 
-def _suite(run: RunDocument, dataset: str | None) -> tuple[Suite | None, tuple[str, ...]]:
+def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, tuple[str, ...]]:
     remembered = run.get("suite")
     name = dataset or (remembered.get("source") if remembered is not None else None)
     if name is None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from judge.core.records.runs import InferenceIdentity, PromptContent
+from judge.core.records.runs import InferenceIdentity, PromptContent, served_model
 from judge.core.score import SubmissionScore, score_submission
 from judge.core.statistics import Estimate, fewest_one_sided, holm, mean_interval
 from judge.core.task import Phrasing
@@ -208,7 +208,7 @@ def _run_scores(
         name=name,
         profile=run.run.get("profile"),
         recalc=None if recalc is None else recalc.get("mode"),
-        model=run.run.get("model"),
+        model=served_model(run.run),
         soft_restriction=_interval([scores.soft[task] for task in common], method),
         hard_restriction=_interval([scores.hard[task] for task in common], method),
         tasks=len(scores.soft),

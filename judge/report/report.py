@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
+from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD
 from judge.report.data import report_data
 from judge.report.markdown import render_markdown, with_interval
@@ -35,8 +36,8 @@ class Report:
         cls,
         path: Path | str,
         *,
-        dataset: str | None = None,
-        suspects: Path | None = None,
+        dataset: str | Path | None = None,
+        suspects: GivenPath | None = None,
         method: Method = DEFAULT_METHOD,
     ) -> Report:
         """Reads a results directory; arguments and errors as :func:`judge.report.data.report_data`.

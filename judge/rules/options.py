@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from judge.core.finding import DifferencePlace, PlaceKind
 from judge.errors import UsageError
+from judge.files.documents import written
 from judge.rules.catalogue import faults_of
 from judge.rules.naming import Rule
 from judge.rules.published import RULE_TYPES, Evaluator
@@ -51,7 +52,9 @@ class RuleOptions:
             )
         rules = options.get("rules")
         if not isinstance(rules, Sequence) or isinstance(rules, str):
-            raise UsageError(f"option rules: expected a list of rules, found {rules!r}"[:200])
+            raise UsageError(
+                f"option rules: expected a list of rules, found {written(rules)}"[:200]
+            )
         if len(rules) > _MOST_RULES:
             raise UsageError(f"option rules: more than {_MOST_RULES:,} rules")
         for number, rule in enumerate(rules, start=1):

@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.comparison.style_check import check_style_names
 from judge.errors import PositionError, SuiteError, UsageError
+from judge.files.documents import written
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import dump_yaml
 from judge.suites.gold_corrections import CellCorrection, UnfitCellsError, read_cells
@@ -93,19 +94,19 @@ def correction_of(suite_format: str, entry: object) -> Correction:
         CorrectionFaultError: says what is wrong with it.
     """
     if not isinstance(entry, dict):
-        raise CorrectionFaultError(f"must be an object, not {entry!r}")
+        raise CorrectionFaultError(f"must be an object, not {written(entry)}")
     unknown = entry.keys() - _ENTRY_FIELDS
     if unknown:
         raise CorrectionFaultError(f"unknown fields {', '.join(sorted(map(str, unknown)))}")
     field = entry.get("field")
     if field not in FIELDS:
         raise CorrectionFaultError(
-            f"field 'field' must be one of {', '.join(FIELDS)}, not {field!r}"
+            f"field 'field' must be one of {', '.join(FIELDS)}, not {written(field)}"
         )
     reason, source = _text(entry, "reason"), _text(entry, "source")
     was = entry.get("was")
     if was is not None and not isinstance(was, str):
-        raise CorrectionFaultError(f"field 'was' must be text, not {was!r}")
+        raise CorrectionFaultError(f"field 'was' must be text, not {written(was)}")
     evidence, by, at = (
         _text(entry, name) if entry.get(name) is not None else ""
         for name in ("evidence", "by", "at")
@@ -147,7 +148,9 @@ def _of_case(made: Correction, entry: Mapping[object, object]) -> Correction:
         )
     case = entry.get("case")
     if not isinstance(case, int) or isinstance(case, bool) or case < 1:
-        raise CorrectionFaultError(f"field 'case' must be the number of a case, not {case!r}")
+        raise CorrectionFaultError(
+            f"field 'case' must be the number of a case, not {written(case)}"
+        )
     if not made.evidence:
         raise CorrectionFaultError("field 'evidence' must say what the cells show")
     if (made.field == "gold") is not ("cells" in entry):
@@ -171,7 +174,7 @@ def _sha256(entry: Mapping[object, object], name: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not _SHA256.fullmatch(value):
         raise CorrectionFaultError(
-            f"field {name!r} must be a SHA-256 in hexadecimal, not {value!r}"
+            f"field {name!r} must be a SHA-256 in hexadecimal, not {written(value)}"
         )
     return value
 
@@ -181,7 +184,7 @@ def _text(entry: Mapping[object, object], name: str) -> str:
     if name == "task" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise CorrectionFaultError(f"field {name!r} must be text, not {value!r}")
+        raise CorrectionFaultError(f"field {name!r} must be text, not {written(value)}")
     return " ".join(value.split())
 
 
@@ -194,12 +197,12 @@ def _new_value(field: str, now: object) -> str | tuple[str, ...]:
                 or not all(isinstance(each, str) for each in now)
             ):
                 raise CorrectionFaultError(
-                    f"field 'now' must be a list of style attributes, not {now!r}"
+                    f"field 'now' must be a list of style attributes, not {written(now)}"
                 )
             check_style_names(now)
             return tuple(now)
         if not isinstance(now, str) or not now.strip():
-            raise CorrectionFaultError(f"field 'now' must be text, not {now!r}")
+            raise CorrectionFaultError(f"field 'now' must be text, not {written(now)}")
         if field == "answer_position":
             parse_position(now)
     except (PositionError, UsageError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from judge.core.records.runs import RunDocument
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, Task, TestCase
 from judge.errors import SuiteError
+from judge.files.paths import GivenPath, as_path
 from judge.files.yaml_documents import read_yaml
 from judge.suites.correction_records import Correction, CorrectionFaultError, correction_of
 from judge.suites.gold_corrections import GoldCorrection, UnfitCellsError, corrected_case
@@ -159,7 +160,7 @@ def _replaced(cases: Sequence[TestCase], new: TestCase) -> tuple[TestCase, ...]:
     return tuple(new if each.number == new.number else each for each in cases)
 
 
-def corrected_suite(suite: Suite, path: Path | None) -> CorrectedSuite:
+def corrected_suite(suite: Suite, path: GivenPath | None) -> CorrectedSuite:
     """A suite with the corrections of a file or folder; unchanged if None is given.
 
     Raises:
@@ -167,7 +168,7 @@ def corrected_suite(suite: Suite, path: Path | None) -> CorrectedSuite:
     """
     if path is None:
         return CorrectedSuite(suite, (), ())
-    return apply_corrections(suite, load_corrections(path))
+    return apply_corrections(suite, load_corrections(as_path(path)))
 
 
 def as_recorded(suite: Suite, run: RunDocument) -> Suite:

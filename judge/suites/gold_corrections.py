@@ -17,7 +17,7 @@ from pathlib import Path
 
 from judge.core.task import TestCase
 from judge.errors import SuiteError, UsageError, WorkbookError
-from judge.files.documents import read_regular
+from judge.files.documents import read_regular, written
 from judge.files.places import cache_folder
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.workbook.address import cell_name, parse_cell
@@ -81,7 +81,7 @@ def read_cells(entries: object) -> tuple[CellCorrection, ...]:
         UnfitCellsError: says what is wrong.
     """
     if not isinstance(entries, list) or not entries:
-        raise UnfitCellsError(f"field 'cells' must be a list of cells, not {entries!r}")
+        raise UnfitCellsError(f"field 'cells' must be a list of cells, not {written(entries)}")
     found = tuple(_cell(number, each) for number, each in enumerate(entries, 1))
     if len({each.ref for each in found}) < len(found):
         raise UnfitCellsError("field 'cells' names a cell twice")
@@ -91,7 +91,9 @@ def read_cells(entries: object) -> tuple[CellCorrection, ...]:
 def _cell(number: int, entry: object) -> CellCorrection:
     names = {"sheet", "cell", "was", "now"}
     if not isinstance(entry, Mapping) or entry.keys() != names:
-        raise UnfitCellsError(f"cell {number}: must have sheet, cell, was and now, not {entry!r}")
+        raise UnfitCellsError(
+            f"cell {number}: must have sheet, cell, was and now, not {written(entry)}"
+        )
     sheet, place = entry["sheet"], parse_cell(str(entry["cell"]))
     if not isinstance(sheet, str) or not sheet or place is None:
         raise UnfitCellsError(f"cell {number}: {sheet!r}, {entry['cell']!r} is not a cell")
@@ -110,7 +112,7 @@ def _value(number: int, name: str, value: object) -> CellValue:
         raise UnfitCellsError(
             f"cell {number}: {name!r} must be a number, text, true, false, nothing, or one of "
             f'{{error: "#N/A"}}, {{date: "2024-01-31"}}, {{time: "12:30:00"}}, {{seconds: 90}}, '
-            f"not {value!r}"
+            f"not {written(value)}"
         ) from error
     if isinstance(content, Formula):
         raise UnfitCellsError(f"cell {number}: {name!r} must be a value, not a formula")

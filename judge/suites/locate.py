@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.errors import SuiteError
+from judge.errors import SuiteError, did_you_mean
 from judge.files.places import cache_folder, shipped_folder
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, suite_formats
@@ -50,7 +50,7 @@ def data_folder() -> Path:
         return folder
     raise SuiteError(
         "the judge's own data (dataset/) is missing from this installation",
-        hint="install it again: pip install --force-reinstall sheetjudge",
+        hint="Install the judge again, from the wheel: pip install --force-reinstall WHEEL.",
     )
 
 
@@ -59,10 +59,22 @@ def fetched_folder(name: str) -> Path:
     return cache_folder() / "suites" / name
 
 
-def whole_source(source: str) -> str:
+def said_source(root: Path) -> str:
+    """What a person types for the suite in a folder: the name of one that the judge knows.
+
+    A folder inside the installation or the cache says nothing to anybody.
+    """
+    for name in SHIPPED:
+        if root == data_folder() / name:
+            return name
+    fetched = fetched_folder(root.name)
+    return root.name if root.parent == fetched.parent else str(root)
+
+
+def whole_source(source: str | Path) -> str:
     """What a suite is loaded from, as it goes on record: a path in full, a name as it is."""
     path = Path(source)
-    return str(path.resolve()) if path.exists() else source
+    return str(path.resolve() if path.exists() else source)
 
 
 def locate_suite(source: Path | str) -> Located:
@@ -81,7 +93,8 @@ def locate_suite(source: Path | str) -> Located:
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
-    if isinstance(source, str) and os.sep not in source:
+    source = str(source)
+    if os.sep not in source:
         if source in SHIPPED:
             return _in_folder(data_folder() / source, source)
         if fetched_folder(source).is_dir():
@@ -92,8 +105,10 @@ def locate_suite(source: Path | str) -> Located:
                 faults=(f"{fetched_folder(source)}: does not exist",),
                 hint=f"judge dataset fetch {source}",
             )
+    published = [each.name for each in load_sources(data_folder())]
+    nearest = did_you_mean(source, (*SHIPPED, *published), before=". ")
     raise SuiteError(
-        f"there is no suite at {source}: no such folder, archive or fetched suite",
+        f"there is no suite at {source}: no such folder, archive or fetched suite{nearest}",
         faults=(f"{source}: does not exist",),
         hint=f"`judge dataset list` names the suites; always here are {', '.join(SHIPPED)}",
     )

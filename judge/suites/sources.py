@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.errors import SuiteError
+from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -62,14 +63,16 @@ def load_sources(folder: Path) -> tuple[PublishedSuite, ...]:
 
 def _source(path: Path, entry: object) -> PublishedSuite:
     if not isinstance(entry, dict):
-        raise SuiteError(f"{path}: each suite must be an object, not {entry!r}")
+        raise SuiteError(f"{path}: each suite must be an object, not {written(entry)}")
     fields = _Entry(path, entry)
     urls = entry.get("urls")
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise fields.fault("urls", "must be a list of addresses")
     for url in urls[:_MOST_ADDRESSES]:
         if not url.lower().startswith(("http://", "https://")):
-            raise fields.fault("urls", f"must hold only http and https addresses, not {url!r}")
+            raise fields.fault(
+                "urls", f"must hold only http and https addresses, not {written(url)}"
+            )
     return PublishedSuite(
         name=fields.file_name("name"),
         title=fields.text("title"),
@@ -96,7 +99,7 @@ class _Entry:
     def text(self, name: str) -> str:
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
-            raise self.fault(name, f"must be text, not {value!r}")
+            raise self.fault(name, f"must be text, not {written(value)}")
         return value
 
     def file_name(self, name: str) -> str:
@@ -106,7 +109,7 @@ class _Entry:
             raise self.fault(
                 name,
                 f"must be letters, digits, '.', '_' and '-', beginning with one of the "
-                f"first two, not {value!r}",
+                f"first two, not {written(value)}",
             )
         return value
 
@@ -114,7 +117,7 @@ class _Entry:
         value = self.values.get(name)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
-        raise self.fault(name, f"must be a positive integer or null, not {value!r}")
+        raise self.fault(name, f"must be a positive integer or null, not {written(value)}")
 
     def checksum(self, name: str) -> str | None:
         value = self.values.get(name)
@@ -122,5 +125,5 @@ class _Entry:
             return None
         text = str(value).lower()
         if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
-            raise self.fault(name, f"must be 64 hexadecimal digits or null, not {value!r}")
+            raise self.fault(name, f"must be 64 hexadecimal digits or null, not {written(value)}")
         return text

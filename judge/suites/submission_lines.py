@@ -9,7 +9,7 @@ from pathlib import Path
 from judge.core.sample_numbers import SampleNumbers
 from judge.core.submission import Submission
 from judge.core.verdict import Verdict
-from judge.files.documents import MalformedError, parse_json
+from judge.files.documents import MalformedError, parse_json, written
 from judge.replies.recorded import recorded_program
 from judge.sandbox.layout import can_be_placed
 from judge.suites.episode_outputs import FIELD, read_outputs
@@ -224,7 +224,7 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
     if value is None:
         return None
     if not value.startswith("/"):
-        raise LineError(f"field {name!r} must be an absolute path, not {value!r}")
+        raise LineError(f"field {name!r} must be an absolute path, not {written(value)}")
     if not can_be_placed(value):
         raise LineError(
             f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
@@ -238,7 +238,7 @@ def _sample(record: Mapping[str, object]) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise LineError(f"field 'sample' must be 0 or a positive integer, not {value!r}")
+        raise LineError(f"field 'sample' must be 0 or a positive integer, not {written(value)}")
     return value
 
 
@@ -248,7 +248,9 @@ def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple
         return ()
     codes = [value] if isinstance(value, str) else value
     if not isinstance(codes, list) or not all(code in _VERDICTS for code in codes):
-        raise LineError(f"field 'expected' must be verdict codes such as AC or WA, not {value!r}")
+        raise LineError(
+            f"field 'expected' must be verdict codes such as AC or WA, not {written(value)}"
+        )
     if len(codes) > 1 and task_id in suite:
         cases = len(suite.task(task_id).cases)
         if len(codes) != cases:

@@ -12,8 +12,9 @@ from pathlib import Path
 from judge.checkers.registry import check_options
 from judge.core.score_table import ScoreTable
 from judge.core.task import CheckerSpec, Task
-from judge.errors import SuiteError, UsageError
+from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites.formats import SuiteFormat, format_named
+from judge.suites.locate import said_source
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,15 @@ class Suite:
         """
         found = self._by_id.get(str(task_id))
         if found is None:
-            raise UsageError(
-                f"the suite {self.name} has no task {task_id}",
-                hint=f"`judge dataset list {self.root}` names its tasks",
-            )
+            raise self._no_task([str(task_id)])
         return found
+
+    def _no_task(self, unknown: Sequence[str]) -> UsageError:
+        near = filter(None, (did_you_mean(each, self._by_id, before=". ") for each in unknown))
+        return UsageError(
+            f"the suite {self.name} has no task {', '.join(unknown)}{next(near, '')}",
+            hint=f"`judge dataset list {said_source(self.root)}` names its tasks",
+        )
 
     def aliased(self, record: Mapping[str, object]) -> str | None:
         """The id of the task that a record of answers is about, by the format's other name for it.
@@ -127,10 +132,7 @@ class Suite:
             wanted = {str(task_id) for task_id in ids}
             unknown = sorted(wanted - self._by_id.keys())
             if unknown:
-                raise UsageError(
-                    f"the suite {self.name} has no task {', '.join(unknown)}",
-                    hint=f"`judge dataset list {self.root}` names its tasks",
-                )
+                raise self._no_task(unknown)
             tasks = tuple(task for task in tasks if task.id in wanted)
         if limit is not None:
             tasks = tasks[:limit]

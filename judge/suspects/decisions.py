@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from judge.errors import StoreError
-from judge.files.documents import MalformedError
+from judge.files.documents import MalformedError, written
 from judge.files.forms import Sha256, checked
 from judge.files.json_lines import read_json_lines
 from judge.suspects.model import Audit, CaseFiles, Suspect
@@ -116,7 +116,7 @@ def decision_of(record: object) -> Decision:
     finding = known["finding"]
     if finding is not None and finding not in set(Finding):
         raise MalformedError(
-            f"field finding: expected one of {', '.join(Finding)}, found {finding!r}"
+            f"field finding: expected one of {', '.join(Finding)}, found {written(finding)}"
         )
     return Decision(
         key=(known["task"], known["case"], known["sign"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import pytest
 
 from judge import errors
 from judge.cli.main import COMMANDS
+from judge.cli.main import judge as judge_command
 from judge.core.verdict import Verdict
 from tests.conftest import REPOSITORY
 
@@ -56,3 +58,31 @@ def test_every_exit_code_is_in_the_readme() -> None:
 def test_every_verdict_is_in_the_readme() -> None:
     table = README.split("### Verdicts")[1].split("###")[0]
     assert all(re.search(rf"\b{verdict.value}\b", table) for verdict in Verdict)
+
+
+def _typed(page: str) -> Iterator[list[str]]:
+    """The commands of the judge in the blocks of a page, as words."""
+    for block in re.findall(r"^```(?:bash|sh)?\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines():
+            said = line.split("  #")[0].strip()
+            if said.startswith("judge ") and "…" not in said:
+                yield re.sub(r"[|>;&].*", "", said).split()[1:]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_the_options_in_documents_exist(path: Path) -> None:
+    for words in _typed(path.read_text(encoding="utf-8")):
+        command: click.Command = judge_command
+        for word in words:
+            if not isinstance(command, click.Group) or word.startswith("-"):
+                break
+            found = command.get_command(click.Context(command), word)
+            if found is None:  # `judge annotate SUITE TASK`, or a word that stands for a command
+                break
+            command = found
+        known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+        known |= {"--help", "-h", "--version"}
+        if command.name == "annotate":
+            continue
+        named = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert named <= known, f"judge {' '.join(words)}: {', '.join(sorted(named - known))}"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,3 +34,21 @@ def test_the_recipes_for_rewards(capsys: pytest.CaptureFixture[str]) -> None:
     assert verl["compute_score"](**asked, extra_info={"task": "1001", "num_turns": None}) == 0.0
     for names in (trl, verl):
         names["judged"].close()
+
+
+def test_the_prompts_on_the_page_about_training(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "start" / "train.md").read_text(encoding="utf-8")
+    (recipe,) = [
+        block for block in re.findall(r"```\n(.*?)```", page, flags=re.DOTALL) if "prompts" in block
+    ]
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        ["bash", "-ec", recipe],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "14 prompts\n"

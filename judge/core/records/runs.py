@@ -175,3 +175,15 @@ class ReferenceDocument(TypedDict):
     host: str
     image: str
     tasks: dict[str, ReferenceTimeRecord]
+
+
+def served_model(run: RunDocument) -> str | None:
+    """What a run's model is called for people: as its server calls it, and then by its alias.
+
+    An alias such as ``vllm`` says which server was asked; what answered is its own name.
+    """
+    alias, inference = run.get("model"), run.get("inference") or InferenceIdentity()
+    served = inference.get("model_name")
+    if not served or served == alias or alias != inference.get("model"):
+        return alias
+    return f"{served} ({alias})"

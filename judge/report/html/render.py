@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from judge.core.verdict import Verdict
 from judge.files.media import image_type
+from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD, build_report_data
 from judge.report.episode_settings import differing
 from judge.report.files import inspect_files
@@ -80,8 +81,8 @@ class Served:
 def render_run(
     path: Path | str,
     *,
-    dataset: str | None = None,
-    suspects: Path | None = None,
+    dataset: str | Path | None = None,
+    suspects: GivenPath | None = None,
     method: Method = DEFAULT_METHOD,
     shrink: Shrink | None = None,
     on_page: OnPage = lambda _done, _total: None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from judge.core.answer import AnswerForm
 from judge.core.task import AbsentInput, CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError
+from judge.files.documents import written
 from judge.files.json_lines import read_json_lines
 from judge.suites.boundary import Boundary
 from judge.suites.dabench import DEFINITION, LABELS, TABLES
@@ -93,7 +94,7 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
 def _text(record: Mapping[str, object], name: str) -> str:
     value = record.get(name)
     if not isinstance(value, str):
-        raise _FieldError(f"field {name!r} must be text, not {value!r:.80}")
+        raise _FieldError(f"field {name!r} must be text, not {written(value)}")
     return value.strip()
 
 

@@ -151,7 +151,7 @@ CALLS = {
     "recalc": ["recalc {0}/output.xlsx", "recalc {0}/text.xlsx"],
     "engines": ["engines"],
     "infer": ["infer --dataset {0}/suite --model {1} --out {0}/infer", "infer --out {0}/one"],
-    "dataset": ["dataset list {0}/suite", "dataset show 1 --dataset {0}/suite",
+    "dataset": ["dataset list {0}/suite", "dataset show {0}/suite 1",
                 "dataset stats {0}/suite", "dataset validate {0}/suite", "dataset fetch {1}",
                 "dataset review {0}/suite", "dataset triage {0}/posts.jsonl"],
     "desktop": ["desktop {1} --dataset {0}/suite", "desktop 1 --dataset {0}/suite --case 7",
@@ -177,7 +177,7 @@ JSON_FORMS = (
     "facts {0}/output.xlsx --json",
     "recalc {0}/output.xlsx --json",
     "dataset list {0}/suite --json",
-    "dataset show 1 --dataset {0}/suite --json",
+    "dataset show {0}/suite 1 --json",
     "report {0}/one --format json",
 )
 

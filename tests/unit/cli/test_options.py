@@ -44,7 +44,8 @@ def test_options_win_over_the_file_and_the_file_over_the_defaults(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("speed: 3", "unknown limit 'speed'"),
+        ("speed: 3", "unknown limit speed; known: cpu_s, wall_s, memory, processes, output_size"),
+        ("memery: 3", "Did you mean memory"),
         ("cpu_s: fast", "cpu_s must be a number above 0"),
         ("cpu_s: -1", "cpu_s must be a number above 0"),
         ("cpu_s: true", "cpu_s must be a number above 0"),

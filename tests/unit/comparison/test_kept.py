@@ -431,7 +431,7 @@ def test_a_hostile_part_is_a_note_or_a_fault_of_its_workbook(broken: dict[str, s
 
 
 def test_unknown_choices_are_refused() -> None:
-    with pytest.raises(UsageError, match="option keep: expected off, note, fail, found True"):
+    with pytest.raises(UsageError, match="option keep: expected off, note, fail, found true"):
         compared(BEFORE, keep=True)
 
 

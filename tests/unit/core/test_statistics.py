@@ -27,6 +27,18 @@ from judge.core.statistics import (
 )
 
 
+def _coverage(n: int, share: float) -> float:
+    """How often the interval of n observations holds the share that they are drawn with."""
+    total = 0.0
+    for hits in range(n + 1):
+        found = wilson(hits, n)
+        assert found.low is not None
+        assert found.high is not None
+        if found.low <= share <= found.high:
+            total += math.comb(n, hits) * share**hits * (1 - share) ** (n - hits)
+    return total
+
+
 class TestWilson:
     # R. G. Newcombe, Two-sided confidence intervals for the single proportion, Statistics in
     # Medicine 17 (1998), 857-872, table I, method 3 (score).
@@ -53,6 +65,17 @@ class TestWilson:
     def test_more_confidence_is_a_wider_interval(self) -> None:
         usual, sure = wilson(5, 10), wilson(5, 10, confidence=0.99)
         assert (sure.low or 1) < (usual.low or 0)
+
+    def test_one_task_is_no_exception(self) -> None:
+        # What docs/statistics.md says of it.
+        assert mean_interval([0.0]) == wilson(0, 1)
+        assert wilson(0, 1).high == pytest.approx(0.7935, abs=5e-5)
+        assert wilson(1, 1).low == pytest.approx(0.2065, abs=5e-5)
+        assert (mean_interval([1 / 3]).low, mean_interval([1 / 3]).high) == (None, None)
+        for n, mean, least in ((1, 0.957, 0.79), (10, 0.954, 0.84)):
+            found = [_coverage(n, step / 2000) for step in range(1, 2000)]
+            assert sum(found) / len(found) == pytest.approx(mean, abs=5e-4)
+            assert min(found) == pytest.approx(least, abs=5e-3)
 
     def test_nothing_observed(self) -> None:
         assert wilson(0, 0) == Estimate(None, None, None, 0, "")

@@ -183,6 +183,33 @@ def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
     assert "no price is known for vllm" in unpriced.stdout
 
 
+def test_a_dry_run_as_json_has_every_prompt(tmp_path: Path) -> None:
+    address = ("-m", "any", "--base-url", "http://127.0.0.1:1/v1")
+    dry = json.loads(run(*address, "--dry-run", "--json").stdout)
+    tasks = load_suite("sample").tasks
+    assert [each["id"] for each in dry["prompts"]] == [task.id for task in tasks]
+    for task, prompt in zip(tasks, dry["prompts"], strict=True):
+        assert task.instruction in prompt["prompt"]
+        assert prompt["tokens"] > 0
+        assert prompt["problem"] is None
+    assert {name: dry[name] for name in dry if name != "prompts"} == {
+        "model": "any",
+        "suite": "sample",
+        "setting": "single",
+        "samples": 1,
+        "calls": [14, 14],
+        "prompt_tokens": [sum(each["tokens"] for each in dry["prompts"])] * 2,
+        "completion_tokens": [14 * 700] * 2,
+        "cost_usd": None,
+        "over_length": [],
+    }
+    priced = (*address, "--mode", "text", "--ids", tasks[0].id, "--price", "1/2", "--samples", 3)
+    dry = json.loads(run(*priced, "--dry-run", "--json").stdout)
+    assert [each["case"] for each in dry["prompts"]] == [1, 2, 3]
+    assert dry["calls"] == [9, 9]
+    assert dry["cost_usd"][0] > 0
+
+
 def test_dry_run_figures(make_plan: MakePlan) -> None:
     plan = make_plan("multi")
     dry = dry_run(plan)

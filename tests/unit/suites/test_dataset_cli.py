@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,13 +35,17 @@ def json_of(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_list_of_suites(run: Run) -> None:
+def test_list_of_suites(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     suites = {suite["name"]: suite for suite in json_of(run("list", "--json"))}
     assert suites["sample"]["tasks"] == len(load_suite("sample").tasks)
     assert suites["spreadsheetbench-912"]["tasks"] == 912
     assert suites["spreadsheetbench-912"]["folder"] is None
     table = run("list").stdout
-    assert "judge dataset fetch spreadsheetbench-verified-400" in table
+    assert "judge dataset fetch NAME" in table
+    assert max(map(len, table.splitlines())) <= 80
+    for name in suites:
+        assert len(re.findall(rf"^ ?{re.escape(name)} ", table, re.MULTILINE)) == 1, name
 
 
 def test_list_of_tasks(run: Run, write_suite: WriteSuite) -> None:
@@ -56,14 +61,14 @@ def test_list_of_tasks(run: Run, write_suite: WriteSuite) -> None:
 
 def test_show(run: Run, write_suite: WriteSuite) -> None:
     folder = write_suite([task_record(7, style=["fill"], answer_sheet="S")])
-    record = json_of(run("show", "7", "--dataset", folder, "--json"))
+    record = json_of(run("show", folder, "7", "--json"))
     assert record["options"] == {"style": ["fill"]}
     assert record["cases"][1]["gold"].endswith("spreadsheet/7/2_7_answer.xlsx")
-    text = run("show", "7", "--dataset", folder).stdout
+    text = run("show", folder, "7").stdout
     assert "answer sheet: S" in text
-    assert "2_7_answer.xlsx" in text.replace("\n", "")
-    assert "Quote!C2:D19" in run("show", "1006").stdout
-    assert isinstance(run("show", "8", "--dataset", folder).exception, UsageError)
+    assert "2_7_answer.xlsx" in text
+    assert "Quote!C2:D19" in run("show", "sample", "1006").stdout
+    assert isinstance(run("show", folder, "8").exception, UsageError)
 
 
 def test_stats(run: Run, write_suite: WriteSuite) -> None:

@@ -322,11 +322,11 @@ def test_commands_work_on_it(write: Write) -> None:
         command = ["dataset", *map(str, arguments)]
         return CliRunner().invoke(judge, command, standalone_mode=False)
 
-    shown = json.loads(run("show", "q1", "--dataset", root, "--json").stdout)
+    shown = json.loads(run("show", root, "q1", "--json").stdout)
     assert (shown["answer"], shown["groups"]) == ("text", {"category": "sum"})
     assert shown["cases"][0]["gold"] is None
     assert shown["cases"][0]["golds"] == [{"value": 42}]
-    assert "42" in run("show", "q1", "--dataset", root).stdout
+    assert "42" in run("show", root, "q1").stdout
     assert "1 tasks, 1 cases (sheetjudge-v1)" in run("list", root).stdout
     counts = json.loads(run("stats", root, "--json").stdout)
     assert (counts["tasks_by_type"], counts["cases"]) == ({"Sum": 1}, 1)

@@ -1,0 +1,139 @@
+"""Help pages: every option has its section, every command an example that can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from judge.cli.help import FIRST, MOST_FLAT, OTHER, PAGES, SECTIONS, TASK_SECTIONS, sections_of
+from judge.cli.main import Overview, judge
+from judge.errors import did_you_mean
+
+FILES = (
+    *("solutions.jsonl", "posts.jsonl", "solution.py", "right.py", "rules.json", "question.txt"),
+    *("gold.xlsx", "output.xlsx", "input.xlsx", "case.xlsx", "suspects.json", "decisions.csv"),
+    "results/mine/audit.xlsx",
+)
+FOLDERS = ("results/mine", "results/a", "results/b", "jobs", "mysuite", "keys")
+
+
+def _walk(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from _walk(child, f"{path} {name}".strip())
+
+
+COMMANDS = dict(_walk(judge))
+
+
+def _options(command: click.Command) -> set[str]:
+    return {each.name or "" for each in command.params if isinstance(each, click.Option)}
+
+
+def test_every_command_has_a_page_and_every_page_a_command() -> None:
+    assert PAGES.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_option_is_in_one_section(path: str) -> None:
+    command, page = COMMANDS[path], PAGES[path]
+    sections = sections_of(command, page)
+    shown = [each.name for options in sections.values() for each in options]
+    assert sorted(map(str, shown)) == sorted(_options(command))
+    assert OTHER not in sections, f"judge {path}: name these options in a section of help.py"
+    first = page.first.split()
+    assert len(first) <= 10
+    assert set(first) <= _options(command)
+    if len(_options(command)) > MOST_FLAT:
+        assert [each.name for each in sections[FIRST]] == first
+        assert first
+
+
+def test_no_section_names_an_option_that_does_not_exist() -> None:
+    every = {name for command in COMMANDS.values() for name in _options(command)}
+    for sections in (SECTIONS, TASK_SECTIONS):
+        names = " ".join(sections.values()).split()
+        assert set(names) <= every
+        assert len(names) == len(set(names))
+
+
+def test_every_command_is_in_the_overview() -> None:
+    named = " ".join(Overview.overview.values()).split()
+    assert sorted(named) == sorted(Overview.lazy)
+
+
+def _parse(words: list[str]) -> str:
+    """Parses a command line as the judge does, without running it; the path of the command."""
+    command: click.Command = judge
+    context = judge.make_context("judge", [*words])
+    path: list[str] = []
+    while isinstance(command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        name, child, rest = command.resolve_command(context, rest)
+        assert child is not None
+        path.append(str(name))
+        context, command = child.make_context(name, rest, parent=context), child
+    return " ".join(path)
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_every_command_has_examples_that_parse(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in FOLDERS:
+        Path(folder).mkdir(parents=True)
+    for file in FILES:
+        Path(file).touch()
+    assert PAGES[path].examples
+    for example in PAGES[path].examples:
+        assert len(f"  judge {example}") <= 80
+        assert _parse(shlex.split(example)).startswith(path)
+    if path:
+        assert any(_parse(shlex.split(each)) == path for each in PAGES[path].examples) or (
+            isinstance(COMMANDS[path], click.Group)
+        )
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_shows_sections_and_examples(path: str) -> None:
+    result = CliRunner().invoke(judge, [*path.split(), "--help"], prog_name="judge")
+    assert result.exit_code == 0, result.output
+    for example in PAGES[path].examples:
+        assert f"  judge {example}\n" in result.output
+    for title in sections_of(COMMANDS[path], PAGES[path]):
+        assert f"\n{title}:\n" in result.output
+    assert result.output.index("Examples:") < result.output.index("--help")
+    starts = {len(each) for each in re.findall(r"^(  -.*?  +)\S", result.output, re.MULTILINE)}
+    assert len(starts) <= 1, "the texts of options begin in one column"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("scroe", "score"),
+        ("dataset lst", "list"),
+        ("score results --profile standrad", "standard"),
+        ("infer --mode mutli", "multi"),
+        ("score results --datset x", "--dataset"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_right_one(words: str, meant: str) -> None:
+    result = CliRunner().invoke(judge, words.split(), prog_name="judge")
+    assert result.exit_code == 2
+    assert re.search(rf"[Dd]id you mean .*{meant}", result.output), result.output
+
+
+def test_nothing_is_suggested_for_what_is_near_to_nothing() -> None:
+    assert did_you_mean("xylophone", ["score", "run"]) == ""
+    assert did_you_mean("SCORE", ["score", "run"], before=" ") == " Did you mean score?"

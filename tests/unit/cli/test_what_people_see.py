@@ -1,0 +1,245 @@
+"""What a command says where a person went wrong, and where a run ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import judge as library
+from judge.cli.listing import print_table, table
+from judge.cli.main import judge
+from judge.comparison.profiles import get_profile
+from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, in_words
+from judge.core.records.runs import RunDocument, served_model
+from judge.errors import InferenceError, SuiteError, UsageError
+from judge.files.documents import written
+from judge.files.yaml_documents import MalformedYamlError, parse_yaml
+from judge.suites import Suite, load_suite
+from judge.suites.locate import said_source
+from tests.conftest import REPOSITORY
+from tests.unit.report.runs import TABLE, TaskSpec, book, make_suite
+
+WRONG = book((("Name", "Amount"), ("Ann", 9), ("Bob", 9), ("Cyd", 9)))
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(judge, [str(each) for each in arguments], prog_name="judge")
+
+
+# -- the end of `judge score` ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return make_suite(tmp_path / "suite", [TaskSpec("1", cases=2), TaskSpec("7-1", cases=2)])
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    folder = tmp_path / "my outputs"
+    folder.mkdir()
+    for name, content in (
+        ("1_1", book(TABLE)), ("2_1", WRONG), ("1_7-1", b"no workbook"), ("2_7-1", WRONG),
+    ):  # fmt: skip
+        (folder / f"{name}_output.xlsx").write_bytes(content)
+    return folder
+
+
+def score(outputs: Path, suite: Suite, *more: str | Path) -> Result:
+    common = ("--dataset", suite.root, "--recalc", "never", "--jobs", "1")
+    return run("score", outputs, *common, *more)
+
+
+def test_score_ends_with_what_failed_and_what_to_do_next(
+    outputs: Path, suite: Suite, tmp_path: Path
+) -> None:
+    out = tmp_path / "results" / "my run"
+    result = score(outputs, suite, "--out", out)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    start = lines.index("my run: 3 of 4 cases failed: WA 2, IW 1")
+    assert lines[start + 1].startswith("  WA task 1, case 2: ")
+    assert "expected" in lines[start + 1]
+    assert lines[start + 2].startswith("  IW task 7-1, case 1: ")
+    assert lines[start + 3].startswith("  WA task 7-1, case 2: ")
+    report, view = (line.removeprefix("next: ").split("   #")[0] for line in lines[start + 4 :])
+    assert shlex.split(report) == ["judge", "report", str(out)]
+    assert shlex.split(view) == ["judge", "view", str(out.parent)]
+    assert run(*shlex.split(report)[1:]).exit_code == 0
+    assert "failed" not in score(outputs, suite, "--out", out, "--quiet").stdout
+    assert json.loads(score(outputs, suite, "--out", out, "--json").stdout)["overall"]["cases"] == 4
+
+
+def test_many_failures_are_counted_and_a_long_cause_is_cut(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "suite", [TaskSpec("1", cases=9)])
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    for case in range(1, 10):
+        (folder / f"{case}_1_output.xlsx").write_bytes(WRONG)
+    stdout = score(folder, suite, "--out", tmp_path / "run").stdout
+    assert "run: 9 of 9 cases failed: WA 9" in stdout
+    assert sum(line.startswith("  WA task 1, case ") for line in stdout.splitlines()) == 5
+    assert "  and 4 more" in stdout
+
+
+def test_a_run_without_failures_says_only_what_is_next(
+    outputs: Path, suite: Suite, tmp_path: Path
+) -> None:
+    for name in ("2_1", "1_7-1", "2_7-1"):
+        (outputs / f"{name}_output.xlsx").write_bytes(book(TABLE))
+    stdout = score(outputs, suite, "--out", tmp_path / "run").stdout
+    assert "failed" not in stdout
+    assert "next: judge report " in stdout
+
+
+# -- did you mean ----------------------------------------------------------------------------------
+
+
+def test_names_of_suites_and_tasks_are_suggested() -> None:
+    with pytest.raises(SuiteError, match=r"Did you mean sample\?"):
+        load_suite("sampel")
+    with pytest.raises(SuiteError, match="Did you mean spreadsheetbench-verified-400"):
+        load_suite("spreadsheetbench-verfied-400")
+    with pytest.raises(UsageError, match=r"has no task 101\. Did you mean 1001\?") as caught:
+        load_suite("sample").task("101")
+    assert caught.value.hint == "`judge dataset list sample` names its tasks"
+    with pytest.raises(UsageError, match=r"has no task 101x\. Did you mean 1001"):
+        load_suite("sample").select(["1001", "101x"])
+
+
+def test_names_of_profiles_and_models_are_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError) as caught:
+        get_profile("strickt")
+    assert str(caught.value.hint).startswith("Did you mean strict? Profiles: ")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(
+        InferenceError, match=r"deepseek-codr is not an alias .*Did you mean deepseek-"
+    ):
+        library.infer(library.InferOptions(model="deepseek-codr", limit=1))
+    with pytest.raises(InferenceError) as unknown:
+        library.infer(library.InferOptions(model="zzzzzz", limit=1))
+    assert "Did you mean" not in unknown.value.message
+
+
+def test_a_suite_that_has_a_name_is_called_by_it(tmp_path: Path) -> None:
+    assert said_source(load_suite("sample-rules").root) == "sample-rules"
+    assert said_source(tmp_path) == str(tmp_path)
+
+
+# -- suites by name where cases are made -----------------------------------------------------------
+
+
+def test_hack_and_annotate_take_the_name_of_a_suite() -> None:
+    sample = REPOSITORY / "dataset" / "sample"
+    workbook = sample / "spreadsheet" / "1001" / "1_1001_input.xlsx"
+    solutions = ("--submissions", sample / "submissions.jsonl")
+    missing = run("hack", "sampel", "1001", workbook, *solutions)
+    assert isinstance(missing.exception, SuiteError)
+    assert "Did you mean sample" in missing.exception.message
+    unknown = run("hack", "sample", "101", workbook, *solutions)
+    assert isinstance(unknown.exception, UsageError)
+    assert "has no task 101" in unknown.exception.message
+    checked = run("annotate", "log", "sample")
+    assert checked.exit_code == 0, checked.output
+
+
+def test_nothing_is_written_into_a_suite_as_published() -> None:
+    refused = run("annotate", "add", "sample", "1001", "--author", "Ann")
+    assert isinstance(refused.exception, UsageError)
+    assert "nothing is written into it" in refused.exception.message
+    assert not (REPOSITORY / "dataset" / "sample" / "annotations").exists()
+
+
+# -- values in messages ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "nothing"),
+        (True, "true"),
+        (2.5, "2.5"),
+        ("a b", "'a b'"),
+        ({"date": "2024-03-01T00:00:00"}, "2024-03-01"),
+        ({"error": "#N/A"}, "#N/A"),
+        ([], "nothing"),
+        ([1, None, "x"], "1, nothing, 'x'"),
+        ([["A", 1], [{"date": "2024-03-01T08:30:00"}, 2]], "'A', 1; 2024-03-01 08:30:00, 2"),
+        ({"kind": "bar", "series": [1, 2]}, "kind 'bar', series 1, 2"),
+    ],
+)  # fmt: skip
+def test_findings_hold_no_values_of_python(value: object, words: str) -> None:
+    assert in_words(value) == words
+    place = DifferencePlace(PlaceKind.CHART, "1")
+    said = str(FoundDifference("values", place, expected=value, actual=None))
+    assert f"expected {words}, found nothing" in said
+    assert "None" not in said
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (False, "false"),
+        ("x", "'x'"),
+        ([1, "a"], '[1, "a"]'),
+        ({"a": None}, '{"a": null}'),
+        (list(range(100)), "an array"),
+        ({(1, 2): 3}, "an object"),
+        (parse_yaml("2024-03-01"), "2024-03-01"),
+        (parse_yaml("[2024-03-01]"), '["2024-03-01"]'),
+    ],
+)
+def test_faults_of_documents_name_values_as_documents_do(value: object, text: str) -> None:
+    assert written(value) == text
+
+
+def test_yaml_faults_say_where_and_not_in_what_python_calls_the_input() -> None:
+    for text, words in (
+        ("a: [", "line 1, column 5: while parsing a flow node|line 1, column 4"),
+        ("a: b: c", "line 1, column 5: mapping values are not allowed here"),
+        ("a: \x01", "character 4: special characters are not allowed"),
+        ("- &a 1\n- *a", "line 2, column 3: aliases are not read"),
+    ):
+        with pytest.raises(MalformedYamlError, match=words) as caught:
+            parse_yaml(text)
+        assert "unicode string" not in str(caught.value)
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def test_names_in_tables_are_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name, path = "n" * 50, "p" * 70
+    shown = table("!name", "!path", "words")
+    shown.add_row(name, path, "several words " * 10)
+    print_table(shown)
+    printed = capsys.readouterr().out
+    assert name in printed
+    assert path in printed
+
+
+@pytest.mark.parametrize(
+    ("model", "inference", "shown"),
+    [
+        ("llama.cpp", {"model": "llama.cpp", "model_name": "S.gguf"}, "S.gguf (llama.cpp)"),
+        ("gpt-4o", {"model": "gpt-4o", "model_name": "gpt-4o"}, "gpt-4o"),
+        ("vllm", {"model": "vllm", "model_name": ""}, "vllm"),
+        ("a, b", {"model": "a", "model_name": "x"}, "a, b"),
+        ("claude", None, "claude"),
+    ],
+)  # fmt: skip
+def test_a_run_is_called_by_the_model_that_answered(
+    model: str, inference: dict[str, str] | None, shown: str
+) -> None:
+    run_document: RunDocument = {"model": model}
+    if inference is not None:
+        run_document["inference"] = inference  # type: ignore[typeddict-item]
+    assert served_model(run_document) == shown
