@@ -35,6 +35,7 @@ from judge.files.documents import (
 )
 from judge.files.forms import Document, checked
 from judge.files.json_lines import (
+    MOST_LINE_BYTES,
     LineAppender,
     LinesAt,
     read_json_lines,
@@ -82,6 +83,15 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
     """Where a workbook is, and where earlier versions of the judge kept it: all in one folder."""
     folder = run / WORKBOOKS_FOLDER
     return folder / digest[:2] / f"{digest}.xlsx", folder / f"{digest}.xlsx"
+
+
+def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
+    """What is raised instead of writing what no command would read again."""
+    return StoreError(
+        f"{path}: what is to be written has more than {most_bytes // MIB} MiB, and no command "
+        "would read it",
+        hint="It is left out; what was written before is kept.",
+    )
 
 
 class RunDirectory(Closable):
@@ -165,8 +175,16 @@ class RunDirectory(Closable):
             ) from error
 
     def write_document(self, name: str, document: Mapping[str, object]) -> None:
-        """Replaces a JSON document of the directory atomically."""
-        self.write_text(name, dump_json(document, indent=2) + "\n")
+        """Replaces a JSON document of the directory atomically.
+
+        Raises:
+            StoreError: it is longer than :meth:`read_document` reads, or cannot be written.
+        """
+        text = dump_json(document, indent=2) + "\n"
+        # A character takes four bytes at most, so that few documents have to be encoded to see it.
+        if 4 * len(text) > MOST_DOCUMENT_BYTES < len(text.encode("utf-8")):
+            raise too_long_to_read(self.path / name, MOST_DOCUMENT_BYTES)
+        self.write_text(name, text)
 
     def write_text(self, name: str, text: str) -> None:
         """Replaces a text file of the directory atomically."""
@@ -215,8 +233,11 @@ class RunDirectory(Closable):
             name: the file.
             record: the record.
             durable: whether it is then on the disk, not only with the kernel.
+
+        Raises:
+            StoreError: it is longer than a record may be that is read, or cannot be written.
         """
-        line = dump_json(record).encode("utf-8")
+        line = self._line(name, record)
         with self._writing(name):
             appender = self._appenders.get(name)
             if appender is None:
@@ -241,7 +262,7 @@ class RunDirectory(Closable):
             lines.close()
         with self.writing(name) as file:
             for record in records:
-                file.write(dump_json(record).encode("utf-8") + b"\n")
+                file.write(self._line(name, record) + b"\n")
 
     @contextlib.contextmanager
     def writing(self, name: str) -> Iterator[io.BufferedRandom]:
@@ -313,6 +334,17 @@ class RunDirectory(Closable):
             self._lock = None
 
     # -- inside --------------------------------------------------------------------------------
+
+    def _line(self, name: str, record: Mapping[str, object]) -> bytes:
+        """A record as a line that :meth:`read_records` reads.
+
+        Raises:
+            StoreError: it would be longer.
+        """
+        line = dump_json(record).encode("utf-8")
+        if len(line) > MOST_LINE_BYTES:
+            raise too_long_to_read(self.path / name, MOST_LINE_BYTES)
+        return line
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         kept = ": what was judged is kept"

@@ -1,7 +1,9 @@
 """Logs of Inspect AI: a run of the judge out of one.
 
-A log may come from anybody. What is in it is unpacked within bounds before Inspect's own reader
-sees it, and what it says of a submission is taken as any line of a file of solutions is.
+A log may come from anybody. Inspect's own reader only sees the fields that a run is made of, out
+of members whose sizes and values were counted first. Inspect never expands anything: text that many
+messages refer to (an attachment) is counted for each message and put in as the message is written.
+What a log says of a submission is taken as any line of a file of solutions is.
 """
 
 from __future__ import annotations
@@ -14,12 +16,19 @@ import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from judge.core.messages import Content, Part
 from judge.core.submission import Submission
 from judge.errors import JudgeError, SubmissionError, UsageError
-from judge.files.documents import MIB, parse_json, read_regular
+from judge.files.documents import (
+    MIB,
+    MalformedError,
+    as_object,
+    dump_json,
+    parse_json,
+    read_regular,
+)
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.importing import empty_records, imported_run
@@ -38,11 +47,36 @@ STORE_KEY = "sheetjudge"
 
 _MOST_MEMBER_BYTES = 64 * MIB
 _MOST_BYTES = 4096 * MIB
+_MOST_RATIO = 1000
 _MOST_MEMBERS = 200_000
+_MOST_SAMPLES = 100_000
+_MOST_EPOCH = 100_000
 _MOST_JSON_BYTES = 64 * MIB
+_MOST_VALUES = 4_000_000
 _MOST_MESSAGES = 10_000
+_MOST_PARTS = 50_000
+_MOST_MODELS = 1_000
 _MOST_SAID = 128 * MIB
-_UNREAD = {"events", "timelines", "events_data"}
+_MOST_SAID_IN_ALL = _MOST_BYTES
+_LARGEST = 2**53
+
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
+"""How members may be packed; 93 is Zstandard, as Inspect packs."""
+_PIECE_BYTES = 4096
+"""What is read at a time: 4 KiB of Zstandard unpack to no more than 128 MiB (RFC 8878, 3.1.1.2)."""
+
+_SUMMARIES, _JOURNAL = "summaries.json", "_journal/summaries/"
+_HEADERS = ("header.json", "_journal/start.json")
+_SAMPLES = "samples/"
+
+# The fields that are read. Inspect requires input and target, and they are left empty for it.
+_OF_LOG = ("version", "status")
+_OF_EVAL = ("created", "task", "model", "solver")
+_OF_SAMPLE = ("id", "epoch", "working_time", "total_time", "attachments")
+_OF_CHOICE = ("stop_reason",)
+_OF_SPEC = ("dataset", "config")
+_REFERENCES = ("attachment://", "tc://")
+_PART_TEXTS = {"text": "text", "image": "image"}
 _TEXTS = ("solution", "response", "reply", "input_path", "output_path", "ended", "finish_reason")
 _FLAGS = ("truncated", "stands_alone")
 
@@ -183,8 +217,10 @@ class _OpenedLog:
                     hint="is it the right suite (--dataset)? --ids imports only the tasks that you "
                     "name",
                 )
-            if epoch < 1:
-                raise SubmissionError(f"{self.named}: sample {sample_id} has the epoch {epoch}")
+            if not 1 <= epoch <= _MOST_EPOCH:
+                raise SubmissionError(
+                    f"{self.named}: sample {sample_id} has the epoch {str(epoch)[:40]}"
+                )
         return sorted(found, key=lambda each: (order[str(each[0])], each[1]))
 
     def missing(self, ids: Collection[str] | None, found: Collection[tuple[int | str, int]]) -> int:
@@ -193,26 +229,25 @@ class _OpenedLog:
         if self.header.status == "success" or asked is None:
             return 0
         wanted = {str(each) for each in asked} if ids is None else {str(x) for x in asked} & {*ids}
-        epochs = range(1, (self.header.eval.config.epochs or 1) + 1)
-        there = {(str(sample_id), epoch) for sample_id, epoch in found}
-        return sum((each, epoch) not in there for each in wanted for epoch in epochs)
+        epochs = min(max(self.header.eval.config.epochs or 1, 1), _MOST_EPOCH)
+        there = {(str(sample_id), epoch) for sample_id, epoch in found if epoch <= epochs}
+        return len(wanted) * epochs - sum(sample_id in wanted for sample_id, _ in there)
 
     def sample(self, sample_id: int | str, epoch: int) -> EvalSample:
-        """A sample without its events.
+        """A sample with the fields that are read; attachments are not put in.
 
         Raises:
             SubmissionError: there is none, or it says that it is another one.
         """
         from inspect_ai.log import read_eval_log_sample  # noqa: PLC0415
 
+        # A log of this sample alone: Inspect reads the whole list of members for each sample.
+        name = _sample_name(sample_id, epoch)
+        alone = self.path.with_name("sample.eval")
         with _bad_log_is_an_error(self.named):
-            found = read_eval_log_sample(
-                str(self.path),
-                sample_id,
-                epoch,
-                resolve_attachments="core",
-                exclude_fields=_UNREAD,
-            )
+            with zipfile.ZipFile(self.path) as all_samples, zipfile.ZipFile(alone, "w") as one:
+                one.writestr(name, all_samples.read(name))
+            found = read_eval_log_sample(str(alone), sample_id, epoch)
         if (found.id, found.epoch) != (sample_id, epoch):
             raise SubmissionError(
                 f"{self.named}: sample {str(sample_id)[:80]}, epoch {epoch}, says that it is "
@@ -230,16 +265,11 @@ def _opened(log: Path) -> Iterator[_OpenedLog]:
             f"{log}: is not a log of Inspect", hint="Its logs end with .eval or .json."
         )
     with tempfile.TemporaryDirectory(prefix="judge-inspect-") as folder:
-        path = Path(folder) / f"log{log.suffix}"
+        path = Path(folder) / "log.eval"
+        with _bad_log_is_an_error(log), zipfile.ZipFile(path, "w") as plain:
+            for name, document in _documents(log):
+                plain.writestr(name, dump_json(document).encode())
         with _bad_log_is_an_error(log):
-            if log.suffix == ".json":
-                data = read_regular(log, SubmissionError, most_bytes=_MOST_JSON_BYTES)
-                if data is None:
-                    raise SubmissionError(f"{log}: cannot be read: no such file")
-                parse_json(data)
-                path.write_bytes(data)
-            else:
-                _repack(log, path)
             header = read_eval_log(str(path), header_only=True)
         yield _OpenedLog(log, path, header)
 
@@ -264,38 +294,167 @@ def _bad_log_is_an_error(log: Path) -> Iterator[None]:
         ) from error
 
 
-def _repack(log: Path, target: Path) -> None:
-    """Copies a log without compression; no member is longer or deeper nested than may be read.
+def _documents(log: Path) -> Iterator[tuple[str, Any]]:
+    """The documents of a log by the names that an .eval file has for them.
+
+    Each has only the fields that are read; no member is longer, nested deeper, or of more values
+    than it may be.
 
     Raises:
-        MalformedError: a member is not JSON, or is nested too deep.
+        MalformedError: a member is not JSON, is nested too deep, or has too many values.
+        SubmissionError: the log is missing or too long.
         ZipRefusedError: it is made to be large.
+        zipfile.BadZipFile: it is damaged.
+    """
+    if log.suffix == ".json":
+        data = read_regular(log, SubmissionError, most_bytes=_MOST_JSON_BYTES)
+        if data is None:
+            raise SubmissionError(f"{log}: cannot be read: no such file")
+        yield from _documents_of_json(as_object(parse_json(data, most_values=_MOST_VALUES)))
+        return
+    if not log.is_file():
+        raise SubmissionError(f"{log}: cannot be read: no such file")
+    with log.open("rb") as file:
+        for name, data in _members(file):
+            document = parse_json(data, most_values=_MOST_VALUES)
+            if name in _HEADERS:
+                yield name, _header(as_object(document))
+            elif name.startswith(_SAMPLES):
+                yield name, _sample(as_object(document))
+            else:
+                yield name, _summaries(document)
+
+
+def _documents_of_json(log: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The same of a log that is one document."""
+    yield _HEADERS[0], _header(log)
+    samples = log.get("samples") or []
+    yield _SUMMARIES, _summaries(samples)
+    named = {_sample_name(each.get("id"), each.get("epoch")): each for each in samples}
+    yield from ((name, _sample(each)) for name, each in named.items())
+
+
+def _sample_name(sample_id: object, epoch: object) -> str:
+    return f"{_SAMPLES}{sample_id}_epoch_{epoch}.json"
+
+
+def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the members that are read; the last one of a name counts.
+
+    Raises:
+        ZipRefusedError: the archive is made to be large.
         zipfile.BadZipFile: it is damaged.
     """
     import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401, PLC0415  as Inspect packs
 
-    if not log.is_file():
-        raise SubmissionError(f"{log}: cannot be read: no such file")
-    with log.open("rb") as file:
-        check_directory(file)
-        with zipfile.ZipFile(file) as packed, zipfile.ZipFile(target, "w") as plain:
-            members = packed.infolist()
-            if len(members) > _MOST_MEMBERS:
-                raise ZipRefusedError(f"it has {len(members):,} members")
-            if sum(member.file_size for member in members) > _MOST_BYTES:
-                raise ZipRefusedError(f"it unpacks to more than {_MOST_BYTES // MIB:,} MiB")
-            for member in members:
-                if member.file_size > _MOST_MEMBER_BYTES:
-                    raise ZipRefusedError(
-                        f"{member.filename[:200]!r} unpacks to more than "
-                        f"{_MOST_MEMBER_BYTES // MIB} MiB"
-                    )
-                if not member.filename.endswith(".json"):
-                    continue
-                with packed.open(member) as source:
-                    data = source.read()  # no more than the size that was counted above
-                parse_json(data)
-                plain.writestr(member.filename, data)
+    check_directory(file)  # type: ignore[arg-type]  # a regular file
+    with zipfile.ZipFile(file) as packed:
+        members = packed.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise ZipRefusedError(f"it has {len(members):,} members")
+        total, size = sum(member.file_size for member in members), file.seek(0, 2)
+        if total > _MOST_BYTES:
+            raise ZipRefusedError(f"it unpacks to more than {_MOST_BYTES // MIB:,} MiB")
+        if total > _MOST_MEMBER_BYTES + _MOST_RATIO * size:
+            raise ZipRefusedError(f"it unpacks to more than {_MOST_RATIO:,} times its size")
+        for name, member in {each.filename: each for each in members}.items():
+            wanted = name in {*_HEADERS, _SUMMARIES} or name.startswith((_SAMPLES, _JOURNAL))
+            if not (wanted and name.endswith(".json")):
+                continue
+            shown = repr(name[:200])
+            if member.file_size > _MOST_MEMBER_BYTES:
+                raise ZipRefusedError(
+                    f"{shown} unpacks to more than {_MOST_MEMBER_BYTES // MIB} MiB"
+                )
+            if member.compress_type not in _METHODS:
+                raise ZipRefusedError(f"{shown} is packed in a way that Inspect does not use")
+            # No more is read than the size that was counted above.
+            with packed.open(member) as source:
+                yield name, b"".join(iter(lambda: source.read(_PIECE_BYTES), b""))
+
+
+def _header(log: dict[str, Any]) -> dict[str, Any]:
+    """What is read of the header of a log."""
+    spec = log.get("eval")
+    if not isinstance(spec, dict):
+        raise MalformedError("it does not say what was evaluated")
+    dataset, config = (_only(spec.get(name), "sample_ids", "epochs") for name in _OF_SPEC)
+    kept = {**_only(spec, *_OF_EVAL), "dataset": dataset, "config": config}
+    kept["metadata"] = _only(spec.get("metadata"), "suite", "suite_digest", "setting")
+    return {**_only(log, *_OF_LOG), "eval": kept, "plan": {}}
+
+
+def _summaries(samples: object) -> list[dict[str, Any]]:
+    """Which samples there are.
+
+    Raises:
+        MalformedError: there are too many, or one is not an object.
+    """
+    if not isinstance(samples, list):
+        raise MalformedError("its samples are not a list")
+    if len(samples) > _MOST_SAMPLES:
+        raise MalformedError(f"it has {len(samples):,} samples, more than {_MOST_SAMPLES:,}")
+    empty = {"input": "", "target": ""}
+    return [{**empty, **_only(as_object(each), "id", "epoch")} for each in samples]
+
+
+def _sample(sample: dict[str, Any]) -> dict[str, Any]:
+    """What is read of a sample.
+
+    Raises:
+        MalformedError: it has too many messages, parts of messages, or models.
+    """
+    kept = {"input": "", "target": "", **_only(sample, *_OF_SAMPLE)}
+    transcript = _only(sample.get("transcript"), "content")  # before Inspect 0.3.60
+    kept.setdefault("attachments", transcript.get("content", {}))
+    messages = sample.get("messages", [])
+    if isinstance(messages, list):
+        messages = [_message(each) for each in messages[:_MOST_MESSAGES]]
+        contents = (each["content"] for each in messages if isinstance(each, dict))
+        parts = sum(len(each) for each in contents if isinstance(each, list))
+        if parts > _MOST_PARTS:
+            raise MalformedError(f"its messages have more than {_MOST_PARTS:,} parts")
+    usage = sample.get("model_usage") or {}
+    if isinstance(usage, dict) and len(usage) > _MOST_MODELS:
+        raise MalformedError(f"it names more than {_MOST_MODELS:,} models")
+    output = sample.get("output")
+    if isinstance(output, dict):
+        kept["output"] = _output(output)
+    if isinstance(error := sample.get("error"), dict):
+        kept["error"] = {"traceback": "", "traceback_ansi": "", **_only(error, "message")}
+    elif error is not None:
+        kept["error"] = error
+    kept["store"] = _only(sample.get("store"), STORE_KEY)
+    kept["metadata"] = _only(sample.get("metadata"), "setting")
+    return {**kept, "messages": messages, "model_usage": usage}
+
+
+def _output(output: dict[str, Any]) -> dict[str, Any]:
+    choices = output.get("choices")
+    if isinstance(choices, list):
+        choices = [
+            {**_only(each, *_OF_CHOICE), "message": _message(_only(each, "message").get("message"))}
+            for each in choices[:1]
+        ]
+    return {**_only(output, "model", "completion"), "choices": choices or []}
+
+
+def _message(message: object) -> object:
+    """Role, text and pictures of a message; what is no message is left for Inspect to refuse."""
+    if not isinstance(message, dict):
+        return message
+    content = message.get("content")
+    if isinstance(content, list):
+        kinds = ((each, _PART_TEXTS.get(str(_only(each, "type").get("type")))) for each in content)
+        content = [_only(each, "type", field) for each, field in kinds if field is not None]
+    return {**_only(message, "role"), "content": content}
+
+
+def _only(document: object, *fields: str) -> dict[str, Any]:
+    """Some fields of an object; of anything else, none."""
+    if not isinstance(document, dict):
+        return {}
+    return {name: document[name] for name in fields if name in document}
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -306,7 +465,7 @@ def _import(
 ) -> ImportedLog:
     names = log.names(suite, ids)  # all of them are known before anything is written
     done = ImportedLog(missing=log.missing(ids, names))
-    pictures = PictureStore(records.store.path / PICTURES_FOLDER)
+    said = _Said(log.named, PictureStore(records.store.path / PICTURES_FOLDER))
     for sample_id, epoch in names:
         sample = log.sample(sample_id, epoch)
         task_id, number = str(sample_id), epoch - 1
@@ -320,7 +479,7 @@ def _import(
         submission = _submission(sample, suite, log.header)
         record = submission_record(submission, suite)
         record["conversation"] = records.conversation_path(task_id, number)
-        conversation = _conversation(sample, record, pictures)
+        conversation = _conversation(sample, record, said)
         records.write_conversation(task_id, number, conversation)
         records.append_submission(record)
         done.submissions += 1
@@ -333,6 +492,16 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
     said = "solution" if task.answer.is_file else "response"
     usage = list(sample.model_usage.values())
     seconds = sample.working_time if sample.working_time is not None else sample.total_time
+    prompt = sum(map(prompt_tokens_of, usage))
+    completion = sum(each.output_tokens for each in usage)
+    cost = _cost(usage)
+    for what, number in (("tokens", prompt), ("tokens", completion), ("cost", cost),
+                         ("seconds", seconds)):  # fmt: skip
+        if number is not None and not 0 <= number < _LARGEST:
+            raise SubmissionError(
+                f"sample {str(sample.id)[:80]}: its {what} are not a number of any evaluation",
+                hint="The log was not written by Inspect.",
+            )
     facts: dict[str, Any] = {
         "id": task.id,
         "sample": sample.epoch - 1,
@@ -340,10 +509,10 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
         "model": header.eval.model,
         "setting": _setting_of_sample(sample) or _setting_of(header),
         "tokens": {
-            "prompt": sum(map(prompt_tokens_of, usage)),
-            "completion": sum(each.output_tokens for each in usage),
+            "prompt": prompt,
+            "completion": completion,
         },
-        "cost": _cost(usage),
+        "cost": cost,
         "seconds": None if seconds is None else round(seconds, 3),
         "calls": [],
     }
@@ -385,28 +554,16 @@ def _setting_of(header: EvalLog) -> str | None:
     return setting if isinstance(setting, str) and len(setting) <= 100 else header.eval.solver
 
 
-def _conversation(
-    sample: EvalSample, record: Mapping[str, Any], pictures: PictureStore
-) -> dict[str, Any]:
+def _conversation(sample: EvalSample, record: Mapping[str, Any], said: _Said) -> dict[str, Any]:
     kept = sample.store.get(STORE_KEY)
     rounds = kept.get("round_records") if isinstance(kept, Mapping) else None
-    messages: list[dict[str, Any]] = []
-    size = 0
-    for each in sample.messages[:_MOST_MESSAGES]:
-        size += _length(each)
-        if size > _MOST_SAID:
-            raise SubmissionError(
-                f"sample {str(sample.id)[:80]}: its messages have more than "
-                f"{_MOST_SAID // MIB} MiB of text and pictures"
-            )
-        messages.append({"role": each.role, "content": _content(each, pictures)})
     return {
         "id": record["id"],
         "sample": record["sample"],
         "model": record.get("model"),
         "setting": record.get("setting"),
         "state": "finished",
-        "messages": messages,
+        "messages": said.messages(sample),
         "rounds": [each for each in rounds if isinstance(each, dict)]
         if isinstance(rounds, list)
         else [],
@@ -414,26 +571,76 @@ def _conversation(
     }
 
 
-def _length(message: ChatMessage) -> int:
-    """Characters of a message; several may refer to the same long text."""
-    if isinstance(message.content, str):
-        return len(message.content)
-    return sum(
-        len(each.image) if each.type == "image" else len(each.text)
-        for each in message.content
-        if each.type in {"image", "text"}
-    )
+class _Said:
+    """The messages of samples with the texts that they refer to, counted before they are put in.
+
+    Args:
+        log: the log, for messages.
+        pictures: takes the pictures of messages.
+    """
+
+    def __init__(self, log: Path, pictures: PictureStore) -> None:
+        self._log = log
+        self._pictures = pictures
+        self._in_all = 0
+
+    def messages(self, sample: EvalSample) -> list[dict[str, Any]]:
+        """The messages of a sample.
+
+        Raises:
+            SubmissionError: its messages, or those of all samples so far, are too long.
+        """
+        size = sum(
+            len(_resolved(text, sample.attachments))
+            for message in sample.messages
+            for text in _texts(message)
+        )
+        self._in_all += size
+        name = f"{self._log}: sample {str(sample.id)[:80]}"
+        if size > _MOST_SAID:
+            raise SubmissionError(
+                f"{name}: its messages have more than {_MOST_SAID // MIB} MiB of text and pictures"
+            )
+        if self._in_all > _MOST_SAID_IN_ALL:
+            raise SubmissionError(
+                f"{name}: the messages up to here have more than "
+                f"{_MOST_SAID_IN_ALL // MIB:,} MiB of text and pictures",
+                hint="--ids imports only the tasks that you name.",
+            )
+        return [
+            {"role": each.role, "content": _content(each, sample.attachments, self._pictures)}
+            for each in sample.messages
+        ]
 
 
-def _content(message: ChatMessage, pictures: PictureStore) -> Content:
+def _resolved(text: str, attachments: Mapping[str, str]) -> str:
+    """A text, or the attachment that it refers to, as Inspect resolves it: once."""
+    for protocol in _REFERENCES:
+        if text.startswith(protocol):
+            return attachments.get(text.removeprefix(protocol), text)
+    return text
+
+
+def _texts(message: ChatMessage) -> list[str]:
+    """The texts of a message and the addresses of its pictures."""
     if isinstance(message.content, str):
-        return message.content
+        return [message.content]
+    pictures = [each.image for each in message.content if each.type == "image"]
+    return [*pictures, *(each.text for each in message.content if each.type == "text")]
+
+
+def _content(
+    message: ChatMessage, attachments: Mapping[str, str], pictures: PictureStore
+) -> Content:
+    if isinstance(message.content, str):
+        return _resolved(message.content, attachments)
     parts: list[Part] = []
     for number, each in enumerate(message.content, start=1):
         if each.type == "image":
-            parts.append(_picture(each.image, f"picture {number}", pictures))
+            image = _resolved(each.image, attachments)
+            parts.append(_picture(image, f"picture {number}", pictures))
         elif each.type == "text":
-            parts.append({"type": "text", "text": each.text})
+            parts.append({"type": "text", "text": _resolved(each.text, attachments)})
     if all(part["type"] == "text" for part in parts):
         return "\n".join(part["text"] for part in parts)
     return parts

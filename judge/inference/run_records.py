@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from judge.errors import StoreError
 from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.writing import open_to_write
-from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import (
+    MOST_DOCUMENT_BYTES,
+    SUBMISSIONS_FILE,
+    RunDirectory,
+    too_long_to_read,
+)
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
 
@@ -91,15 +96,17 @@ class InferenceRecords:
         A file that is incomplete because the process died belongs to a task without a submission:
         it is written again when the run is continued.
         """
-        lines = [f'"{name}": {_encode(value)}' for name, value in document.items()]
-        text = "{\n" + ",\n".join(lines) + "\n}\n"
         path = self.store.path / self.conversation_path(task_id, sample)
         try:
             # A link in the folder may lead to somebody else's file, and is not followed.
             descriptor = open_to_write(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "wb") as file:
-                # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
-                file.write(text.encode("utf-8", "replace"))
+                for piece in _pieces(document):
+                    # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
+                    file.write(piece.encode("utf-8", "replace"))
+                    if file.tell() > MOST_DOCUMENT_BYTES:
+                        path.unlink()
+                        raise too_long_to_read(path, MOST_DOCUMENT_BYTES)
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written: {error.strerror}",
@@ -117,6 +124,22 @@ class InferenceRecords:
     def append_failure(self, record: Mapping[str, Any]) -> None:
         """Appends a failure: its task is asked again when the run is continued."""
         self.store.append(FAILURES_FILE, record)
+
+
+def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
+    """A document as JSON, a field on each line; of an array, one element at a time."""
+    start = "{\n"
+    for name, value in document.items():
+        yield f'{start}"{name}": '
+        if isinstance(value, list):
+            yield "["
+            for number, each in enumerate(value):
+                yield f"{', ' if number else ''}{_encode(each)}"
+            yield "]"
+        else:
+            yield _encode(value)
+        start = ",\n"
+    yield "\n}\n"
 
 
 def submission_of_talk(
