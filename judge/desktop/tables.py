@@ -8,11 +8,11 @@ published table has a thousand.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.desktop.contract import Element
+from judge.desktop.driver.nodes import unused_cells
 
 SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
 """Names of the two corrections."""
@@ -26,8 +26,6 @@ _KINDS = frozenset(
     | {"scroll-bar", "section", "slider", "static", "table-cell", "terminal", "text"}
 )
 _USABLE = frozenset({"enabled", "editable", "expandable", "checkable"})
-_CELL = "table-cell"
-_ADDRESS = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _COLUMNS = "tag\tname\ttext\tposition (top-left x & y)\tsize (w & h)"
 _MOST_CHARS = 1_000
 _CUT = "[…]"
@@ -107,19 +105,8 @@ def kept_elements(elements: Sequence[Element], as_published: Collection[str] = (
     kept = [number for number, each in enumerate(elements) if _is_kept(each, tabs=tabs)]
     if BLANK_CELLS in as_published:
         return kept
-    used = [
-        place
-        for each in elements
-        if each.role == _CELL and each.text and (place := _address(each)) is not None
-    ]
-    # One row and one column more: that is where the next value goes.
-    last_row = max((row for row, _ in used), default=0) + 1
-    last_column = max((column for _, column in used), default=0) + 1
-    return [
-        number
-        for number in kept
-        if not _is_beyond(elements[number], last_row=last_row, last_column=last_column)
-    ]
+    unused = unused_cells(elements)
+    return [number for number in kept if number not in unused]
 
 
 def _is_kept(element: Element, *, tabs: bool) -> bool:
@@ -142,24 +129,6 @@ def _is_kept(element: Element, *, tabs: bool) -> bool:
         and (element.width or 0) > 0
         and (element.height or 0) > 0
     )
-
-
-def _is_beyond(element: Element, *, last_row: int, last_column: int) -> bool:
-    if element.role != _CELL or element.text or "focused" in element.states:
-        return False
-    place = _address(element)
-    return place is not None and (place[0] > last_row or place[1] > last_column)
-
-
-def _address(element: Element) -> tuple[int, int] | None:
-    """Row and column of a cell by its name, from 1."""
-    match = _ADDRESS.fullmatch(element.name)
-    if match is None:
-        return None
-    column = 0
-    for letter in match[1]:
-        column = 26 * column + ord(letter) - ord("A") + 1
-    return int(match[2]), column
 
 
 def _line(element: Element) -> str:

@@ -3,8 +3,8 @@
 The driver starts a screen, its windows and the spreadsheet program, reads them, and has actions
 performed by another process, the actor. There is no ``judge`` inside: :func:`program_text` puts
 the modules into one text, which ``Sandbox.service`` takes. Only what needs nothing but the
-standard library (``calls``, ``permitted``, ``gui_values``, ``gui_only``) is imported by the judge
-as well.
+standard library (``calls``, ``permitted``, ``gui_values``, ``gui_only``, ``nodes``) is imported by
+the judge as well.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _DRIVER = (
     "actor",
     "hands",
     "processes",
+    "nodes",
     "screen",
     "layout",
     "bus",
-    "nodes",
     "cells",
     "tree",
     "marks",

@@ -16,7 +16,7 @@ from judge.desktop.driver import marks, screen, settings, tree
 from judge.desktop.driver.acting import Performed, Stage
 from judge.desktop.driver.bus import Bus
 from judge.desktop.driver.layout import Layout
-from judge.desktop.driver.nodes import Node
+from judge.desktop.driver.nodes import Node, plain_title
 from judge.desktop.driver.processes import BrokenError, Processes
 from judge.sandbox.warden import files
 
@@ -191,7 +191,7 @@ class Desk:
     # what is shown
 
     def _read(self) -> list[Node]:
-        return self._reader.read(self._screen.windows(), self._screen.active())
+        return self._reader.read(lambda: (self._screen.windows(), self._screen.active()))
 
     def _view(self) -> bytes:
         """A digest of what the screen shows, and of its windows."""
@@ -244,7 +244,7 @@ class Desk:
         active = self._screen.active()
         windows = sorted(self._screen.windows(), key=lambda each: each.number != active)
         plain = "titles" in self._corrections
-        return [screen.plain_title(each.title) if plain else each.title for each in windows][:100]
+        return [plain_title(each.title) if plain else each.title for each in windows][:100]
 
     # what is done
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageChops, ImageDraw, ImageFont
 
-from judge.desktop.driver.nodes import Node
+from judge.desktop.driver.nodes import CELL, Box, Node, address_of, unused_cells
 
 MOST_MARKS = 2_000
 _SIZE = 11
+_BEGINNING = 24
+"""So many pixels of what stands in a box are its beginning, which says most of it."""
+_WEIGHTS = {"ink": 1, "beginning": 20, "label": 20}
+"""How bad it is to cover a pixel."""
+_CLEARLY = 0.8
+"""A corner is better than one before it if it covers less than this share."""
+_DIFFERENT = 10
+"""Two colours that differ by more (of 255) are two."""
 
 _BEGINNINGS = ("document",)
 _ENDINGS = (
@@ -25,35 +33,112 @@ _ROLES = frozenset(
 def draw_marks(picture: Image.Image, nodes: Sequence[Node]) -> dict[int, int]:
     """Numbers what can be acted on, in the picture itself.
 
-    Cells without text are not numbered beyond the last row and column with text, nor is what is one
-    colour throughout (nothing is seen there).
+    Empty cells are not numbered beyond the first empty row and column beside those with text, nor
+    is what is one colour throughout (nothing is seen there). Numbers stand where they cover least.
 
     Returns:
         Number on the picture -> number of the node.
     """
-    draw = ImageDraw.Draw(picture)
     plain = picture.copy()
-    font = _font()
-    used = _used_area(nodes)
+    unused = unused_cells(nodes)
     marks: dict[int, int] = {}
+    boxes: list[Box] = []
     for place, node in enumerate(nodes):
-        if len(marks) >= MOST_MARKS:
+        box = None if place in unused else _box_to_mark(node, picture.size)
+        if box is None or (not _is_empty_cell(node) and _is_blank(plain, box)):
+            continue
+        boxes.append(box)
+        marks[len(boxes)] = place
+        if len(marks) == MOST_MARKS:
             break
-        box = _box_to_mark(node, picture.size)
-        if box is None:
-            continue
-        if node.role == "table-cell" and not node.text:
-            if not _is_inside(box, used.get(node.parent)):
-                continue
-        elif _is_blank(plain, box):
-            continue
-        number = len(marks) + 1
-        marks[number] = place
+    draw = ImageDraw.Draw(picture)
+    for box in boxes:
         draw.rectangle(box, outline="red", width=1)
-        corner = (box[0], box[3])
-        draw.rectangle(draw.textbbox(corner, str(number), font=font, anchor="lb"), fill="black")
-        draw.text(corner, str(number), font=font, anchor="lb", fill="white")
+    labels = _Labels(picture, plain, boxes)
+    for number, box in enumerate(boxes, start=1):
+        labels.add(str(number), box)
     return marks
+
+
+class _Labels:
+    """The labels of boxes.
+
+    Args:
+        picture: on which they are drawn.
+        plain: the same without boxes and labels.
+        boxes: all that have labels.
+    """
+
+    def __init__(self, picture: Image.Image, plain: Image.Image, boxes: Sequence[Box]) -> None:
+        self._draw = ImageDraw.Draw(picture)
+        self._plain = plain
+        self._font = _font()
+        self._taken = Image.new("L", plain.size)
+        """Where labels are: 255."""
+        self._boxed = Image.new("L", plain.size)
+        """Where boxes are: 255."""
+        for left, top, right, bottom in boxes:
+            self._boxed.paste(255, (left, top, right + 1, bottom + 1))
+
+    def add(self, text: str, box: Box) -> None:
+        """Draws a label into that corner of its box where it covers least, or beside the box.
+
+        It stands beside it only where nothing else is.
+        """
+        left, top, right, bottom = map(round, self._font.getbbox(text, anchor="lt"))
+        width, height = right - left + 2, bottom - top + 2
+        ink = _ink(self._plain, box)
+        best, least = (0, 0), None
+        for x in (box[2] - width, box[0] + 1):
+            for y in (box[3] - height, box[1] + 1):
+                covered = self._covered(ink, box, (x, y, x + width, y + height))
+                if least is None or covered < _CLEARLY * least:
+                    best, least = (x, y), covered
+        beside = (box[2] + 1, box[3] - height)
+        if least and self._is_free((*beside, beside[0] + width, beside[1] + height)):
+            best = beside
+        x, y = best
+        self._draw.rectangle((x, y, x + width - 1, y + height - 1), fill="black")
+        self._draw.text((x + 1, y + 1), text, font=self._font, anchor="lt", fill="white")
+        self._taken.paste(255, (x, y, x + width, y + height))
+
+    def _is_free(self, area: Box) -> bool:
+        """Whether nothing is seen in an area of the picture, and nothing is marked there."""
+        inside = area[2] <= self._plain.width and area[3] <= self._plain.height
+        marked = _count(self._taken, area) + _count(self._boxed, area)
+        return inside and not marked and _is_blank(self._plain, area)
+
+    def _covered(self, ink: Image.Image, box: Box, area: Box) -> int:
+        """How bad it is to cover an area of the picture."""
+        left, top, right, bottom = area
+        covered = _WEIGHTS["label"] * _count(self._taken, area)
+        begins = ink.getbbox()
+        if begins is None:
+            return covered
+        within = (left - box[0], top - box[1], right - box[0], bottom - box[1])
+        end = min(begins[0] + _BEGINNING, within[2])
+        beginning = _count(ink, (within[0], within[1], end, within[3])) if end > within[0] else 0
+        rest = _count(ink, within) - beginning
+        return covered + _WEIGHTS["beginning"] * beginning + _WEIGHTS["ink"] * rest
+
+
+def _ink(picture: Image.Image, box: Box) -> Image.Image:
+    """What is written or drawn within a box: 255 where it is not the commonest colour."""
+    inner = picture.crop((box[0] + 1, box[1] + 1, box[2], box[3]))
+    ink = Image.new("L", (box[2] - box[0] + 1, box[3] - box[1] + 1))
+    counts = inner.getcolors(inner.width * inner.height)
+    if counts:
+        ground = Image.new(inner.mode, inner.size, max(counts)[1])
+        bands = ImageChops.difference(inner, ground).split()
+        most = bands[0]
+        for band in bands[1:]:
+            most = ImageChops.lighter(most, band)
+        ink.paste(most.point([255 if value > _DIFFERENT else 0 for value in range(256)]), (1, 1))
+    return ink
+
+
+def _count(mask: Image.Image, area: Box) -> int:
+    return int(mask.crop(area).histogram()[255])
 
 
 def name_marked(nodes: Sequence[Node], marks: Mapping[int, int]) -> None:
@@ -89,19 +174,8 @@ def _box_to_mark(node: Node, size: tuple[int, int]) -> tuple[int, int, int, int]
     return x, y, min(x + width, size[0]) - 1, min(y + height, size[1]) - 1
 
 
-def _used_area(nodes: Sequence[Node]) -> dict[int | None, tuple[int, int]]:
-    """Table -> the right and lower border of its cells with text."""
-    found: dict[int | None, tuple[int, int]] = {}
-    for node in nodes:
-        if node.role == "table-cell" and node.text and node.box is not None:
-            right, bottom = found.get(node.parent, (0, 0))
-            x, y, width, height = node.box
-            found[node.parent] = (max(right, x + width), max(bottom, y + height))
-    return found
-
-
-def _is_inside(box: tuple[int, int, int, int], area: tuple[int, int] | None) -> bool:
-    return area is not None and box[2] <= area[0] and box[3] <= area[1]
+def _is_empty_cell(node: Node) -> bool:
+    return node.role == CELL and not node.text and address_of(node.name) is not None
 
 
 def _is_blank(picture: Image.Image, box: tuple[int, int, int, int]) -> bool:

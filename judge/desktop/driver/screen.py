@@ -7,7 +7,6 @@ import os
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image, ImageGrab
@@ -18,42 +17,8 @@ from Xlib.ext import xtest
 from Xlib.protocol import event as xevent
 
 from judge.desktop.driver.hands import Hands
+from judge.desktop.driver.nodes import Window
 from judge.desktop.driver.processes import BrokenError
-
-_DASHES = str.maketrans({"\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-"})
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " "})
-
-
-def plain_title(title: str) -> str:
-    """A title in which all dashes are one."""
-    return title.translate(_DASHES).translate(_SPACES)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A window of a program.
-
-    Attributes:
-        number: of X.
-        title: of the window.
-        x: of its left border, decorations not counted.
-        y: of its upper border.
-        width: pixels.
-        height: pixels.
-        kind: the program's class.
-    """
-
-    number: int
-    title: str
-    x: int
-    y: int
-    width: int
-    height: int
-    kind: str = ""
-
-    def covers(self, x: int, y: int) -> bool:
-        """Whether a point is in it."""
-        return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
 
 class Screen:

@@ -1,22 +1,24 @@
 """The accessibility tree of a desktop, with what is wrong in it put right.
 
-Positions: what the office draws itself is reported without the height of its menu bar, while GTK's
-own widgets are right; the difference is measured at each window. Closed menus are not entered, nor
+Positions: until the mouse has been over a window, the office believes that what it draws in it
+begins at the window's upper edge, above the menu bar. GTK's own widgets are right, and so is what
+is drawn within them, such as the formula line. The difference is measured where GTK gives room to
+the office, and compared with the window that the screen shows. Closed menus are not entered, nor
 are windows that others hide. Each of these corrections can be left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from judge.desktop.driver.bus import NOTHING, ROOT, Bus, Question, Ref
 from judge.desktop.driver.cells import Sheet, extents_of, walked_cells
-from judge.desktop.driver.nodes import Box, Node, mark_cursor, state_names
-from judge.desktop.driver.screen import Window, plain_title
+from judge.desktop.driver.nodes import Box, Node, Window, mark_cursor, plain_title, state_names
 
 MOST_NODES = 20_000
+_MOST_READINGS = 3
 _MOST_CHILDREN = 1_024
 _MOST_DEPTH = 50
 _MOST_KNOWN = 100_000
@@ -36,7 +38,8 @@ class _Seen:
         ref: it.
         node: what is kept of it.
         above: the windows that may hide it.
-        shift: what is added to places of what the office draws.
+        window: the window that it is in; None if that is not known.
+        shift: what is added to places of what the office draws; None if they cannot be right.
         gtk_box: the place of the nearest one above that GTK draws.
         children: those below it.
         gtk: whether GTK draws it.
@@ -48,7 +51,8 @@ class _Seen:
     ref: Ref
     node: Node
     above: list[Window]
-    shift: tuple[int, int] = (0, 0)
+    window: Window | None = None
+    shift: tuple[int, int] | None = (0, 0)
     gtk_box: Box | None = None
     children: list[_Seen] = field(default_factory=list)
     gtk: bool = False
@@ -79,22 +83,35 @@ class Reader:
         self._corrections = corrections
         self._count = 0
         self._known: dict[Ref, _Kind] = {}
+        self._origins: list[tuple[Ref, Box]] = []
+        self._moved = False
 
-    def read(self, windows: list[Window], active: int) -> list[Node]:
+    def read(self, look: Callable[[], tuple[list[Window], int]]) -> list[Node]:
         """All nodes in document order.
 
+        While a window moves or changes its size, what the office says of places is partly of
+        before and partly of after: the tree is then read again, unless that goes on and on.
+
         Args:
-            windows: of the screen, the uppermost first.
-            active: number of the active one.
+            look: tells the windows of the screen, the uppermost first, and the number of the
+                active one.
 
         Raises:
             BrokenError: nobody answers.
         """
+        for _ in range(_MOST_READINGS):
+            nodes = self._read(*look())
+            if not self._moved:
+                break
+        return nodes
+
+    def _read(self, windows: list[Window], active: int) -> list[Node]:
         desktop = _Seen(ROOT, Node("desktop-frame", "main"), [])
         applications = self._children([(ROOT, _MOST_CHILDREN)])[0]
         names = self._bus.ask(Question.about(ref, "Accessible", "Name") for ref in applications)
         frames = self._children([(ref, _MOST_CHILDREN) for ref in applications])
         self._count = 1
+        self._origins, self._moved = [], False
         level: list[tuple[_Seen, _Seen]] = []
         for ref, name, below in zip(applications, names, frames, strict=True):
             application = _Seen(ref, Node("application", str(name or "")), [])
@@ -105,6 +122,11 @@ class Reader:
             if not level or self._count > MOST_NODES:
                 break
             level = self._level(level)
+        again = self._bus.ask(extents_of(ref) for ref, _ in self._origins)
+        known = [box for _, box in self._origins]
+        self._moved |= any(
+            box is not None and tuple(box) != was for box, was in zip(again, known, strict=True)
+        )
         nodes = list(_flat(desktop))
         if "hit-tests" in self._corrections:
             mark_cursor(nodes)
@@ -123,9 +145,9 @@ class Reader:
         )
         ranked = []
         for ref, name, box in zip(frames, answers[::2], answers[1::2], strict=True):
-            rank = _rank(str(name or ""), box, windows, active)
+            rank, window = _rank(str(name or ""), box, windows, active)
             above = windows[:rank] if rank < len(windows) else []
-            ranked.append((rank, _Seen(ref, Node("", ""), above)))
+            ranked.append((rank, _Seen(ref, Node("", ""), above, window)))
         ranked.sort(key=lambda each: each[0])
         return [seen for _, seen in ranked]
 
@@ -148,8 +170,9 @@ class Reader:
         following = []
         for seen, refs in zip(entered, found, strict=True):
             box = seen.box if seen.gtk else seen.gtk_box
+            shift = (0, 0) if seen.gtk else seen.shift
             for ref in refs:
-                below = _Seen(ref, Node("", ""), seen.above, seen.shift, box)
+                below = _Seen(ref, Node("", ""), seen.above, seen.window, shift, box)
                 seen.children.append(below)
                 following.append((below, seen))
         return following
@@ -227,18 +250,41 @@ class Reader:
         for (seen, parent), box in zip(placed, boxes, strict=True):
             if box is None:
                 continue
-            x, y, width, height = box
+            seen.box = tuple(box)
             if "positions" in self._corrections:
-                if seen.node.role == "root-pane" and seen.gtk_box is not None and not seen.gtk:
-                    seen.shift = (seen.gtk_box[0] - x, seen.gtk_box[1] - y)
-                if not seen.gtk:
-                    x, y = x + seen.shift[0], y + seen.shift[1]
-                x, y = _within(parent.node, (x, y, width, height))
-            seen.box = (x, y, width, height)
-            if not _is_hidden(seen.above, x + width // 2, y + height // 2):
+                seen.box = self._corrected(seen, parent, tuple(box))
+            if seen.box is not None and not _is_hidden(seen.above, *_middle(seen.box)):
                 seen.node.box = seen.box
             elif seen.node.role not in _HOLDERS:
                 seen.node.states = tuple(each for each in seen.node.states if each != "showing")
+
+    def _corrected(self, seen: _Seen, parent: _Seen, box: Box) -> Box | None:
+        """Where a node is whose place is given as ``box``; None if it cannot be there."""
+        if not seen.gtk and parent.gtk and seen.gtk_box is not None:
+            self._measure(seen, seen.gtk_box, box)
+        shift = (0, 0) if seen.gtk else seen.shift
+        if shift is None:
+            return None
+        x, y, width, height = box[0] + shift[0], box[1] + shift[1], box[2], box[3]
+        x, y = _within(parent.node, (x, y, width, height))
+        # Of what it does not show, GTK gives places far beyond the screen.
+        return (x, y, width, height) if x + width > 0 and y + height > 0 else None
+
+    def _measure(self, seen: _Seen, room: Box, box: Box) -> None:
+        """Compares what the office draws with the room that GTK gives to it.
+
+        A window's whole area is there where the room is. (What is smaller than the room, such as
+        the formula line, is drawn within one of GTK's widgets and has its place from that.) It
+        ends where the window does: if it does not, one of the two has just moved.
+        """
+        is_root = seen.node.role == "root-pane"
+        if not is_root and box[2:] != room[2:]:
+            return
+        seen.shift = (room[0] - box[0], room[1] - box[1])
+        self._origins.append((seen.ref, box))
+        if is_root and seen.window is not None and not seen.window.ends_with(room[:2], box[2:]):
+            seen.shift = None
+            self._moved = True
 
     def _tell(self, level: list[tuple[_Seen, _Seen]]) -> None:
         """What nodes say."""
@@ -327,6 +373,8 @@ class Reader:
         cells = Sheet(self._bus, table.ref, tuple(window)).cells()
         texts = self._texts([cell.ref for cell in cells])
         shift = document.shift if "positions" in self._corrections else (0, 0)
+        if shift is None:
+            return
         for cell, text in zip(cells, texts, strict=True):
             x, y = cell.box[0] + shift[0], cell.box[1] + shift[1]
             width, height = cell.box[2], cell.box[3]
@@ -339,6 +387,8 @@ class Reader:
 
     def _walk_sheet(self, table: _Seen) -> None:
         shift = table.shift if "positions" in self._corrections else (0, 0)
+        if shift is None:
+            return
         cells = []
         for cell in walked_cells(self._bus, table.ref):
             cells.append(cell)
@@ -354,10 +404,13 @@ class Reader:
         self._count += len(cells)
 
 
-def _rank(title: str, box: Any, windows: list[Window], active: int) -> int:
-    """Where in the stack a top-level node is; 0 for popups, the number of windows if unknown."""
+def _rank(title: str, box: Any, windows: list[Window], active: int) -> tuple[int, Window | None]:
+    """Where in the stack a top-level node is, and its window.
+
+    The place is 0 for popups, which have none, and the number of windows if nothing is known.
+    """
     if box is None:
-        return len(windows)
+        return len(windows), None
     best, rank = None, len(windows)
     for number, window in enumerate(windows):
         same = bool(title) and plain_title(window.title) == plain_title(title)
@@ -366,7 +419,9 @@ def _rank(title: str, box: Any, windows: list[Window], active: int) -> int:
         key = (not same, distance, window.number != active)
         if (same or distance < 100) and (best is None or key < best):
             best, rank = key, number
-    return 0 if best is None and not title else rank
+    if best is None:
+        return (len(windows) if title else 0), None
+    return rank, windows[rank]
 
 
 def _within(parent: Node, box: Box) -> tuple[int, int]:
@@ -379,6 +434,10 @@ def _within(parent: Node, box: Box) -> tuple[int, int]:
     if not inside and 0 <= x <= across - width and 0 <= y <= down - height:
         return x + left, y + top
     return x, y
+
+
+def _middle(box: Box) -> tuple[int, int]:
+    return box[0] + box[2] // 2, box[1] + box[3] // 2
 
 
 def _is_hidden(above: list[Window], x: int, y: int) -> bool:

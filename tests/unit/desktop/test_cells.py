@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -70,18 +68,8 @@ class Grid:
 
 
 @pytest.fixture
-def driver_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
-    """The driver's module, without the bus for which it needs a desktop."""
-    names = [f"judge.desktop.driver.{name}" for name in ("bus", "cells")]
-    repository = types.ModuleType("gi.repository")
-    vars(repository).update(Gio=None, GLib=None)
-    monkeypatch.setitem(sys.modules, "gi", types.ModuleType("gi"))
-    monkeypatch.setitem(sys.modules, "gi.repository", repository)
-    for name in names:
-        sys.modules.pop(name, None)
-    yield importlib.import_module(names[-1])
-    for name in names:
-        sys.modules.pop(name)
+def driver_cells(driver: Callable[[str], types.ModuleType]) -> types.ModuleType:
+    return driver("cells")
 
 
 @pytest.mark.parametrize("to_the_left", [False, True])

@@ -1,0 +1,116 @@
+"""What lies where the tree says, in windows that no mouse has been over, and after one has."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from openpyxl import load_workbook
+
+from judge.desktop.contract import Action, DesktopOptions, DesktopTask, Element, WindowPlace
+from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
+from tests.desktop.workbooks import PATH, crowded
+
+pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
+
+WHOLE = DesktopOptions()
+PLACED = DesktopOptions(window=WindowPlace(300, 200, 1100, 600), clutter=1)
+
+
+def to_the_left() -> bytes:
+    """The sheet runs from right to left."""
+    book = load_workbook(io.BytesIO(crowded()))
+    book.worksheets[0].sheet_view.rightToLeft = True
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()
+
+
+def elements_of(desktop: SandboxDesktop, *actions: str) -> tuple[Element, ...]:
+    for code in actions:
+        assert desktop.perform(Action(code=code)).error == ""
+    elements = desktop.observe(screenshot=False).elements
+    assert elements is not None
+    return elements
+
+
+def places(elements: Sequence[Element]) -> list[tuple[str, str, object]]:
+    return [(each.role, each.name, (each.x, each.y, each.width, each.height)) for each in elements]
+
+
+def above(elements: Sequence[Element], element: Element, role: str) -> Element:
+    """The nearest element of a role that another one is in."""
+    while element.role != role:
+        assert element.parent is not None
+        element = elements[element.parent]
+    return element
+
+
+def cursor_of(elements: Sequence[Element]) -> str:
+    return next(each.text for each in elements if each.role == "text" and each.text)
+
+
+def formula_line(elements: Sequence[Element]) -> Element:
+    """The text in the formula line of the uppermost window."""
+    return next(
+        each
+        for each in elements
+        if each.role == "paragraph" and above(elements, each, "panel").name == "Input line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [(crowded(), WHOLE), (to_the_left(), WHOLE), (crowded(), PLACED)],
+    ids=["whole-screen", "right-to-left", "placed"],
+)
+def test_marks_in_tool_bars_are_hit_before_any_mouse_action(
+    host: SandboxDesktopHost, data: bytes, options: DesktopOptions
+) -> None:
+    with host.open(DesktopTask({PATH: data}, PATH, PATH), options) as desktop:
+        elements = elements_of(desktop, "pyautogui.press('down')")
+        assert (cursor_of(elements), formula_line(elements).text) == ("A2", "2")
+        warning = next(each for each in elements if each.name == "dialog-warning")
+        field = above(elements, warning, "text")
+        assert warning.y is not None
+        assert field.y is not None
+        assert field.y <= warning.y <= field.y + (field.height or 0) - (warning.height or 0)
+        spot = formula_line(elements).centre
+        elements = elements_of(
+            desktop, f"pyautogui.click{spot}\npyautogui.press('end')\npyautogui.write('7\\n')"
+        )
+        cell = next(each for each in elements if each.role == "table-cell" and each.name == "A2")
+        assert cell.text == "27"
+        before = cursor_of(elements)
+        assert cursor_of(elements_of(desktop, f"pyautogui.click{warning.centre}")) == before
+
+
+def test_places_are_the_same_before_and_after_the_mouse_has_been_there(
+    host: SandboxDesktopHost,
+) -> None:
+    """Of windows that the keyboard opened or changed: they are new to the mouse."""
+    over = "pyautogui.moveTo(900, 500)\npyautogui.moveTo(905, 505)"
+    with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
+        for keys in (
+            "pyautogui.press('down')",
+            "pyautogui.hotkey('ctrl', 'pagedown')",  # another sheet
+            "pyautogui.hotkey('ctrl', 'pageup')",
+            "pyautogui.hotkey('ctrl', 'shift', 'j')",  # full screen, with a tool bar that floats
+            "pyautogui.hotkey('ctrl', 'shift', 'j')",  # the window, which is no longer the same
+            "pyautogui.hotkey('ctrl', 'n')",
+            "pyautogui.hotkey('ctrl', 'w')",
+        ):
+            before = elements_of(desktop, keys)
+            assert any(each.x is not None for each in before if each.role == "root-pane"), keys
+            assert any(each.x is not None for each in before if each.role == "table-cell"), keys
+            after = elements_of(desktop, over)
+            assert places(after) == places(before), keys
+
+
+def test_what_a_dialog_does_not_show_has_no_place(host: SandboxDesktopHost) -> None:
+    with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
+        elements = elements_of(desktop, "pyautogui.hotkey('ctrl', '1')")
+        assert any(each.name == "Format Cells" for each in elements)
+        placed = [each for each in elements if each.x is not None and each.y is not None]
+        assert [each for each in placed if min(each.x or 0, each.y or 0) < 0] == []

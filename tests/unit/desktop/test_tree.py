@@ -1,0 +1,167 @@
+"""Where the tree says that something is, of an office of which that is known."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from judge.desktop.contract import CORRECTIONS
+from judge.desktop.driver.nodes import Box, Node, Window, state_names
+
+ROOT = "/org/a11y/atspi/accessible/root"
+MENU_BAR = 25
+WINDOW = Window(7, "Book.xlsx — LibreOffice Calc", 0, 19, 1920, 1061)
+NOWHERE = -(2**31)
+SHOWN = sum(1 << n for n in range(42) if state_names([1 << n])[:1] in {("showing",), ("visible",)})
+
+
+@dataclass
+class Widget:
+    """An object of the office, as it describes itself."""
+
+    role: str
+    box: Box
+    children: list[Widget] = field(default_factory=list)
+    gtk: bool = False
+    name: str = ""
+
+
+class Office:
+    """Answers as an office does.
+
+    Args:
+        believed: how far above the menu bar's lower edge it believes its drawing to begin.
+        moves: how far its drawing has moved each time that it is asked where it is.
+    """
+
+    def __init__(self, believed: int, moves: Iterable[int] = ()) -> None:
+        self._moves: Iterator[int] = iter(moves)
+        self._root = Widget("root-pane", (0, 44 - believed, 1920, 1036))
+        self._root.children = [
+            Widget("button", (92, 46 - believed, 44, 35), name="Save"),
+            Widget("check-box", (NOWHERE, NOWHERE, 19, 107), name="on another page"),
+            Widget(
+                "panel", (250, 125, 1600, 34), gtk=True,
+                children=[Widget("paragraph", (267, 133, 30, 16), name="formula line")],
+            ),
+            Widget(
+                "text", (4, 85, 171, 34), gtk=True,
+                children=[Widget("icon", (151, 94, 16, 16), name="warning")],
+            ),
+        ]  # fmt: skip
+        room = Widget("panel", (0, 44, 1920, 1036), [self._root], gtk=True)
+        bar = Widget("menu", (128, 19, 53, 25), gtk=True, name="Insert")
+        frame = Widget("frame", (0, 0, 1920, 1080), [bar, room], gtk=True, name=WINDOW.title)
+        self._objects: dict[str, Widget] = {}
+        self._enter(Widget("application", (0, 0, 0, 0), [frame], name="soffice"))
+
+    def _enter(self, widget: Widget) -> str:
+        path = f"/{len(self._objects)}" if self._objects else "/root"
+        self._objects[path] = widget
+        for child in widget.children:
+            self._enter(child)
+        return path
+
+    def _paths(self, widget: Widget) -> list[tuple[str, str]]:
+        return [
+            ("office", path)
+            for child in widget.children
+            for path, known in self._objects.items()
+            if known is child
+        ]
+
+    def ask(self, questions: Iterable[Any]) -> list[Any]:
+        return [self._answer(each) for each in questions]
+
+    def _answer(self, question: Any) -> Any:
+        if question.ref[1] == ROOT:
+            return [("office", "/root")]
+        widget = self._objects[question.ref[1]]
+        match question.method:
+            case "Get":
+                what = question.arguments[1]
+                return {"Name": widget.name, "ChildCount": len(widget.children)}.get(what, "")
+            case "GetRoleName":
+                return widget.role
+            case "GetAttributes":
+                return {"toolkit": "gtk"} if widget.gtk else {}
+            case "GetInterfaces":
+                return ["org.a11y.atspi.Component"]
+            case "GetState":
+                return [SHOWN & 0xFFFFFFFF, SHOWN >> 32]
+            case "GetChildren":
+                return self._paths(widget)
+            case "GetExtents":
+                x, y, width, height = widget.box
+                moved = next(self._moves, 0) if widget is self._root else 0
+                return x, y + moved, width, height
+            case "GetChildAtIndex":
+                return None
+        raise AssertionError(question)
+
+
+Read = Callable[..., dict[str, Node]]
+
+
+@pytest.fixture
+def read(driver: Callable[[str], types.ModuleType]) -> Read:
+    """What a reader finds: nodes by what they are called, or by their role."""
+
+    def nodes_of(office: Office, *, window: Window = WINDOW, without: str = "") -> dict[str, Node]:
+        corrections = frozenset(CORRECTIONS) - {without}
+        reader = driver("tree").Reader(office, corrections)
+        found = reader.read(lambda: ([window], window.number))
+        return {node.name or node.role: node for node in found}
+
+    return nodes_of
+
+
+@pytest.mark.parametrize("believed", [MENU_BAR, 0])
+def test_what_lies_in_tool_bars_is_where_it_is_drawn(read: Read, believed: int) -> None:
+    """Whether or not the mouse has been over the window, which is when the office learns more."""
+    nodes = read(Office(believed))
+    assert nodes["root-pane"].box == (0, 44, 1920, 1036)
+    assert nodes["Save"].box == (92, 46, 44, 35)
+    assert nodes["Insert"].box == (128, 19, 53, 25)
+    assert nodes["formula line"].box == (267, 133, 30, 16)
+    assert nodes["warning"].box == (151, 94, 16, 16)
+
+
+def test_as_published_places_are_what_the_office_believes(read: Read) -> None:
+    nodes = read(Office(MENU_BAR), without="positions")
+    assert nodes["Save"].box == (92, 46 - MENU_BAR, 44, 35)
+    assert nodes["on another page"].box == (NOWHERE, NOWHERE, 19, 107)
+
+
+def test_what_is_not_on_the_screen_has_no_place(read: Read) -> None:
+    node = read(Office(0))["on another page"]
+    assert node.box is None
+    assert "showing" not in node.states
+
+
+def test_places_that_do_not_fit_the_window_are_not_given(read: Read) -> None:
+    """The window has just moved, and the office has not noticed."""
+    elsewhere = Window(WINDOW.number, WINDOW.title, 10, 49, WINDOW.width, WINDOW.height)
+    nodes = read(Office(0), window=elsewhere)
+    assert nodes["Save"].box is None
+    assert nodes["root-pane"].box is None
+    assert nodes["Insert"].box == (128, 19, 53, 25)
+    assert nodes["formula line"].box == (267, 133, 30, 16)
+
+
+def test_a_tree_that_was_read_while_the_window_moved_is_read_again(read: Read) -> None:
+    """Of a reading that began before a move and ended after it, nothing is kept."""
+    asked: list[int] = []
+
+    def moves() -> Iterator[int]:
+        for moved in (-MENU_BAR, 0, 0, 0):
+            asked.append(moved)
+            yield moved
+
+    nodes = read(Office(0, moves()))
+    assert asked == [-MENU_BAR, 0, 0, 0]  # at the beginning and at the end of two readings
+    assert nodes["Save"].box == (92, 46, 44, 35)
