@@ -89,6 +89,7 @@ class LoadedRun:
         notes: what a reader has to know.
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
+        submitted: the (task id, sample) of everything in submissions.jsonl.
     """
 
     path: Path
@@ -100,6 +101,7 @@ class LoadedRun:
     notes: tuple[str, ...]
     suspicions: Suspicions | None = None
     is_large: bool = False
+    submitted: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def name(self) -> str:
@@ -124,6 +126,7 @@ def load_run(
     suspects: Path | None = None,
     *,
     details: bool = True,
+    published: bool = False,
 ) -> LoadedRun:
     """Reads a run.
 
@@ -133,6 +136,8 @@ def load_run(
         suspects: a suspects.json, in place of the suspects that the run keeps.
         details: whether conversations and single differences are needed even if the run has more
             cases than a report shows (:mod:`judge.report.large`).
+        published: whether the suite is wanted as published, as whoever judges needs it; otherwise
+            it has the corrections and the options of the comparison that run.json names.
 
     Raises:
         StoreError: the directory holds no run, or records that no judge wrote.
@@ -150,6 +155,8 @@ def load_run(
         run.pop("schema_version", None)
         report = _report_on_record(store)
         suite, notes = _suite(run, dataset)
+        if suite is not None and not published:
+            suite = as_recorded(suite, run)
         large = not details and is_large(store)
         records = _submission_records(store, SUBMISSIONS_FILE, large=large)
         attempts = records or _submission_records(store, ATTEMPTS_FILE, large=large)
@@ -203,6 +210,7 @@ def load_run(
         notes=notes,
         suspicions=suspicions,
         is_large=large,
+        submitted=frozenset(records),
     )
 
 
@@ -340,7 +348,7 @@ def _suite(run: RunDocument, dataset: str | None) -> tuple[Suite | None, tuple[s
             raise
         return None, (_not_available(error.message),)
     if same:
-        return as_recorded(suite, run), ()
+        return suite, ()
     message = f"{suite.root} no longer holds what this run was made with"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")
