@@ -268,6 +268,7 @@ def rejudge(
             described["best_of"] = True
         if rerun:
             described.update(ran_by(settings))
+        loaded.check_intact()
         results = [each.after for each in rejudged]
         before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
         after = automatic = _report(store, loaded, suite, described, results)
