@@ -101,6 +101,9 @@ class ScoreOptions(JudgingOptions):
             no such file.
         every_task: of finished workbooks, a task without any counts as not solved (NO), in place of
             being left out.
+        trust_values: whether values of formulas are trusted in outputs that only a results
+            directory calls finished workbooks, or work of mouse and keyboard alone. Workbooks in a
+            folder that is named itself are trusted anyway.
 
     Raises:
         UsageError: a field holds a value that it cannot have.
@@ -118,6 +121,7 @@ class ScoreOptions(JudgingOptions):
     programs: str | None = None
     reward: GivenPath | None = None
     every_task: bool = False
+    trust_values: bool = False
 
     def __post_init__(self) -> None:
         JudgingOptions.__post_init__(self)

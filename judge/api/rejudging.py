@@ -1,4 +1,9 @@
-"""Runs judged again from their stored outputs, and verdicts changed by hand."""
+"""Runs judged again from their stored outputs, and verdicts changed by hand.
+
+What decides a verdict is taken from the suite and from the call. A results directory can come from
+anybody, so what its run.json says of rules, options, corrections and trust counts only if the call
+asks for it by name; what was not taken over is listed (decision 0035).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from judge.api.published_figures import add_published_figures
 from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
+from judge.api.sources import own_values
 from judge.core.limits import Limits
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, SuiteIdentity
@@ -21,7 +27,14 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import read_regular
 from judge.files.paths import GivenPath
-from judge.grading.overrides import ManualVerdict, override_verdict, read_overrides
+from judge.grading.batch import Settings
+from judge.grading.overrides import (
+    NO_OVERRIDES,
+    ManualVerdict,
+    Overrides,
+    override_verdict,
+    read_overrides,
+)
 from judge.grading.rejudge import (
     RejudgedCase,
     StoredOutput,
@@ -30,11 +43,12 @@ from judge.grading.rejudge import (
     rejudge_cases,
 )
 from judge.grading.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.report.identity import departures
 from judge.report.load import LoadedRun, load_run
 from judge.report.summary import build_report
-from judge.suites import Suite, load_suite
+from judge.suites import Suite
 from judge.suites.correction_records import describe_corrections
-from judge.suites.corrections import CorrectedSuite, corrected_suite
+from judge.suites.corrections import CorrectedSuite, corrected_as_recorded, corrected_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions
@@ -53,8 +67,13 @@ class Rejudgement:
         after: the report under the other rules.
         applied: whether records and report were written.
         suite: where the golds came from.
-        corrections: how many corrections of tasks, and options of the comparison, the run names.
+        corrections: how many corrections of tasks, and options of the comparison, were applied.
         manual: how many verdicts a person changed.
+        suite_is_named: whether the call named the suite; otherwise run.json did.
+        not_taken: what run.json says that would decide verdicts, and was not asked for by name.
+        missing: what the run holds no verdict of, in a line each.
+        automatic: the report by these rules without the verdicts that a person changed; None if
+            there are none.
     """
 
     path: Path
@@ -66,6 +85,10 @@ class Rejudgement:
     suite: str = ""
     corrections: int = 0
     manual: int = 0
+    suite_is_named: bool = True
+    not_taken: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    automatic: ReportDocument | None = None
 
     @property
     def changed(self) -> list[RejudgedCase]:
@@ -79,10 +102,15 @@ class Rejudgement:
             "applied": self.applied,
             "rules": dict(self.rules),
             "suite": self.suite,
+            "suite_is_named": self.suite_is_named,
+            "departures": list(self.after.get("departures", ())),
+            "not_taken": list(self.not_taken),
+            "missing": list(self.missing),
             "corrections": self.corrections,
             "manual": self.manual,
             "before": _scores(self.before),
             "after": _scores(self.after),
+            "automatic": None if self.automatic is None else _scores(self.automatic),
             "changes": [
                 {"before": before, "after": after, "cases": count}
                 for (before, after), count in count_changes(self.cases).items()
@@ -129,8 +157,12 @@ def rejudge(
     style: Sequence[str] | None = None,
     recalc: str | None = None,
     engine: str | None = None,
+    lenient_names: bool = False,
+    checker: Mapping[str, object] | None = None,
     dataset: str | Path | None = None,
     corrections: GivenPath | None = None,
+    as_recorded: bool = False,
+    trust_values: bool = False,
     suspects: GivenPath | None = None,
     apply: bool = False,
     rerun: bool = False,
@@ -148,13 +180,19 @@ def rejudge(
 
     Args:
         run: the results directory.
-        profile: comparison profile; if None, this and the three after it are those of the run.
+        profile: comparison profile; None for the usual one, as for the four after it.
         style: style attributes to compare in addition to the values.
         recalc: ``auto``, ``never`` or ``always``.
         engine: calculation engine.
+        lenient_names: whether newer functions written without their prefix are computed.
+        checker: comparison options that take precedence over those of the tasks.
         dataset: the suite; None for the one that the run remembers.
-        corrections: known faults of suites to correct, a file or a folder, in place of those that
-            the run names; None for the same as in the run.
+        corrections: known faults of suites to correct, a file or a folder; None for none.
+        as_recorded: take what is not given here (profile, styles, recalculation, engine, options
+            of the comparison, corrections, whether the best sample counts, trust in values) from
+            run.json, whose author is whoever made the folder.
+        trust_values: whether values of formulas are trusted in outputs that, by their records,
+            were made elsewhere or by mouse and keyboard alone.
         suspects: golds that may be at fault (``suspects.json``); the scores are also given without
             them. None for those that the run keeps, if any.
         apply: append the new records and replace report.json; otherwise nothing is written.
@@ -181,10 +219,13 @@ def rejudge(
         raise UsageError(
             "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
         )
-    loaded = load_run(run, dataset, suspects)
-    suite = _suite_of(loaded)
-    corrected = None if corrections is None else _corrected(suite, loaded.run, corrections)
-    suite = suite if corrected is None else corrected.suite
+    loaded = load_run(run, dataset, suspects, published=True)
+    source = _taken(loaded.run) if as_recorded else RunDocument()
+    said = source.get("values") == "stored" or own_values(loaded.path, loaded.run)
+    trust_values = trust_values or said
+    checked = {**(source.get("checker") or {}), **(checker or {})}
+    corrected = _corrected(_suite_of(loaded), source, corrections)
+    suite = corrected.suite.with_checker_options(checked)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
         raise UsageError(f"{loaded.path}: holds finished outputs, so there are no programs to run")
     options = JudgingOptions(
@@ -193,8 +234,10 @@ def rejudge(
         limits=limits,
         cluster=cluster,
         insecure_cluster=insecure_cluster,
+        lenient_names=lenient_names,
+        checker=checked,
     )
-    chosen = _options(loaded.run, options, profile, style, recalc, engine)
+    chosen = _options(source, options, profile, style, recalc, engine)
     cases = [
         (suite.task(each.task_id), each.sample, case)
         for each in loaded.submissions
@@ -213,28 +256,25 @@ def rejudge(
         )
         # A preview leaves nothing in the folder of the run, and a rerun has one of its own.
         settings = resources.placed(settings, suite)
+        settings = replace(settings, trusts_values=trust_values)
         keep = store if apply else None
         if rerun:
             rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)
         else:
             output_of = _stored_outputs(store, loaded.run, suite)
             rejudged = rejudge_cases(store, cases, settings, output_of, on_case=on_case)
-        rules: JudgingRules = {
-            "profile": chosen.profile,
-            "style": list(chosen.style),
-            "recalc": {
-                "mode": chosen.recalc,
-                "engine": chosen.engine,
-                "engines": list(settings.rules.engines),
-            },
-        }
-        described: RunDocument = {**loaded.run, **rules}
-        if corrected is not None:
-            described["suite"] = _suite_identity(loaded.run, corrected)
+        rules = _rules_of(chosen, settings)
+        described = _described(loaded.run, rules, chosen, settings, corrected)
+        if source.get("best_of"):
+            described["best_of"] = True
         if rerun:
             described.update(ran_by(settings))
+        loaded.check_intact()
+        results = [each.after for each in rejudged]
         before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
-        after = _report(store, loaded, suite, described, [each.after for each in rejudged])
+        after = automatic = _report(store, loaded, suite, described, results)
+        if loaded.overrides.applied:
+            automatic = _report(store, loaded, suite, described, results, NO_OVERRIDES)
         if apply:
             apply_rejudged(store, rejudged)
             described["rejudged"] = _history(loaded.run, rules, rejudged)
@@ -252,20 +292,91 @@ def rejudge(
         suite=f"{suite.name} ({suite.root})",
         corrections=_corrections(described),
         manual=len(loaded.overrides.applied),
+        suite_is_named=dataset is not None,
+        not_taken=_not_taken(loaded.run, described),
+        missing=_missing(loaded, suite),
+        automatic=None if automatic is after else automatic,
     )
 
 
-def _corrected(suite: Suite, run: RunDocument, path: GivenPath) -> CorrectedSuite:
-    """The suite as its files are, with the corrections of a file and the options of the run."""
-    corrected = corrected_suite(load_suite(suite.root), path)
-    adapted = corrected.suite.with_checker_options(run.get("checker") or {})
-    return replace(corrected, suite=adapted)
+def _taken(run: RunDocument) -> RunDocument:
+    """What a run.json says of rules, with the trust in values that older ones do not name."""
+    if run.get("values") is None and run.get("outputs") is not None:
+        return {**run, "values": "stored"}
+    return run
 
 
-def _suite_identity(run: RunDocument, corrected: CorrectedSuite) -> SuiteIdentity:
-    known = run.get("suite")
-    assert known is not None  # or there would be no suite to correct
-    return {**known, "corrections": describe_corrections(corrected.applied)}
+def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> CorrectedSuite:
+    """The suite with the corrections of a file, or else with those that were asked for."""
+    if path is None:
+        return corrected_as_recorded(suite, source)
+    return corrected_suite(suite, path)
+
+
+def _rules_of(options: JudgingOptions, settings: Settings) -> JudgingRules:
+    return {
+        "profile": options.profile,
+        "style": list(options.style),
+        "recalc": {
+            "mode": options.recalc,
+            "engine": options.engine,
+            "engines": list(settings.rules.engines),
+            "lenient_names": options.lenient_names,
+        },
+    }
+
+
+def _described(
+    run: RunDocument,
+    rules: JudgingRules,
+    options: JudgingOptions,
+    settings: Settings,
+    corrected: CorrectedSuite,
+) -> RunDocument:
+    """The description of a run by the rules of now; what is about its making stays."""
+    suite = corrected.suite
+    known: SuiteIdentity = run.get("suite") or {"name": suite.name}
+    identity: SuiteIdentity = {
+        **known,
+        "digest": suite.digest,
+        "format": suite.format,
+        "corrections": describe_corrections(corrected.applied),
+    }
+    checker = dict(options.checker)
+    described: RunDocument = {**run, **rules, "checker": checker, "suite": identity}
+    described.pop("best_of", None)
+    described.pop("values", None)
+    if settings.trusts_values:
+        described["values"] = "stored"
+    elif run.get("outputs") is not None:
+        described["values"] = "computed"
+    return described
+
+
+def _not_taken(run: RunDocument, described: RunDocument) -> tuple[str, ...]:
+    """What the folder says that would decide verdicts, and does not count now."""
+    now = set(departures(described))
+    lines = [each for each in departures(run) if each not in now]
+    recorded = run.get("profile")
+    if recorded is not None and recorded != described.get("profile"):
+        lines.insert(0, f"profile {recorded}")
+    if _taken(run).get("values") == "stored" and described.get("values") != "stored":
+        lines.append("values that outputs hold were trusted")
+    return tuple(dict.fromkeys(lines))
+
+
+def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
+    """What a reader of the scores has to know is not in them."""
+    lines = []
+    judged = {each.key for each in loaded.submissions}
+    if left := len(loaded.submitted - judged):
+        lines.append(f"{left} solutions of {SUBMISSIONS_FILE} are not in {REPORT_FILE}")
+    if without := sum(len(each.cases) - len(each.automatic) for each in loaded.submissions):
+        lines.append(f"{without} cases have no verdict on record")
+    tasks = {each.task_id for each in loaded.submissions}
+    if absent := len(suite.tasks) - len(tasks):
+        lines.append(f"{absent} of {len(suite.tasks)} tasks of the suite have no result here")
+    return tuple(lines)
 
 
 def change_verdict(
@@ -324,6 +435,7 @@ def _report(
     suite: Suite,
     run: RunDocument,
     results: Sequence[CaseResult],
+    overrides: Overrides | None = None,
 ) -> ReportDocument:
     report = build_report(
         run,
@@ -331,7 +443,7 @@ def _report(
         results,
         without_submission=loaded.tasks_without_submission,
         suite_tasks=suite.tasks,
-        overrides=read_overrides(store),
+        overrides=read_overrides(store) if overrides is None else overrides,
         asked=[each.asking for each in loaded.submissions],
         suspicions=loaded.suspicions,
     )

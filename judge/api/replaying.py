@@ -93,6 +93,7 @@ class _Replayer:
     suite: Suite
     host: DesktopHost
     judge: CaseJudge
+    trusts_values: bool = False
 
     def replay(self, episode: Episode) -> ReplayedEpisode:
         """Performs an episode again; what prevents that is data."""
@@ -186,7 +187,8 @@ class _Replayer:
     ) -> Verdict | None:
         if not task.answer.is_file:
             return None
-        return self.judge.conclude(task, 0, case, kept_outcome(output, data)).verdict
+        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
+        return self.judge.conclude(task, 0, case, outcome).verdict
 
 
 def replay(
@@ -231,7 +233,12 @@ def replay(
         tasks = [suite.task(task_id) for task_id in {each.key[0] for each in episodes}]
         settings = resources.settings_for(tasks, runs=False, remembered=backend_of(document))
         replayer = _Replayer(
-            document, store, suite, host, CaseJudge(settings.recalculator, settings.rules)
+            document,
+            store,
+            suite,
+            host,
+            CaseJudge(settings.recalculator, settings.rules),
+            options.trust_values,
         )
         found: list[ReplayedEpisode] = []
         with ThreadPoolExecutor(options.jobs, thread_name_prefix="judge-replay") as threads:

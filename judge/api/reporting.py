@@ -14,11 +14,12 @@ from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
+from judge.errors import StoreError
 from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.known_cases import KnownCases
 from judge.grading.overrides import read_overrides
 from judge.grading.recorded import RecordedResults
-from judge.grading.store import RunDirectory
+from judge.grading.store import CASES_FILE, RunDirectory
 from judge.report.entries_file import MOST_HELD, EntriesFile
 from judge.report.summary import ReportBuilder
 from judge.suites import Suite
@@ -66,6 +67,7 @@ class RunReporter:
         self._slots = array("Q")
         self._places = array("I")
         self._held: list[CaseResult] = []
+        self._judged = 0
 
     def report(self, pairs: SubmissionIndex, chosen: set[str], *, problem: str | None) -> ScoredRun:
         """Writes report.json.
@@ -89,6 +91,7 @@ class RunReporter:
                 counts = not best_of or (each.task.id, each.score.sample) in best
                 entries.add(builder.add(each.task, each.score, each.present, counts=counts))
                 builder.add_asking(asking_of(each.submission.provenance))
+        self._check_records()
         head = builder.head(
             without_submission=len(self._suite.tasks) - pairs.facts.tasks,
             suite_tasks=self._suite.tasks,
@@ -105,6 +108,21 @@ class RunReporter:
             problem=problem,
         )
 
+    def _check_records(self) -> None:
+        """Checks that everything that was judged is on record, which the report rests on.
+
+        Raises:
+            StoreError: the records were changed meanwhile.
+        """
+        self._store.check_intact()
+        judged = self._outcome.reused + self._outcome.judged
+        if self._judged < judged:
+            raise StoreError(
+                f"{self._store.path / CASES_FILE}: {judged - self._judged} of the {judged} "
+                "verdicts of this command are not in it: somebody changed it meanwhile",
+                hint="No report was written. Run the command again: it judges what is missing.",
+            )
+
     def _recorded(self) -> Sequence[CaseResult]:
         return RecordedResults(self._store.path, self._known, self._slots, self._overrides)
 
@@ -117,7 +135,9 @@ class RunReporter:
         for place, slots in enumerate(records):
             task = pairs.task(place)
             known = [slot for slot in slots if slot is not None]
-            if not known and task.id not in chosen:
+            if task.id in chosen:
+                self._judged += len(known)
+            elif not known:
                 continue
             present = self._overrides.apply(self._known.result(slot) for slot in known)
             by_case = {each.case: each.verdict for each in present}

@@ -6,14 +6,19 @@ import contextlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
 from judge.api.published_figures import add_published_figures
 from judge.api.reporting import RunReporter
 from judge.api.resources import JudgingResources
-from judge.api.sources import RunToScore, check_same_source, check_same_suite
+from judge.api.sources import (
+    RunToScore,
+    check_same_source,
+    check_same_suite,
+    note_outputs,
+    own_values,
+)
 from judge.core.asking import asking_of
 from judge.core.records.runs import ReferenceDocument, RunDocument, SandboxIdentity
 from judge.errors import SubmissionError, UsageError
@@ -81,7 +86,7 @@ class RunScorer:
             if source.outputs is not None:
                 layout = source.layout.record() if source.layout else run.get("layout")
                 run = {**run, "layout": layout}
-                return self._score_outputs(store, run, source.outputs, suite, progress)
+                return self._score_outputs(store, run, source, suite, progress)
             return self._score_solutions(store, run, source, suite, progress)
 
     def _score_solutions(
@@ -108,12 +113,16 @@ class RunScorer:
             settings = self._resources.settings_for(answered, runs=True, remembered=backend_of(run))
             settings = self._resources.placed(settings, suite, store.path)
             settings = self._follow_reference(store, suite, settings)
+            settings = replace(settings, trusts_values=self._trusts_values(store, run))
             described = self._describe_solutions(run, source, suite, settings, pairs.facts)
             store.write_run(described)
             with progress(source.run.name) as show:
                 outcome = grade(store, selected, settings, on_event=show, keep=False)
             reporter = RunReporter(store, described, suite, settings, outcome)
             return reporter.report(pairs, chosen, problem=_problem(outcome))
+
+    def _trusts_values(self, store: RunDirectory, run: RunDocument) -> bool:
+        return self._options.trust_values or own_values(store.path, run)
 
     def _submissions(
         self, store: RunDirectory, source: RunToScore, suite: Suite
@@ -179,10 +188,12 @@ class RunScorer:
         self,
         store: RunDirectory,
         run: RunDocument,
-        folder: Path,
+        source: RunToScore,
         suite: Suite,
         progress: Callable[[str], Progress],
     ) -> ScoredRun:
+        folder = source.outputs
+        assert folder is not None
         found = outputs_in(folder, suite, run.get("layout"))
         attempts = attempts_in(folder, suite, run.get("layout"))
         chosen = suite.select(self._options.ids, self._options.limit).tasks
@@ -200,7 +211,13 @@ class RunScorer:
             (each.task for each in outputs), runs=False, remembered=backend_of(run)
         )
         settings = self._resources.placed(settings, suite, store.path)
+        if source.fresh:
+            note_outputs(store.path, folder)
+        # Whoever names a folder of workbooks says that they are finished; a run.json says nothing.
+        trusts = source.fresh or self._trusts_values(store, run)
+        settings = replace(settings, trusts_values=trusts)
         described = self._describe(run, suite, settings)
+        described["values"] = "stored" if trusts else "computed"
         described["outputs"] = str(folder.resolve())
         if attempts:
             store.replace_records(ATTEMPTS_FILE, attempts)
@@ -274,7 +291,10 @@ class RunScorer:
         options = self._options
         before = run.copy()
         before.pop("best_of", None)
+        before.pop("values", None)
         chosen: RunDocument = {"best_of": True} if options.best_of else {}
+        if settings.trusts_values:
+            chosen["values"] = "stored"
         return {
             **before,
             **chosen,

@@ -10,6 +10,7 @@ from judge.core.records.runs import RunDocument
 from judge.errors import StoreError, UsageError
 from judge.files.paths import as_path
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.inference.started import StartedRuns
 from judge.suites import Suite
 from judge.suites.formats import is_output_name
 from judge.suites.harbor.jobs import is_job
@@ -114,6 +115,27 @@ def _waits_for_answers(path: Path) -> bool:
     except StoreError:
         return False  # whoever scores it will hear why
     return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
+
+
+def note_outputs(run: Path, folder: Path) -> None:
+    """Remembers for this user that a run judges the finished workbooks of a folder named here."""
+    StartedRuns().note(run, {"outputs": str(folder.resolve())})
+
+
+def own_values(path: Path, run: RunDocument) -> bool:
+    """Whether this user said on this machine that the outputs of a run hold values to trust.
+
+    That is so if a command of this user named the folder of finished workbooks, or asked for
+    episodes by mouse and keyboard alone. What the results directory says is not evidence.
+
+    Args:
+        path: the results directory.
+        run: its run.json.
+    """
+    said = StartedRuns().options_of(path) or {}
+    if (outputs := run.get("outputs")) is not None:
+        return said.get("outputs") == outputs
+    return said.get("gui_only") is True
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:

@@ -95,10 +95,16 @@ def _print(comparison: RunComparison) -> None:
     from rich.table import Table  # noqa: PLC0415
 
     from judge.console.terminal import make_console, styled  # noqa: PLC0415
-    from judge.report.comparison_text import closing_lines, pair_lines  # noqa: PLC0415
+    from judge.report.comparison_text import (  # noqa: PLC0415
+        closing_lines,
+        head_lines,
+        pair_lines,
+    )
     from judge.report.markdown import with_interval  # noqa: PLC0415
 
     console = make_console()
+    for line in head_lines(comparison):
+        console.print(styled((line, "yellow")), soft_wrap=True)
     table = Table(title=f"{comparison.tasks} tasks in common", title_justify="left")
     for heading in ("run", "profile", "recalc", "soft % [interval]", "hard % [interval]"):
         table.add_column(heading)

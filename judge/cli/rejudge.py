@@ -10,9 +10,11 @@ import click
 
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
+    checker_options,
     cluster_options,
     corrections_options,
     limit_options,
+    read_checker_options,
     read_corrections,
     read_limits,
     sandbox_option,
@@ -32,16 +34,32 @@ _MOST_CASES = 40
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--profile",
-    type=OneOf(["standard", "official", "strict", "ssb2"]),
-    help="What counts as equal. [as before]",
+    type=OneOf(["standard", "official", "strict", "ssb2", "ssb2-official"]),
+    help="What counts as equal. [standard]",
 )
-@click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [as before]")
+@click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [none]")
 @click.option(
     "--recalc",
     type=OneOf(["auto", "never", "always"]),
-    help="When to compute formulas of the answer range. [as before]",
+    help="When to compute formulas of the answer range. [auto]",
 )
-@click.option("--engine", help="Calculation engine. [as before]")
+@click.option("--engine", help="Calculation engine. [auto]")
+@click.option(
+    "--lenient-names",
+    is_flag=True,
+    help="Compute newer functions written without their _xlfn. prefix (#NAME? in Excel).",
+)
+@checker_options
+@click.option(
+    "--as-recorded",
+    is_flag=True,
+    help="Take rules, options, corrections and trust that are not given from RUN's run.json.",
+)
+@click.option(
+    "--trust-values",
+    is_flag=True,
+    help="Trust values of formulas in finished workbooks and --gui-only episodes.",
+)
 @click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @corrections_options
 @suspects_option
@@ -68,13 +86,16 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
     change under another profile or engine. --apply writes them. The earlier records are kept.
     Exits with 11 if an accepted case cannot be checked because its output is missing.
 
+    Rules, options and corrections are those of this command and of the suite as published; what
+    RUN's own run.json says of them is listed, and counts only with --as-recorded.
+
     With --rerun, the programs are run again as well, here and within the limits of this command:
     in a folder that somebody else made, outputs are claims like verdicts. Name the suite too.
 
     With --case, --verdict, --by and --why, changes one verdict by hand. Such a change survives
     re-scoring, and every report says who made it and why.
     """
-    corrections = read_corrections(options)
+    checker, corrections = read_checker_options(options), read_corrections(options)
     by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
     if case is not None:
         _change(run, case, **by_hand)
@@ -85,7 +106,8 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
 
     limits = read_limits(options)
     style = options.pop("style") or None
-    done = judge_again(run, style=style, corrections=corrections, limits=limits, **options)
+    options |= {"style": style, "checker": checker, "corrections": corrections, "limits": limits}
+    done = judge_again(run, **options)
     if as_json:
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:
@@ -159,8 +181,14 @@ def _lines(done: Rejudgement) -> list[str]:
     rules = done.rules
     lines = [
         f"{done.path}: profile {rules['profile']}, recalculation {rules['recalc']['mode']}",
-        f"  suite {done.suite}" + (", corrected" if done.corrections else ""),
+        f"  suite {done.suite}" + ("" if done.suite_is_named else ", as run.json names it"),
     ]
+    departing = done.after.get("departures", ())
+    lines += [f"  departs from the suite as published: {each}" for each in departing]
+    lines += [f"  run.json says, and it does not count here: {each}" for each in done.not_taken]
+    if done.not_taken:
+        lines.append("  (--as-recorded has it count)")
+    lines += [f"  not in these scores: {each}" for each in done.missing]
     before, after = done.before["overall"], done.after["overall"]
     for label, was, now in (
         ("soft", before["soft_restriction"], after["soft_restriction"]),
@@ -184,6 +212,12 @@ def _lines(done: Rejudgement) -> list[str]:
         lines.append(f"  and {len(told) - _MOST_CASES} more (--json lists all)")
     if by_hand := done.manual:
         lines.append(f"  {by_hand} verdicts were changed by hand, and count so before and after")
+    if done.automatic is not None:
+        overall = done.automatic["overall"]
+        lines.append(
+            f"  without them: soft {percent(overall['soft_restriction'])} % after, "
+            f"hard {percent(overall['hard_restriction'])} % after"
+        )
     lines.append(
         "written; the earlier records are kept" if done.applied else "nothing written; add --apply"
     )

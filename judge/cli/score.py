@@ -71,6 +71,11 @@ if TYPE_CHECKING:
 )
 @click.option("--every-task", is_flag=True, help="A task without any finished workbook counts.")
 @click.option(
+    "--trust-values",
+    is_flag=True,
+    help="Trust values of formulas in a run's finished workbooks and --gui-only episodes.",
+)
+@click.option(
     "--reward",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write soft, hard and the verdicts of one task as rewards from 0 to 1.",

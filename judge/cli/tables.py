@@ -56,6 +56,8 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     table.add_row("Overall", *_cells(report["overall"]), style="bold")
     for label, scores in _without_suspects(report):
         table.add_row(label, *scores)
+    for line in report.get("departures", ()):
+        console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))
     console.print(table)
     _print_left_out(console, report["overall"])
     _print_scope(console, report)

@@ -241,6 +241,11 @@ class LineAppender:
             sync_folder(self._new_in)
             self._new_in = None
 
+    def status(self) -> os.stat_result:
+        """What the file is that was opened, whatever has its name now."""
+        assert self._descriptor is not None
+        return os.fstat(self._descriptor)
+
     def close(self) -> None:
         """Closes the file; safe to call twice."""
         if self._descriptor is not None:

@@ -89,6 +89,8 @@ class Settings:
         jobs: submissions to judge at a time.
         task_limits: task id -> bounds of its runs, where they are not those of the others.
         executor_of: makes what does the jobs; None for threads of this process.
+        trusts_values: whether the values in outputs are trusted that were made elsewhere, or by
+            mouse and keyboard alone; the command says so, never a record.
     """
 
     sandbox: Sandbox | None
@@ -98,6 +100,7 @@ class Settings:
     jobs: int = 1
     task_limits: Mapping[str, Limits] = field(default_factory=dict)
     executor_of: Callable[[Settings], Executor] | None = None
+    trusts_values: bool = False
 
     def image_of(self, task: Task) -> str:
         """What the programs of a task run in, for reuse keys; empty if nothing is run.
@@ -198,7 +201,8 @@ def grade(
                     short_keys.put(number, short_key(keys.comparison))
                     outcome: RunOutcome | None
                     if is_kept(task, submission):
-                        outcome = kept_outcome(output_for(submission, case))
+                        left = output_for(submission, case)
+                        outcome = kept_outcome(left, trusts_values=settings.trusts_values)
                     else:
                         outcome = _stored_outcome(known, _case_key(submission, case), keys)
                     cases.append(CaseJob(case, keys, outcome))
@@ -234,8 +238,12 @@ def grade_outputs(
     def jobs() -> Iterator[Job]:
         for each in outputs:
             missing = f"no such {each.task.answer.noun} in the folder"
-            run, outcome = read_output(each.path, missing)
-            keys = CaseKeys(run, comparison_key(run, each.task, each.case, settings.rules, digests))
+            trusts = settings.trusts_values
+            run, outcome = read_output(each.path, missing, trusts_values=trusts)
+            rule_key = comparison_key(
+                run, each.task, each.case, settings.rules, digests, distrusts=not trusts
+            )
+            keys = CaseKeys(run, rule_key)
             found = known.complete((each.task.id, each.sample, each.case.number), keys)
             job = CaseJob(each.case, keys, outcome, known=found)
             yield Job(each.task, None, (job,), settings.limits, each.sample)
@@ -335,8 +343,11 @@ def case_keys(
 ) -> CaseKeys:
     """The reuse keys of a case."""
     if is_kept(task, submission):
-        left = kept_key(output_for(submission, case))
-        return CaseKeys(left, comparison_key(left, task, case, settings.rules, digests))
+        output = output_for(submission, case)
+        left = kept_key(output)
+        distrusts = output is not None and output.gui_only and not settings.trusts_values
+        rule_key = comparison_key(left, task, case, settings.rules, digests, distrusts=distrusts)
+        return CaseKeys(left, rule_key)
     # A typed answer depends on no file: nothing reads one to give it.
     inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
     limits, former = settings.limits_of(task), None

@@ -15,6 +15,9 @@ from judge.files.documents import read_regular
 from judge.grading.running import RunOutcome
 from judge.grading.store import MOST_WORKBOOK_BYTES
 
+FINISHED = "finished"
+"""The status of such an output on record."""
+
 NO_OUTPUT = hashlib.sha256(b"").hexdigest()
 """Stands for the digest of an output that is not there, or cannot be read."""
 
@@ -29,12 +32,16 @@ class FinishedOutput:
     sample: int = 0
 
 
-def read_output(path: Path | None, missing: str) -> tuple[str, RunOutcome]:
+def read_output(
+    path: Path | None, missing: str, *, trusts_values: bool = True
+) -> tuple[str, RunOutcome]:
     """The digest of a finished output, and its outcome as far as it is known before comparing.
 
     Args:
         path: the file; None where there is none.
         missing: what to say then.
+        trusts_values: whether the values in it are trusted like those of a gold: where the user
+            names the file or its folder, not where a results directory does.
     """
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
@@ -44,16 +51,22 @@ def read_output(path: Path | None, missing: str) -> tuple[str, RunOutcome]:
         return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
     if data is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
-    return outcome_of_output(data, path.name)
+    return outcome_of_output(data, path.name, trusts_values=trusts_values)
 
 
-def outcome_of_output(data: bytes, name: str) -> tuple[str, RunOutcome]:
+def outcome_of_output(
+    data: bytes, name: str, *, trusts_values: bool = True
+) -> tuple[str, RunOutcome]:
     """The same for the bytes of an output.
 
     Args:
         data: the content.
         name: the file's name, for messages.
+        trusts_values: as for :func:`read_output`.
     """
     digest = hashlib.sha256(data).hexdigest()
-    record: CaseRun = {"status": "finished", "output_sha256": digest}
-    return digest, RunOutcome(None, "", record, Answer.of_workbook(data, Origin.FINISHED, name))
+    origin = Origin.FINISHED if trusts_values else Origin.SOLUTION
+    record: CaseRun = {"status": FINISHED, "output_sha256": digest}
+    if not trusts_values:
+        record["origin"] = origin.value
+    return digest, RunOutcome(None, "", record, Answer.of_workbook(data, origin, name))

@@ -1,16 +1,15 @@
 """What episodes on a desktop left: as far as it is known before it is compared.
 
-The file of an episode is kept in the results directory; nothing is run to judge it. Where only
-mouse and keyboard were used, the spreadsheet program wrote it, and the values in it are trusted
-like those of a gold; where actions were code, they could have written any file, and every formula
-is computed.
+The file of an episode is kept in the results directory; nothing is run to judge it. Every formula
+in it is computed: that only mouse and keyboard were used, so that the spreadsheet program wrote the
+values, is what a record says, and anybody can write one. Only if the command says so, the values of
+such a file are trusted like those of a gold (decision 0035).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
@@ -18,6 +17,7 @@ from judge.core.records.cases import CaseRun
 from judge.core.submission import KeptOutput, Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
+from judge.grading.finished import FINISHED
 from judge.grading.running import RunOutcome
 from judge.grading.store import RunDirectory, kept_workbook
 
@@ -52,12 +52,16 @@ def kept_key(output: KeptOutput | None) -> str:
     return hashlib.sha256(json.dumps(["episode", parts]).encode("utf-8", "replace")).hexdigest()
 
 
-def kept_outcome(output: KeptOutput | None, data: bytes | None = None) -> RunOutcome:
+def kept_outcome(
+    output: KeptOutput | None, data: bytes | None = None, *, trusts_values: bool = False
+) -> RunOutcome:
     """The outcome of an episode, as far as it is known before its file is compared.
 
     Args:
         output: what was left; None where no episode was held.
         data: the file, if it has been read already.
+        trusts_values: whether the command trusts the values in a file that is said to be the work
+            of mouse and keyboard alone.
     """
     if output is None:
         return RunOutcome(Verdict.NO, "no episode was held on this case", {"status": EPISODE})
@@ -72,9 +76,11 @@ def kept_outcome(output: KeptOutput | None, data: bytes | None = None) -> RunOut
         where = f"workbooks/{output.sha256[:2]}/{output.sha256}.xlsx"
         cause = f"{where}: the file that was left is missing, or was changed"
         return RunOutcome(Verdict.JE, cause, record)
-    origin = Origin.FINISHED if output.gui_only else Origin.SOLUTION
+    trusted = trusts_values and output.gui_only
+    origin = Origin.FINISHED if trusted else Origin.SOLUTION
     record = {
         **record,
+        "gui_only": output.gui_only,
         "origin": origin.value,
         "output_sha256": output.sha256,
         "output_bytes": len(data),
@@ -97,15 +103,23 @@ def take_kept(store: RunDirectory, submission: Submission) -> Submission:
     return submission
 
 
-def kept_answer(record: CaseRun, answer: Answer) -> Answer:
-    """The answer of a run on record, with where it comes from.
+def origin_on_record(record: CaseRun, *, trusts_values: bool) -> Origin:
+    """Where the output of a run on record comes from, as far as the command lets the record say.
 
     Args:
-        record: the record of the run.
-        answer: the answer, as one of a program.
+        record: the record of the run, which anybody can have written.
+        trusts_values: whether the command trusts the values in outputs that, by their records,
+            were made elsewhere or by mouse and keyboard alone.
     """
-    is_kept = record.get("status") == EPISODE and record.get("origin") == Origin.FINISHED.value
-    return replace(answer, origin=Origin.FINISHED) if is_kept else answer
+    trusted = trusts_values and holds_values(record)
+    return Origin.FINISHED if trusted else Origin.SOLUTION
+
+
+def holds_values(record: CaseRun) -> bool:
+    """Whether a program that calculates wrote the output of a run, as its record says."""
+    if record.get("status") == EPISODE:
+        return record.get("gui_only", record.get("origin") == Origin.FINISHED.value)
+    return record.get("status") == FINISHED
 
 
 def has_given_up(result: CaseResult) -> bool:

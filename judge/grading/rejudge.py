@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from judge.console.visible import visible
-from judge.core.answer import Answer, Origin
+from judge.core.answer import Answer
 from judge.core.records.cases import CaseRecord
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
@@ -31,7 +31,7 @@ from judge.grading.case_records import (
     result_of_record,
 )
 from judge.grading.jobs import CaseJob, Job, JudgedCase
-from judge.grading.kept import has_given_up, kept_answer
+from judge.grading.kept import has_given_up, holds_values, origin_on_record
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key
 from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -138,6 +138,7 @@ class _Rejudging:
 
     def __init__(self, settings: Settings, output_of: StoredOutput) -> None:
         self._rules = settings.rules
+        self._trusts_values = settings.trusts_values
         self._limits = settings.limits
         self._digests = FileDigests()
         self._output_of = output_of
@@ -149,7 +150,14 @@ class _Rejudging:
         for task, case, record in wanted:
             before = result_of_record(record)
             run_key = record.get("run_key", "")
-            rule_key = comparison_key(run_key, task, case, self._rules, self._digests)
+            rule_key = comparison_key(
+                run_key,
+                task,
+                case,
+                self._rules,
+                self._digests,
+                distrusts=holds_values(before.run) and not self._trusts_values,
+            )
             same_rules = record.get("comparison_key") == rule_key
             answer, unproven = self._answer(record, before)
             keys = CaseKeys(run_key, rule_key)
@@ -163,7 +171,10 @@ class _Rejudging:
                 continue
             self._same_rules[record_key(record)] = (before, same_rules)
             author = Submission(task.id, None, "", "", sample=before.sample)
-            outcome = RunOutcome(None, "", before.run, answer)
+            ran = before.run.copy()
+            if holds_values(ran):
+                ran["origin"] = answer.origin.value
+            outcome = RunOutcome(None, "", ran, answer)
             yield Job(task, author, (CaseJob(case, keys, outcome),), self._limits)
 
     def conclude(self, judged: JudgedCase) -> RejudgedCase:
@@ -182,9 +193,8 @@ class _Rejudging:
         output = self._output_of(record_key(record), digest)
         if not isinstance(output, bytes):
             return None, output
-        finished = before.run.get("status") == "finished"
-        answer = Answer.of_workbook(output, Origin.FINISHED if finished else Origin.SOLUTION)
-        return kept_answer(before.run, answer), ""
+        origin = origin_on_record(before.run, trusts_values=self._trusts_values)
+        return Answer.of_workbook(output, origin), ""
 
     def _judge_run(self, task: Task, case: TestCase, before: CaseResult) -> tuple[CaseResult, str]:
         """The verdict on a run that left no output, and why it cannot be checked."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -94,6 +95,76 @@ def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
     )
 
 
+class Footing:
+    """What a command stands on: a folder, and files in it that only grow.
+
+    Somebody may remove or replace them meanwhile. What was read, or written, is then no longer
+    what is there, and nothing that is made of it may be left as if it were.
+
+    Args:
+        folder: the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own: tuple[int, int] | None = None
+        self._files: dict[str, tuple[int, int, int]] = {}
+
+    def hold(self) -> None:
+        """Remembers which folder it is, if it is there; only the first call does."""
+        if self._own is None:
+            with contextlib.suppress(OSError):
+                status = self._folder.stat()
+                self._own = status.st_dev, status.st_ino
+
+    def note(self, name: str, status: os.stat_result | None = None) -> None:
+        """Remembers a file as it is now, if it is there.
+
+        Args:
+            name: the file.
+            status: what is known of it, if it is open.
+        """
+        with contextlib.suppress(OSError):
+            found = status or (self._folder / name).stat()
+            self._files[name] = found.st_dev, found.st_ino, found.st_size
+
+    def forget(self, name: str) -> None:
+        """Stops watching a file, which the caller is about to cut or to replace."""
+        self._files.pop(name, None)
+
+    def check(self) -> None:
+        """Checks that folder and files are those that were remembered, and no shorter.
+
+        Raises:
+            StoreError: one of them is gone, is another one, or was cut.
+        """
+        if self._own is None:
+            return
+        try:
+            status = self._folder.stat()
+        except OSError as error:
+            raise self._lost(self._folder, "is gone") from error
+        if (status.st_dev, status.st_ino) != self._own:
+            raise self._lost(self._folder, "is another folder now")
+        for name, (device, inode, size) in list(self._files.items()):
+            path = self._folder / name
+            try:
+                status = path.stat()
+            except OSError as error:
+                raise self._lost(path, "is gone") from error
+            if (status.st_dev, status.st_ino) != (device, inode):
+                raise self._lost(path, "is another file now")
+            if status.st_size < size:
+                raise self._lost(path, "has lost records")
+
+    def _lost(self, path: Path, what: str) -> StoreError:
+        return StoreError(
+            f"{path}: {what}: somebody removed or changed it while this command was using it",
+            hint="No report was written. Put it back, or give another --out, and run the command "
+            "again: what is on record is not judged twice.",
+        )
+
+
 class RunDirectory(Closable):
     """One run's results directory.
 
@@ -111,6 +182,7 @@ class RunDirectory(Closable):
         self._appenders: dict[str, LineAppender] = {}
         self._lines: dict[str, LinesAt] = {}
         self._lock: FileLock | None = None
+        self._footing = Footing(path)
         self.read_run()
 
     @staticmethod
@@ -189,7 +261,7 @@ class RunDirectory(Closable):
     def write_text(self, name: str, text: str) -> None:
         """Replaces a text file of the directory atomically."""
         with self._writing(name):
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._make()
             write_whole(self.path / name, text.encode("utf-8"), mode=_FILE_MODE)
 
     # -- append-only records ------------------------------------------------------------------
@@ -206,6 +278,8 @@ class RunDirectory(Closable):
     def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:
         """The same, each with its place in the file and its length, for :meth:`read_record`."""
         path = self.path / name
+        if self._lock is not None:
+            self._footing.note(name)
         for _, place, length, record in read_placed_json_lines(path, StoreError, whole=True):
             yield place, length, record
 
@@ -241,10 +315,12 @@ class RunDirectory(Closable):
         with self._writing(name):
             appender = self._appenders.get(name)
             if appender is None:
-                self.path.mkdir(parents=True, exist_ok=True)
+                self._make()
+                self._footing.forget(name)  # a torn last line is cut off
                 appender = self._appenders[name] = LineAppender(self.path / name)
             # Unbuffered: a record is with the kernel, in one write, before the next case begins.
             appender.append(line)
+            self._footing.note(name, appender.status())
             if durable:
                 appender.sync()
 
@@ -260,6 +336,7 @@ class RunDirectory(Closable):
             appender.close()
         if (lines := self._lines.pop(name, None)) is not None:
             lines.close()
+        self._footing.forget(name)
         with self.writing(name) as file:
             for record in records:
                 file.write(self._line(name, record) + b"\n")
@@ -268,7 +345,7 @@ class RunDirectory(Closable):
     def writing(self, name: str) -> Iterator[io.BufferedRandom]:
         """A file of the directory to write piece by piece; it replaces the old one at the end."""
         with self._writing(name):
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._make()
             with writing_whole(self.path / name, mode=_FILE_MODE) as file:
                 yield file
 
@@ -284,6 +361,7 @@ class RunDirectory(Closable):
         if not self.has_workbook(digest):
             path = self.workbook_path(digest)
             with self._writing(f"{WORKBOOKS_FOLDER}/{path.parent.name}/{path.name}"):
+                self._make()
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, data, mode=_FILE_MODE)
         return digest
@@ -313,7 +391,7 @@ class RunDirectory(Closable):
             return
         try:
             with self._writing(LOCK_FILE):
-                self.path.mkdir(parents=True, exist_ok=True)
+                self._make()
                 self._lock = take_lock(self.path / LOCK_FILE)
         except HeldError as error:
             raise StoreError(
@@ -346,6 +424,20 @@ class RunDirectory(Closable):
             raise too_long_to_read(self.path / name, MOST_LINE_BYTES)
         return line
 
+    def check_intact(self) -> None:
+        """Checks that the directory and its records are those that this process has used.
+
+        Raises:
+            StoreError: they were removed, replaced or cut meanwhile.
+        """
+        self._footing.check()
+
+    def _make(self) -> None:
+        """Makes the directory, if it was not there before."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._footing.hold()
+
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
+        self._footing.check()
         kept = ": what was judged is kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

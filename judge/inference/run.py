@@ -186,6 +186,7 @@ class _Runner:
             self._interviewer.close()
         if self._stop is not None:
             raise self._stop
+        self._records.store.check_intact()
         summary.unasked = summary.total - summary.finished - summary.failed
         summary.stopped = self._ahead.stopped
         if self._budget_reached:

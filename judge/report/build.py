@@ -34,6 +34,7 @@ from judge.report.entries import difference_counts, task_entry
 from judge.report.entry_model import TaskEntry
 from judge.report.episode_counts import classes_of, summarise_episodes
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.identity import departures
 from judge.report.large import LARGE_NOTE, MOST_EXCLUSIONS, MOST_SHOWN_CASES
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.measures import Measured
@@ -124,6 +125,7 @@ def build_report_data(
             *_share_lines(counted, facts),
             *chart_lines(charts_of(results)),
         ),
+        departures=departures(run.run, by_hand=rows.manual),
         suspects=None if run.suspicions is None else _suspects(counted, run.suspicions, method),
         phrasings=compare_phrasings(
             [score for _, score in counted],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from judge.report.episode_model import EpisodePair
+from judge.report.identity import DEPARTS
 from judge.report.markdown import (
     escape,
     markdown_list,
@@ -31,7 +32,13 @@ def comparison_markdown(comparison: RunComparison) -> str:
             for run in comparison.runs
         ],
     )
-    parts = [f"# {named}", f"## Scores on {comparison.tasks} common tasks", scores]
+    head = markdown_list(map(escape, head_lines(comparison)))
+    parts = [
+        f"# {named}",
+        *([head] if head else []),
+        f"## Scores on {comparison.tasks} common tasks",
+        scores,
+    ]
     if comparison.settings:
         how = (
             "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
@@ -73,6 +80,11 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
             for line in _episode_lines(each)
         ),
     ]
+
+
+def head_lines(comparison: RunComparison) -> list[str]:
+    """What the verdicts of the runs rest on besides the suite as published; often nothing."""
+    return [f"{run.name} {DEPARTS}: {each}" for run in comparison.runs for each in run.departures]
 
 
 def closing_lines(comparison: RunComparison) -> list[str]:

@@ -57,7 +57,7 @@ class GridRules:
         profile: the comparison profile.
         style: style attributes that were compared.
         recalc_mode: ``auto``, ``never`` or ``always``.
-        ran_programs: whether outputs came out of the sandbox, where nothing calculates.
+        ran_programs: whether outputs count as those of the sandbox, where nothing calculates.
     """
 
     profile: str = "standard"
@@ -73,7 +73,7 @@ class GridRules:
             profile=run.get("profile") or "standard",
             style=tuple(run.get("style") or ()),
             recalc_mode=recalc.get("mode") or "auto",
-            ran_programs="outputs" not in run,
+            ran_programs="outputs" not in run or run.get("values") == "computed",
         )
 
 

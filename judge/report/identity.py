@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
+from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, RecalcIdentity, RunDocument
 from judge.report.model import ReportData
 
@@ -11,6 +13,54 @@ from judge.report.model import ReportData
 def identity_lines(data: ReportData) -> list[tuple[str, str]]:
     """Name and text of everything that made the run what it is; what is not known is left out."""
     return [(name, text) for name, text in _lines(data.run) if text]
+
+
+DEPARTS = "departs from the suite as published"
+_USUAL = "auto"
+_MOST_NAMED = 5
+
+
+def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
+    """What decides the verdicts of a run and is not in the suite as published, in a line each.
+
+    The profile is not among them: it is named wherever scores are.
+
+    Args:
+        run: the run's description.
+        by_hand: how many verdicts a person changed.
+    """
+    changed = (f"verdicts that were changed by hand: {by_hand}",) if by_hand else ()
+    return (*_departures(run), *changed)
+
+
+def _departures(run: RunDocument) -> Iterator[str]:
+    suite, recalc = run.get("suite"), run.get("recalc") or RecalcIdentity()
+    if corrections := suite and suite.get("corrections"):
+        named = ", ".join(map(_corrected, corrections[:_MOST_NAMED]))
+        more = f" and {len(corrections) - _MOST_NAMED} more" if corrections[_MOST_NAMED:] else ""
+        yield f"corrections: {len(corrections)} ({named}{more})"
+    if checker := run.get("checker"):
+        yield "options of the comparison: " + _joined(*(f"{k} {v}" for k, v in checker.items()))
+    if style := run.get("style"):
+        yield f"styles that are compared: {_joined(*style)}"
+    if (mode := recalc.get("mode") or _USUAL) != _USUAL:
+        yield f"recalculation {mode}"
+    if (engine := recalc.get("engine") or _USUAL) != _USUAL:
+        yield f"calculation engine {engine}"
+    if recalc.get("lenient_names"):
+        yield "newer functions without their prefix are computed"
+    if run.get("values") == "stored" and not run.get("outputs"):
+        yield "values that outputs hold were trusted"
+    usual = asdict(Limits())
+    limits = {k: v for k, v in (run.get("limits") or {}).items() if v != usual.get(k)}
+    if limits:
+        yield "limits: " + _joined(
+            *(f"{k} {v} (usually {usual.get(k)})" for k, v in limits.items())
+        )
+    if run.get("reference"):
+        yield "time limits follow reference solutions"
+    if run.get("best_of"):
+        yield "of several samples of a task, the best one counts"
 
 
 def _lines(run: RunDocument) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from judge.grading.store import (
     CASES_FILE,
     REPORT_FILE,
     SUBMISSIONS_FILE,
+    Footing,
     RunDirectory,
 )
 from judge.report.episode_model import EpisodeEntry
@@ -90,6 +91,8 @@ class LoadedRun:
         notes: what a reader has to know.
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
+        submitted: the (task id, sample) of everything in submissions.jsonl.
+        footing: whether directory and records are still those that were read.
     """
 
     path: Path
@@ -101,6 +104,17 @@ class LoadedRun:
     notes: tuple[str, ...]
     suspicions: Suspicions | None = None
     is_large: bool = False
+    submitted: frozenset[tuple[str, int]] = frozenset()
+    footing: Footing | None = None
+
+    def check_intact(self) -> None:
+        """Checks that the directory and its records are still those that were read.
+
+        Raises:
+            StoreError: they were removed, replaced or cut meanwhile.
+        """
+        if self.footing is not None:
+            self.footing.check()
 
     @property
     def name(self) -> str:
@@ -125,6 +139,7 @@ def load_run(
     suspects: GivenPath | None = None,
     *,
     details: bool = True,
+    published: bool = False,
 ) -> LoadedRun:
     """Reads a run.
 
@@ -134,6 +149,8 @@ def load_run(
         suspects: a suspects.json, in place of the suspects that the run keeps.
         details: whether conversations and single differences are needed even if the run has more
             cases than a report shows (:mod:`judge.report.large`).
+        published: whether the suite is wanted as published, as whoever judges needs it; otherwise
+            it has the corrections and the options of the comparison that run.json names.
 
     Raises:
         StoreError: the directory holds no run, or records that no judge wrote.
@@ -146,11 +163,16 @@ def load_run(
             f"{path}: holds no run",
             hint="Give a results directory, as `judge score` writes it: with a run.json.",
         )
+    footing = Footing(path)
+    footing.hold()
+    footing.note(CASES_FILE)
     with RunDirectory(path) as store:
         run = store.read_run() or RunDocument()
         run.pop("schema_version", None)
         report = _report_on_record(store)
         suite, notes = _suite(run, dataset)
+        if suite is not None and not published:
+            suite = as_recorded(suite, run)
         large = not details and is_large(store)
         records = _submission_records(store, SUBMISSIONS_FILE, large=large)
         attempts = records or _submission_records(store, ATTEMPTS_FILE, large=large)
@@ -175,6 +197,7 @@ def load_run(
         path, ((task_id, sample, case) for task_id, sample, _, found in entries for case in found)
     )
     notes = (*notes, *unread)
+    footing.check()
     submissions = tuple(
         LoadedSubmission(
             task_id=task_id,
@@ -204,6 +227,8 @@ def load_run(
         notes=notes,
         suspicions=suspicions,
         is_large=large,
+        submitted=frozenset(records),
+        footing=footing,
     )
 
 
@@ -341,7 +366,7 @@ def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, 
             raise
         return None, (_not_available(error.message),)
     if same:
-        return as_recorded(suite, run), ()
+        return suite, ()
     message = f"{suite.root} no longer holds what this run was made with"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from judge.core.statistics import Estimate, PairedDifference
 from judge.report.episode_model import EpisodeBin, EpisodesSummary, SettingRow
 from judge.report.episode_settings import differing, plan_in_words
-from judge.report.identity import identity_lines
+from judge.report.identity import DEPARTS, identity_lines
 from judge.report.model import ReportData
 from judge.report.pair_model import PhrasingComparison
 from judge.report.score_model import Breakdown, Group, Scores, TableOfScores
@@ -372,7 +372,8 @@ def _exclusions(data: ReportData) -> str:
 
 
 def _notes(data: ReportData) -> str:
-    notes = [escape(note) for note in data.notes]
+    notes = [f"**{DEPARTS}**: {escape(each)}" for each in data.departures]
+    notes += [escape(note) for note in data.notes]
     if data.manual_verdicts:
         notes.append(f"{data.manual_verdicts} verdicts were changed by hand; they count as changed")
     if data.stale_manual_verdicts:

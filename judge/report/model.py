@@ -198,6 +198,7 @@ class ReportData:
         tasks_without_submission: tasks of the suite that the run holds no solution of.
         method: how the intervals were made.
         notes: what a reader has to know (the suite is not available, the run is incomplete, …).
+        departures: what decided verdicts and is not in the suite as published.
         suspects: scores without suspects; None where no suspects are known.
         phrasings: phrasings of the same tasks compared, if the run has several.
         episodes: desktop episodes counted; None if the run has none.
@@ -223,6 +224,7 @@ class ReportData:
     tasks_without_submission: int
     method: Method
     notes: tuple[str, ...]
+    departures: tuple[str, ...] = ()
     suspects: SuspectsSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
     episodes: EpisodesSummary | None = None

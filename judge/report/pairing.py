@@ -15,6 +15,7 @@ from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.report.episode_model import EpisodePair, SettingRow
 from judge.report.episode_pairs import Common, compare_episodes, setting_rows
+from judge.report.identity import departures
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.matrix import MatrixRow, task_matrix
 from judge.report.model import Method
@@ -42,6 +43,7 @@ class RunScores:
         tasks: tasks with a scored case in this run, before the common ones were taken.
         rounds: how often the chat model might answer, where known.
         prompt_rows: rows of each sheet that its prompt showed, where known.
+        departures: what decided its verdicts and is not in the suite as published.
     """
 
     name: str
@@ -53,6 +55,7 @@ class RunScores:
     tasks: int
     rounds: int | None = None
     prompt_rows: int | None = None
+    departures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +217,7 @@ def _run_scores(
         tasks=len(scores.soft),
         rounds=inference.get("rounds"),
         prompt_rows=content.get("rows"),
+        departures=departures(run.run, by_hand=len(run.overrides.applied)),
     )
 
 

@@ -27,6 +27,7 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
 from judge.report.charts import ChartsTally
+from judge.report.identity import departures
 from judge.report.scope import ScopeTally
 from judge.report.set_aside import suspicions_of_run
 from judge.report.tally import SuspectsTally, TaskTally
@@ -43,6 +44,7 @@ _IDENTITY_FIELDS = (
     "style",
     "checker",
     "best_of",
+    "values",
     "recalc",
     "limits",
     "sandbox",
@@ -77,10 +79,10 @@ def build_report(
     Returns:
         A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
         with ``tasks``, ``cases``, ``soft_restriction``, ``hard_restriction`` from 0 to 1,
-        ``verdicts``, ``excluded``, ``including_excluded``), ``tasks[]``; ``of_suite`` if tasks have
-        no submission, ``repeated_runs`` (with pass@k) where tasks have several samples, ``scope``
-        where an option asks for it, ``usage`` where the chat model's is on record, ``suspects``
-        where there are suspicions.
+        ``verdicts``, ``excluded``, ``including_excluded``), ``tasks[]``; ``departures`` from the
+        suite as published, if any; ``of_suite`` if tasks have no submission, ``repeated_runs``
+        (with pass@k) where tasks have several samples, ``scope`` where an option asks for it,
+        ``usage`` where the chat model's is on record, ``suspects`` where there are suspicions.
     """
     changed = overrides.apply(results)
     by_case = {(each.task_id, each.sample, each.case): each for each in changed}
@@ -126,6 +128,7 @@ class ReportBuilder:
         self._scope = ScopeTally()
         self._charts = ChartsTally()
         self._usage = UsageTally()
+        self._by_hand = 0
         settled = suspicions_of_run(suspicions, run)
         self._suspects = None if settled is None else SuspectsTally(settled)
 
@@ -161,7 +164,9 @@ class ReportBuilder:
             tally.add(score, present)
             if self._suspects is not None:
                 self._suspects.add(task, score)
-        return _task_entry(task, score, present, self._overrides)
+        entry = _task_entry(task, score, present, self._overrides)
+        self._by_hand += len(entry.get("manual_verdicts", ()))
+        return entry
 
     def add_asking(self, asking: Asking) -> None:
         """Takes what was recorded of a submission while the chat model was asked."""
@@ -192,6 +197,8 @@ class ReportBuilder:
             further["usage"] = usage
         if self._suspects is not None:
             further["suspects"] = self._suspects.report()
+        if departing := departures(self._run, by_hand=self._by_hand):
+            further["departures"] = list(departing)
         return {
             "schema_version": REPORT_SCHEMA_VERSION,
             "run": _identity(self._run),

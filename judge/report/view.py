@@ -118,7 +118,7 @@ class _Pages:
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: document[name] for name in ("name", "run", "overall", "notes")}
+    return {name: document[name] for name in ("name", "run", "overall", "notes", "departures")}
 
 
 def _json(document: Any) -> Response:

@@ -171,13 +171,22 @@ def corrected_suite(suite: Suite, path: GivenPath | None) -> CorrectedSuite:
     return apply_corrections(suite, load_corrections(as_path(path)))
 
 
-def as_recorded(suite: Suite, run: RunDocument) -> Suite:
-    """A suite with the corrections and the options of the comparison that a run.json names."""
+def corrected_as_recorded(suite: Suite, run: RunDocument) -> CorrectedSuite:
+    """A suite with the corrections that a run.json names.
+
+    Raises:
+        SuiteError: one of them cannot be read, or is for another file.
+    """
     remembered = run.get("suite")
     named = None if remembered is None else remembered.get("corrections")
     try:
         corrections = [correction_of(suite.format, each) for each in named or ()]
     except CorrectionFaultError as fault:
         raise SuiteError(f"run.json names a correction that cannot be read: {fault}") from fault
-    corrected = apply_corrections(suite, corrections).suite
+    return apply_corrections(suite, corrections)
+
+
+def as_recorded(suite: Suite, run: RunDocument) -> Suite:
+    """A suite with the corrections and the options of the comparison that a run.json names."""
+    corrected = corrected_as_recorded(suite, run).suite
     return corrected.with_checker_options(run.get("checker") or {})

@@ -180,7 +180,8 @@ def _applied(folder: Path) -> None:
         ("9", "exclude"),
     ]
     assert {each.by for each in corrections} == {"Ann"}
-    found = rejudge(folder / "run", corrections=path, suspects=folder / "suspects.json")
+    suspects = folder / "suspects.json"
+    found = rejudge(folder / "run", corrections=path, suspects=suspects, recalc="never")
     assert found.before["overall"]["hard_restriction"] == 0
     assert found.after["overall"]["hard_restriction"] == 5 / 9
     assert found.after["overall"]["verdicts"] == {"AC": 5, "WA": 4, "BT": 1}

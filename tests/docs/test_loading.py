@@ -25,7 +25,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     solutions = [Solution("59196", ("AC", "AC"), output=AS_TEXT), Solution("22", ("RE",))]
     monkeypatch.chdir(tmp_path)
     path = make_run(tmp_path / "results" / "mine", suite, solutions)
-    rejudge(path, profile="strict", apply=True)
+    rejudge(path, profile="strict", recalc="never", apply=True)
     return path
 
 

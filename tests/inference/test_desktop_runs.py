@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
 import json
 import multiprocessing
 import os
+import re
 import signal
+import zipfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +38,13 @@ from judge.grading.store import RunDirectory
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel
+from judge.inference.started import StartedRuns
 from judge.report.data import report_data
 from judge.suites import load_suite
+from tests.e2e.conftest import require_backend
 from tests.inference.desktops import CLICK, DONE, FAIL, desktop_plan, run_desktop, submissions
 from tests.inference.planning import MakePlan
-from tests.unit.report.runs import book
+from tests.unit.report.runs import TaskSpec, book, make_suite
 
 IDS = ("1001", "1002")
 
@@ -93,7 +99,7 @@ def test_from_asking_to_the_report(tmp_path: Path) -> None:
     assert run.report["run"].get("setting") == "desktop/tree/pyautogui"
     (again,) = score(tmp_path / "run", options)
     assert again.reused == sum(cases)
-    rejudged = rejudge(tmp_path / "run", jobs=1, sandbox="bubblewrap")
+    rejudged = rejudge(tmp_path / "run", jobs=1, sandbox="bubblewrap", recalc="never")
     assert [each.changed for each in rejudged.cases] == [False] * sum(cases)
     assert [each.unproven for each in rejudged.cases] == [""] * sum(cases)
     assert report_data(tmp_path / "run").run["setting"] == "desktop/tree/pyautogui"
@@ -279,3 +285,115 @@ def test_what_a_desktop_is_like_is_on_record(tmp_path: Path) -> None:
     }
     assert (identity["setting"]["minutes"], identity["setting"]["history"]) == (5, 0)
     assert identity["setting"]["temperature"] == 1.0
+
+
+def _forged() -> bytes:
+    """B2 is `=1+1`, and the value that is kept with it the gold's: 1. "LibreOffice" wrote it."""
+    rows = (("Name", "Amount"), ("Ann", "=1+1"), ("Bob", 2), ("Cyd", 3))
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(book(rows))) as source,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for name in source.namelist():
+            data = source.read(name)
+            data = data.replace(b"<f>1+1</f><v></v>", b"<f>1+1</f><v>1</v>")
+            data = data.replace(b"<f>1+1</f><v />", b"<f>1+1</f><v>1</v>")
+            data = data.replace(b' fullCalcOnLoad="1"', b"")
+            if name == "docProps/app.xml":
+                data = re.sub(b"<Application>[^<]*<", b"<Application>LibreOffice/7.4<", data)
+            target.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def forged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    """A folder for a stranger's run, and a suite with one task."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    suite = make_suite(tmp_path / "suite", [TaskSpec("1", cases=1)])
+    return tmp_path / "theirs", str(suite.root)
+
+
+def _verdicts(run: Path, suite: str, **more: Any) -> list[str]:
+    """The verdicts of scoring a run, of judging it again, and of judging what it names again."""
+    options = ScoreOptions(dataset=suite, sandbox="bubblewrap", jobs=1, **more)
+    (scored,) = score(run, options)
+    found = [each.verdict.value for each in scored.results]
+    chosen = {"dataset": suite, "sandbox": "bubblewrap", "jobs": 1, **more}
+    found += [each.after.verdict.value for each in rejudge(run, **chosen).cases]
+    if (run / "submissions.jsonl").is_file():
+        again = rejudge(run, rerun=True, **chosen)
+        found += [each.after.verdict.value for each in again.cases]
+    return found
+
+
+@pytest.mark.bubblewrap
+def test_that_only_the_mouse_was_used_is_no_evidence_in_a_folder(forged: tuple[Path, str]) -> None:
+    """`=1+1` with the gold's value beside it: trusted, if the record says so, before."""
+    require_backend("bubblewrap")
+    run, suite = forged
+    with RunDirectory(run) as store:
+        digest = store.put_workbook(_forged())
+        outputs = {"1": {"sha256": digest, "name": "a.xlsx", "gui_only": True}}
+        store.append("submissions.jsonl", {"id": "1", "outputs": outputs})
+        inference = {"desktop": {"gui_only": True}, "options": {"gui_only": True}}
+        store.write_run({"inference": inference, "values": "stored"})
+    assert _verdicts(run, suite) == ["WA"] * 3
+    # Asked for by name it counts, and the head says so.
+    assert _verdicts(run, suite, trust_values=True) == ["AC"] * 3
+    found = rejudge(run, dataset=suite, trust_values=True, sandbox="bubblewrap")
+    assert "values that outputs hold were trusted" in found.after["departures"]
+    assert [each.changed for each in found.cases] == [False]
+    # The record that was made by it is none of these rules.
+    back = rejudge(run, dataset=suite, sandbox="bubblewrap")
+    assert [(each.changed, each.contradicted) for each in back.cases] == [(True, False)]
+    assert back.not_taken == ("values that outputs hold were trusted",)
+
+
+@pytest.mark.bubblewrap
+def test_ones_own_episodes_by_mouse_keep_their_values(forged: tuple[Path, str]) -> None:
+    """What this user asked for on this machine is on record in the user's state folder."""
+    require_backend("bubblewrap")
+    run, suite = forged
+    with RunDirectory(run) as store:
+        digest = store.put_workbook(_forged())
+        outputs = {"1": {"sha256": digest, "name": "a.xlsx", "gui_only": True}}
+        store.append("submissions.jsonl", {"id": "1", "outputs": outputs})
+    StartedRuns().note(run, {"gui_only": True})
+    assert _verdicts(run, suite) == ["AC"] * 3
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("claim", ["a folder of finished workbooks", "a finished record"])
+def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
+    forged: tuple[Path, str], claim: str
+) -> None:
+    require_backend("bubblewrap")
+    run, suite = forged
+    digest = hashlib.sha256(_forged()).hexdigest()
+    with RunDirectory(run) as store:
+        store.put_workbook(_forged())
+        record = {"task": "1", "sample": 0, "case": 1, "verdict": "AC", "cause": ""}
+        ran = {"status": "finished", "origin": "finished", "output_sha256": digest}
+        store.append("cases.jsonl", {**record, "run": ran})
+        run_document: dict[str, Any] = {"suite": {"name": "s", "digest": load_suite(suite).digest}}
+        if claim == "a finished record":
+            store.append("submissions.jsonl", {"id": "1", "solution": "pass"})
+        else:
+            (run / "outputs").mkdir()
+            (run / "outputs/1_1_output.xlsx").write_bytes(_forged())
+            run_document |= {"outputs": str(run / "outputs"), "values": "stored"}
+        store.write_run(run_document)
+    chosen: dict[str, Any] = {"dataset": suite, "sandbox": "bubblewrap", "jobs": 1}
+    (again,) = rejudge(run, **chosen).cases
+    assert (again.before.verdict, again.after.verdict) == (Verdict.AC, Verdict.WA)
+    if claim == "a folder of finished workbooks":
+        assert _verdicts(run, suite) == ["WA"] * 2
+        assert _verdicts(run, suite, trust_values=True) == ["AC"] * 2
+        # Whoever names the folder says that the workbooks are finished, and may go on so.
+        mine = run.parent / "mine"
+        (scored,) = score(run / "outputs", ScoreOptions(**chosen, out=mine))
+        assert [each.verdict for each in scored.results] == [Verdict.AC]
+        (scored,) = score(mine, ScoreOptions(**chosen))
+        assert scored.reused == 1
+        assert not rejudge(mine, **chosen).changed

@@ -11,9 +11,10 @@ class CaseRun(TypedDict, total=False):
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
     that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
-    left on a desktop; ``ended`` says how that episode did, and ``origin`` whether the values in its
-    file are trusted (:class:`judge.core.answer.Origin`). ``stdout`` and ``stderr`` are the first,
-    or last, characters.
+    left on a desktop; ``ended`` says how that episode did, ``gui_only`` whether it is said to have
+    used nothing but mouse and keyboard, and ``origin`` whether the values in a file were trusted
+    (:class:`judge.core.answer.Origin`). ``stdout`` and ``stderr`` are the first, or last,
+    characters.
     """
 
     status: str | None
@@ -34,6 +35,7 @@ class CaseRun(TypedDict, total=False):
     answer: str
     ended: str
     origin: str
+    gui_only: bool
 
 
 class PlaceRecord(TypedDict):

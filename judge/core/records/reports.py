@@ -232,8 +232,12 @@ class PublishedFigures(TypedDict):
 
 
 class FurtherReports(TypedDict, total=False):
-    """What only some runs have in report.json; groups are by division, then by name."""
+    """What only some runs have in report.json; groups are by division, then by name.
 
+    ``departures`` is what decided verdicts and is not in the suite as published.
+    """
+
+    departures: list[str]
     by_group: dict[str, dict[str, GroupReport]]
     of_suite: OfSuite
     repeated_runs: RepeatedReport

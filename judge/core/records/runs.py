@@ -100,7 +100,9 @@ class RunDocument(TypedDict, total=False):
     """The document of run.json.
 
     ``checker`` are the options of the comparison, ``limits`` the fields of
-    :class:`judge.core.limits.Limits`; ``best_of`` says that the best sample of each task counts.
+    :class:`judge.core.limits.Limits`; ``best_of`` says that the best sample of each task counts,
+    ``values`` whether the values of formulas in outputs were taken as ``stored`` or ``computed``,
+    where that is not the same for all outputs.
     """
 
     schema_version: int
@@ -109,6 +111,7 @@ class RunDocument(TypedDict, total=False):
     style: list[str] | None
     checker: dict[str, object] | None
     best_of: bool | None
+    values: str | None
     recalc: RecalcIdentity | None
     limits: dict[str, float] | None
     reference: dict[str, object] | None

@@ -107,7 +107,9 @@ def render_run(
     """
     run = load_run(path, dataset, suspects, details=False)
     data = build_report_data(run, inspect_files(run), method)
-    return render_report(data, run, shrink=shrink, on_page=on_page)
+    page = render_report(data, run, shrink=shrink, on_page=on_page)
+    run.check_intact()
+    return page
 
 
 def render_report(

@@ -26,8 +26,8 @@ class Listed:
 
     Attributes:
         name: its name.
-        document: ``name``, ``run``, ``overall`` and ``notes`` of its report's JSON form; None where
-            there is none yet.
+        document: ``name``, ``run``, ``overall``, ``notes`` and ``departures`` of its report's JSON
+            form; None where there is none yet.
         progress: ``done``, ``total``, ``verdicts`` and ``going``.
         problem: why there is no report, or an empty string.
     """

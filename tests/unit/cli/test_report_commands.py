@@ -70,24 +70,26 @@ def test_compare_runs_takes_two(run: Path) -> None:
 
 
 def test_rejudge_shows_then_writes(run: Path) -> None:
-    shown = call("rejudge", run, "--profile", "strict")
+    shown = call("rejudge", run, "--recalc", "never", "--profile", "strict")
     assert shown.exit_code == 0
     assert "soft 50.00 % before, 0.00 % after" in shown.stdout
     assert "AC to WA: 2" in shown.stdout
     assert "nothing written; add --apply" in shown.stdout
     assert json.loads((run / "report.json").read_text())["overall"]["soft_restriction"] == 0.5
-    document = json.loads(call("rejudge", run, "--profile", "strict", "--apply", "--json").stdout)
+    document = json.loads(
+        call("rejudge", run, "--recalc", "never", "--profile", "strict", "--apply", "--json").stdout
+    )
     assert document["applied"] is True
     assert document["changes"] == [{"before": "AC", "after": "WA", "cases": 2}]
     assert json.loads((run / "report.json").read_text())["overall"]["soft_restriction"] == 0.0
 
 
 def test_rejudge_names_a_record_that_is_wrong(run: Path) -> None:
-    call("rejudge", run, "--profile", "strict", "--apply")
+    call("rejudge", run, "--recalc", "never", "--profile", "strict", "--apply")
     lines = (run / "cases.jsonl").read_text().splitlines()
     edited = [line.replace('"WA"', '"AC"') for line in lines[-4:]]
     (run / "cases.jsonl").write_text("\n".join([*lines[:-4], *edited]) + "\n")
-    shown = call("rejudge", run)
+    shown = call("rejudge", run, "--recalc", "never", "--profile", "strict")
     assert "2 records are wrong: by the same rules, the verdict is another one" in shown.stdout
     assert "task 1, case 1: the record says AC, the comparison says WA  " in shown.stdout
     assert shown.exit_code == 0
@@ -96,7 +98,7 @@ def test_rejudge_names_a_record_that_is_wrong(run: Path) -> None:
 def test_rejudge_names_a_verdict_that_cannot_be_checked(run: Path) -> None:
     for path in (run / "workbooks").glob("*/*"):
         path.unlink()
-    error = refused("rejudge", run)
+    error = refused("rejudge", run, "--recalc", "never")
     assert error.exit_code == 11
     assert "2 of 4 verdicts cannot be determined" in error.message
 

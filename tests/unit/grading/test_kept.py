@@ -120,9 +120,11 @@ def test_values_are_trusted_where_only_the_program_wrote_them(tmp_path: Path) ->
         by_hand, by_code = _kept(store, 1, gui_only=True), _kept(store, 1)
         origins = []
         for each in (by_hand, by_code):
-            answer = kept_outcome(each).answer
-            assert answer is not None
-            origins.append(answer.origin)
-        assert origins == [Origin.FINISHED, Origin.SOLUTION]
+            for trusts in (True, False):
+                answer = kept_outcome(each, trusts_values=trusts).answer
+                assert answer is not None
+                origins.append(answer.origin)
+        # What a record says is not enough: the command has to trust it.
+        assert origins == [Origin.FINISHED, *[Origin.SOLUTION] * 3]
         assert kept_key(by_hand) != kept_key(by_code)
         assert len({kept_key(x) for x in (None, by_hand, replace(by_hand, ended="fail"))}) == 3

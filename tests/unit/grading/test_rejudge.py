@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 import judge.api.resources
 from judge.api import ScoreOptions, score
-from judge.api.rejudging import change_verdict, rejudge
+from judge.api.rejudging import change_verdict
+from judge.api.rejudging import rejudge as judge_again
 from judge.core.limits import Limits
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import CASES_FILE, RunDirectory
@@ -24,6 +26,7 @@ from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, ma
 AS_TEXT = book((("Name", "Amount"), ("Ann", "1"), ("Bob", 2), ("Cyd", 3)))
 """Equal under `standard`, not under `strict`: a number stored as text."""
 SUITE = (TaskSpec("1", cases=2), TaskSpec("2", cases=2))
+rejudge = partial(judge_again, recalc="never")
 
 
 @pytest.fixture
@@ -87,11 +90,13 @@ def test_there_and_back(run: Path) -> None:
     assert after["overall"] == before["overall"]
 
 
-def test_rules_that_are_not_named_stay_as_they_were(run: Path) -> None:
+def test_rules_that_are_not_named_stay_as_they_were_if_that_is_asked_for(run: Path) -> None:
     rejudge(run, profile="strict", apply=True)
-    assert rejudge(run).rules["profile"] == "strict"
-    assert rejudge(run).rules["recalc"]["mode"] == "never"
-    assert rejudge(run, style=["fill"]).rules["style"] == ["fill"]
+    assert rejudge(run).rules["profile"] == "standard"
+    as_recorded = judge_again(run, as_recorded=True)
+    assert as_recorded.rules["profile"] == "strict"
+    assert as_recorded.rules["recalc"]["mode"] == "never"
+    assert judge_again(run, as_recorded=True, style=["fill"]).rules["style"] == ["fill"]
 
 
 def edit(run: Path, task: str, case: int, **fields: Any) -> None:
@@ -340,8 +345,11 @@ def test_a_corrected_gold_changes_the_verdicts_of_its_case_only(run: Path) -> No
     assert [(each.after.task_id, each.after.case) for each in found.changed] == [("1", 2)]
     assert "expected 3" in found.changed[0].after.cause
     assert found.corrections == 1
-    # The run remembers what it was judged by, and so do later commands.
-    assert rejudge(run).changed == []
+    # The run remembers what it was judged by, which counts if a command asks for it.
+    assert rejudge(run, as_recorded=True).changed == []
     (run.parent / "none.yaml").write_text("format: spreadsheetbench-v0.1\ncorrections: []\n")
-    back = rejudge(run, corrections=run.parent / "none.yaml")
+    back = rejudge(run, corrections=run.parent / "none.yaml", as_recorded=True)
     assert [each.after.verdict for each in back.changed] == ["AC"]
+    back = rejudge(run)
+    assert [each.after.verdict for each in back.changed] == ["AC"]
+    assert any("corrections: 1 (1 case 2 gold)" in each for each in back.not_taken)

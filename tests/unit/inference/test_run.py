@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -391,3 +393,34 @@ def test_a_session_is_one_interpreter_per_task(make_plan: MakePlan, tmp_path: Pa
     asked = [json.loads(call)["do"] for call in sandbox.calls]
     assert asked == ["place", "execute", "execute"] * 2
     assert records(tmp_path)[0]["output_path"] == "/tmp/data/output/1_1_output.xlsx"
+
+
+def _replaced(path: Path) -> None:
+    """By a copy, so that every file has the right name and content."""
+    shutil.copytree(path, path.parent / "copy")
+    shutil.rmtree(path)
+    (path.parent / "copy").rename(path)
+
+
+def _cut(path: Path) -> None:
+    (path / SUBMISSIONS_FILE).write_bytes(b"")
+
+
+@pytest.mark.parametrize("at", [1, 5])
+@pytest.mark.parametrize("loss", [shutil.rmtree, _replaced, _cut])
+def test_a_folder_that_is_taken_away_ends_the_run(
+    make_plan: MakePlan, tmp_path: Path, loss: Callable[[Path], None], at: int
+) -> None:
+    """At the end as well: what was answered would be nowhere, and the command had succeeded."""
+    seen: list[Any] = []
+
+    def on_submission(record: Any) -> None:
+        seen.append(record)
+        if len(seen) == at:
+            loss(tmp_path / "run")
+
+    listeners = Listeners(on_submission=on_submission)
+    with pytest.raises(StoreError, match="this command was using it|cannot be written") as caught:
+        run(make_plan(), tmp_path / "run", always(code("1")), listeners)
+    assert caught.value.exit_code == 9
+    assert len(seen) <= at + 1

@@ -89,7 +89,7 @@ def test_a_report_without_suspects_has_no_word_of_them(run: Path) -> None:
     texts = [report.to_json(), report.to_markdown(), report.to_csv("cases"), report.to_csv()]
     assert not [text for text in texts if "suspect" in text.lower()]
     assert "suspects" not in json.loads((run / REPORT_FILE).read_text())
-    rejudge(run, apply=True)
+    rejudge(run, recalc="never", apply=True)
     assert b'"suspects"' not in (run / REPORT_FILE).read_bytes()
     assert not [each.name for each in run.iterdir() if "suspects" in each.name]
 
@@ -122,9 +122,9 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
 
 
 def test_a_run_keeps_its_suspects_and_decisions(run: Path, suspects: Path) -> None:
-    rejudge(run, suspects=suspects)
+    rejudge(run, recalc="never", suspects=suspects)
     assert not (run / "suspects.json").exists()
-    found = rejudge(run, suspects=suspects, apply=True)
+    found = rejudge(run, recalc="never", suspects=suspects, apply=True)
     assert found.to_json()["after"]["without_suspects"]["likely"]["set_aside"] == 3
     kept = json.loads((run / REPORT_FILE).read_text())["suspects"]
     assert kept["without"]["sure"] == {
