@@ -288,7 +288,7 @@ class LocalPage(abc.ABC):
             def work() -> None:
                 response = None
                 try:
-                    # What changes something is not left half done because its client has disconnected.
+                    # What changes something is finished even if its client has disconnected.
                     if request.method == "GET":
                         _given_up.set(job.given_up)
                     response = self._answer(request, body)
