@@ -11,6 +11,7 @@ from judge.cli.annotate_cases import author_option, reference_option
 from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
 from judge.cli.options import page_options, sandbox_option
+from judge.cli.signals import Ended
 
 
 @click.command(cls=HelpCommand)
@@ -46,14 +47,19 @@ def page(
         solutions = annotator.references(task_id, references) if references else []
         session = AnnotationSession(annotator, task_id, author, references=solutions, base=base)
         warming = threading.Thread(target=session.warm_up)
-        serve_page(
-            Page(session, annotator.book.suite.name, author),
-            "judge annotate",
-            said=f"task {task_id} for {author}",
-            port=port,
-            no_browser=no_browser,
-            on_listening=warming.start,
-        )
-        warming.join()
-        session.leave()
+        try:
+            serve_page(
+                Page(session, annotator.book.suite.name, author),
+                "judge annotate",
+                said=f"task {task_id} for {author}",
+                port=port,
+                no_browser=no_browser,
+                on_listening=warming.start,
+            )
+            warming.join()
+        except Ended:
+            annotator.close()  # what is being computed is not waited for
+            raise
+        finally:
+            session.leave()
         click.echo("ended; drafts are kept")

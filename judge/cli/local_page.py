@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.signals import Ended
+
 if TYPE_CHECKING:
-    from judge.annotate.web.local_page import LocalPage
+    from judge.web.local_page import LocalPage
 
 
 def serve_page(
@@ -22,7 +24,7 @@ def serve_page(
     no_browser: bool,
     on_listening: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serves a page; returns after Ctrl-C.
+    """Serves a page; returns after Ctrl-C, which is how a page is left.
 
     Args:
         page: the page.
@@ -34,23 +36,26 @@ def serve_page(
 
     Raises:
         UsageError: the port is taken.
+        Ended: SIGTERM or SIGHUP came.
     """
-    from judge.annotate.web import local_page  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.web.redirect import redirect_to  # noqa: PLC0415  likewise
+    from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
+    from judge.web.redirect import redirect_to  # noqa: PLC0415  likewise
 
     listener = local_page.listen(page, port)
     click.echo(f"{said}: {page.address}\nCtrl-C ends it.")
     on_listening()
-    with (
-        contextlib.closing(listener),
-        redirect_to(page.address, title) as redirect,
-        contextlib.suppress(KeyboardInterrupt),
-    ):
-        # Whoever came by the printed address needs no file either.
-        page.on_open = redirect.remove
-        if no_browser:
-            redirect.remove()
-        else:
-            webbrowser.open(redirect.uri)
-        local_page.server_of(page).run(sockets=[listener])
-    page.closing = True
+    try:
+        with contextlib.closing(listener), redirect_to(page.address, title) as redirect:
+            # Whoever came by the printed address needs no file either.
+            page.on_open = redirect.remove
+            if no_browser:
+                redirect.remove()
+            else:
+                webbrowser.open(redirect.uri)
+            local_page.server_of(page).run(sockets=[listener])
+    except Ended:
+        raise
+    except KeyboardInterrupt:
+        pass
+    finally:
+        page.give_up()

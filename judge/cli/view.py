@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from judge.cli.help import HelpCommand
+from judge.cli.local_page import serve_page
 
 
 @click.command(cls=HelpCommand)
@@ -27,18 +28,12 @@ from judge.cli.help import HelpCommand
 def view(results: Path, port: int, dataset: str | None) -> None:
     """Show the runs of the folder RESULTS [results] in the browser.
 
-    Served only on 127.0.0.1, and read-only: a list of all runs with their scores, the report of
-    each run, comparisons of runs, and the progress of runs that have not finished.
+    Read-only, and for you alone: served on 127.0.0.1, to anyone who has the printed address.
+    A list of all runs with their scores, the report of each run, comparisons of runs, and the
+    progress of runs that have not finished.
     """
-    from judge.report.view import serve  # noqa: PLC0415  `judge view --help` needs no server
+    from judge.report.view import ViewPage  # noqa: PLC0415  `judge view --help` needs no server
 
-    try:
-        serve(results, port=port, dataset=dataset, on_ready=_announce)
-    except OSError as error:
-        raise click.ClickException(
-            f"port {port} cannot be used: {error.strerror}; choose another with --port"
-        ) from error
-
-
-def _announce(url: str) -> None:
-    click.echo(f"{url}  (Ctrl-C ends it)")
+    page = ViewPage(results, dataset)
+    serve_page(page, "judge view", said=f"runs of {results}", port=port, no_browser=True)
+    raise KeyboardInterrupt

@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.requests import Request
 
-from judge.annotate.web.local_page import INLINE_POLICY, LocalPage, object_of
 from judge.errors import UsageError
 from judge.live.session import Ending, LiveSession
 from judge.report.html.page import render_page
+from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
 _SCRIPTS = ("base.js", "ask.js", "live.js")
 _STYLES = ("style.css", "live.css")

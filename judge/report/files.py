@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +37,17 @@ CaseFilesByCase = Mapping[tuple[str, int], CaseFiles]
 
 
 def inspect_files(
-    run: LoadedRun, cache: ShapeCache | None = None
+    run: LoadedRun,
+    cache: ShapeCache | None = None,
+    *,
+    on_file: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, int], CaseFiles]:
     """Looks at the input workbooks of all cases that a run reports on.
 
     Args:
         run: the run; if its suite is not available, nothing is known.
         cache: shapes that are already known; None for the one that is kept on this machine.
+        on_file: called before each; what it raises ends the work.
     """
     cache = cache or ShapeCache(cache_folder())
     found: dict[tuple[str, int], CaseFiles] = {}
@@ -53,6 +57,7 @@ def inspect_files(
         for case in submission.task.cases:
             key = (submission.task_id, case.number)
             if key not in found:
+                on_file()
                 found[key] = _inspect(submission, submission.task, case, cache)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -109,12 +109,18 @@ class RunComparison:
         return document
 
 
-def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -> RunComparison:
+def compare_loaded(
+    runs: Sequence[LoadedRun],
+    method: Method = DEFAULT_METHOD,
+    *,
+    on_pair: Callable[[], None] = lambda: None,
+) -> RunComparison:
     """Compares runs with each other, task by task.
 
     Args:
         runs: at least two, on the same suite.
         method: confidence, resamples and seed.
+        on_pair: called before each pair; what it raises ends the comparison.
 
     Raises:
         UsageError: fewer than two runs, runs of different suites, or no task in common.
@@ -138,10 +144,12 @@ def compare_loaded(runs: Sequence[LoadedRun], method: Method = DEFAULT_METHOD) -
         raise UsageError("the runs have no scored task in common")
     every = {task for each in scores for task in each.soft}
     compared = Common(frozenset(common), by_phrasings)
-    drafts = [
-        compare_pair(names[one], names[two], common, scores[one], scores[two], method)
-        for one, two in combinations(range(len(runs)), 2)
-    ]
+    drafts = []
+    for one, two in combinations(range(len(runs)), 2):
+        on_pair()
+        drafts.append(
+            compare_pair(names[one], names[two], common, scores[one], scores[two], method)
+        )
     suite = runs[0].run.get("suite")
     return RunComparison(
         schema_version=COMPARISON_VERSION,

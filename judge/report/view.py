@@ -1,198 +1,121 @@
-"""``judge view``: the pages of many runs, served only to browsers on this machine."""
+"""``judge view``: the pages of many runs, served only to the one who started it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
-from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge.errors import JudgeError, StoreError
+from judge.errors import JudgeError, StoreError, UsageError
 from judge.report.html.render import Served, render_served
 from judge.report.html.runs import Listed, render_comparison, render_runs
-from judge.report.pairing import compare_loaded
 from judge.report.view_runs import RunShelf
+from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_wanted
 
-HOSTS = ("127.0.0.1", "localhost", "[::1]")
-"""Host names that a browser on this machine uses. Any other means that a foreign page had its own
-name point to this server."""
+MOST_COMPARED = 24
+"""Runs that one page compares: 276 pairs, each with its bootstrap."""
 
 
-def make_app(folder: Path, dataset: str | None = None) -> Starlette:
-    """The application that serves a results folder.
+class ViewPage(LocalPage):
+    """The runs of a results folder: a list, the report of each, and comparisons.
+
+    Documents are ``/``, ``/compare?run=A&run=B`` and ``/runs/NAME/``; their scripts request
+    ``/progress.json``, ``/runs/NAME/pages/NUMBER`` and ``/runs/NAME/report.json``.
 
     Args:
         folder: a results directory, or a folder of them.
         dataset: the suite; None for the one that each run remembers.
+        port: the port that requests have to name.
 
     Raises:
         StoreError: no such folder.
     """
-    pages = _Pages(RunShelf(folder, dataset))
-    return Starlette(
-        routes=[
-            Route("/", pages.runs),
-            Route("/progress.json", pages.progress),
-            Route("/compare", pages.compare),
-            Route("/runs/{name}/", pages.run),
-            Route("/runs/{name}/report.json", pages.report),
-            Route("/runs/{name}/pages/{number:int}", pages.task),
-        ],
-        middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(HOSTS), www_redirect=False),
-            Middleware(_Guarded),
-            Middleware(GZipMiddleware, minimum_size=2_000),
-        ],
-        exception_handlers={JudgeError: _judge_error},
-    )
 
+    def __init__(self, folder: Path, dataset: str | None = None, port: int = 0) -> None:
+        super().__init__("judge view", INLINE_POLICY, port, only_reads=True)
+        self._shelf = RunShelf(folder, dataset)
 
-class _Pages:
-    """The handlers. They are plain functions, so that each runs in a thread of its own."""
+    # -- documents ---------------------------------------------------------------------------------
 
-    def __init__(self, shelf: RunShelf) -> None:
-        self._shelf = shelf
-
-    def runs(self, request: Request) -> Response:
+    def index(self) -> str:
         """All runs, best first."""
-        del request
-        return HTMLResponse(render_runs(self._shelf.folder.name, self._listed()))
+        listed = [self._listed(name) for name in self._shelf.runs()]
+        return render_runs(self._shelf.folder.name, listed, token=self.token)
 
-    def _listed(self) -> list[Listed]:
-        listed = []
-        for name in self._shelf.runs():
-            progress = self._shelf.progress(name)
-            try:
-                document: Any = _summary(self._shelf.scores(name).to_json())
-                problem = ""
-            except JudgeError as error:
-                where = f"{self._shelf.path(name)}: "
-                document, problem = None, error.message.removeprefix(where)
-            except Exception as error:  # noqa: BLE001  one run must not take the others along
-                kind = type(error).__name__
-                document, problem = None, f"its records cannot be shown ({kind}: {error})"
-            listed.append(Listed(name, document, progress.to_json(), problem))
-        return listed
+    def is_document(self, path: str) -> bool:
+        """The list, comparisons, and the reports of runs."""
+        return path in {"/", "/compare"} or (_parts(path)[1:] == [""])
 
-    def progress(self, request: Request) -> Response:
-        """How far each run is."""
-        del request
-        return _json({name: self._shelf.progress(name).to_json() for name in self._shelf.runs()})
-
-    def run(self, request: Request) -> Response:
-        """The report of a run."""
-        name = request.path_params["name"]
+    def document(self, path: str, request: Request) -> str:
+        """One of them."""
+        if path == "/":
+            return self.index()
+        if path == "/compare":
+            return self._comparison(request.query_params.getlist("run"))
+        name = _parts(path)[0]
         opened = self._shelf.open(name)
-        served = Served(home_url="/", pages_url=f"/runs/{quote(name, safe='')}/pages/")
-        return HTMLResponse(render_served(opened.data, opened.document, served))
+        served = Served(pages_url=f"/runs/{quote(name, safe='')}/pages/", token=self.token)
+        return render_served(opened.data, opened.document, served)
 
-    def report(self, request: Request) -> Response:
-        """The report of a run as JSON."""
-        return _json(self._shelf.open(request.path_params["name"]).document)
+    def _listed(self, name: str) -> Listed:
+        check_wanted()
+        progress = self._shelf.progress(name)
+        try:
+            document: Any = _summary(self._shelf.scores(name).to_json())
+            problem = ""
+        except UnwantedError:
+            raise
+        except JudgeError as error:
+            where = f"{self._shelf.path(name)}: "
+            document, problem = None, error.message.removeprefix(where)
+        except Exception as error:  # noqa: BLE001  one run must not take the others along
+            kind = type(error).__name__
+            document, problem = None, f"its records cannot be shown ({kind}: {error})"
+        return Listed(name, document, progress.to_json(), problem)
 
-    def task(self, request: Request) -> Response:
-        """One task page of a run, as data."""
-        pages = self._shelf.open(request.path_params["name"]).pages
-        number: int = request.path_params["number"]
-        if number >= len(pages):
-            return PlainTextResponse("this page does not exist", status_code=404)
-        page = pages.page(number)
-        return _json({**page, "pictures": pages.pictures_of(page)})
+    def _comparison(self, given: list[str]) -> str:
+        names = list(dict.fromkeys(given))
+        if len(names) > MOST_COMPARED:
+            raise UsageError(
+                f"{len(names)} runs are too many for one page, which compares {MOST_COMPARED}",
+                hint="Choose fewer; `judge compare-runs` compares any number of runs.",
+            )
+        return render_comparison(self._shelf.compare(names), token=self.token)
 
-    def compare(self, request: Request) -> Response:
-        """Runs compared with each other."""
-        names = request.query_params.getlist("run")
-        comparison = compare_loaded([self._shelf.load(name) for name in names])
-        return HTMLResponse(render_comparison(comparison, home_url="/"))
+    # -- what their scripts request ----------------------------------------------------------------
+
+    def respond(
+        self, method: str, path: str, request: Request, body: bytes
+    ) -> Mapping[str, Any] | None:
+        """How far runs are, the report of a run as JSON, and its task pages."""
+        del request, body
+        if method != "GET":
+            return None
+        if path == "/progress.json":
+            return {name: self._shelf.progress(name).to_json() for name in self._shelf.runs()}
+        match _parts(path):
+            case [name, "report.json"]:
+                return self._shelf.open(name).document
+            case [name, "pages", number] if number.isascii() and number.isdigit():
+                pages = self._shelf.open(name).pages
+                if len(number) < 9 and int(number) < len(pages):
+                    page = pages.page(int(number))
+                    return {**page, "pictures": pages.pictures_of(page)}
+        return None
+
+    def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
+        """What is not there is not found."""
+        told, status = super().refusal(error)
+        return told, 404 if isinstance(error, StoreError) else status
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of the path below ``/runs/``: the name of a run, and what is wanted of it."""
+    return path.removeprefix("/runs/").split("/") if path.startswith("/runs/") else []
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
     return {name: document[name] for name in ("name", "run", "overall", "notes", "departures")}
-
-
-def _json(document: Any) -> Response:
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), media_type="application/json")
-
-
-async def _judge_error(request: Request, error: Exception) -> Response:
-    del request
-    assert isinstance(error, JudgeError)
-    status = 404 if isinstance(error, StoreError) else 400
-    hint = f"\n{error.hint}" if error.hint else ""
-    return PlainTextResponse(f"{error.message}{hint}\n", status_code=status)
-
-
-class _Guarded:
-    """Headers that keep pages to themselves.
-
-    Args:
-        app: what answers.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = "frame-ancestors 'none'"
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["Referrer-Policy"] = "no-referrer"
-                headers["Cross-Origin-Resource-Policy"] = "same-origin"
-                headers["Cross-Origin-Opener-Policy"] = "same-origin"
-                headers["Cache-Control"] = "no-store"
-            await send(message)
-
-        await self._app(scope, receive, guarded)
-
-
-def serve(
-    folder: Path,
-    *,
-    port: int,
-    dataset: str | None = None,
-    on_ready: Callable[[str], None] = lambda _url: None,
-) -> None:
-    """Serves a results folder on 127.0.0.1 until it is interrupted.
-
-    Args:
-        folder: a results directory, or a folder of them.
-        port: 0 for any that is free.
-        dataset: the suite; None for the one that each run remembers.
-        on_ready: called with the address once it answers.
-
-    Raises:
-        StoreError: no such folder.
-        OSError: the port is taken.
-    """
-    import socket  # noqa: PLC0415 - with uvicorn, for this function alone
-
-    import uvicorn  # noqa: PLC0415
-
-    app = make_app(folder, dataset)
-    with socket.create_server(("127.0.0.1", port)) as listening:
-        on_ready(f"http://127.0.0.1:{listening.getsockname()[1]}/")
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            use_colors=False,
-        )
-        uvicorn.Server(config).run(sockets=[listening])

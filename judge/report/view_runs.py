@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -30,10 +30,15 @@ from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import ReportData
+from judge.report.pairing import RunComparison, compare_loaded
 from judge.suites import Suite, load_suite
+from judge.web.local_page import check_wanted
 
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
+_LOOK_UP_S = 0.2
+"""How often one that waits for a report, which another one makes, looks whether it is wanted."""
+
 _QUIET_S = 20.0
 """Where locks cannot be seen, a run whose records moved within so many seconds is going."""
 
@@ -102,6 +107,7 @@ class RunShelf:
         self._tails: dict[str, _Tail] = {}
         self._opened: _Kept[OpenRun] = _Kept(_KEPT_RUNS)
         self._loaded: _Kept[ReportData] = _Kept(500)
+        self._compared: _Kept[RunComparison] = _Kept(_KEPT_RUNS)
 
     @property
     def folder(self) -> Path:
@@ -134,6 +140,23 @@ class RunShelf:
         """
         return load_run(self.path(name), self._dataset, details=False)
 
+    def compare(self, names: Sequence[str]) -> RunComparison:
+        """Runs compared with each other.
+
+        Raises:
+            StoreError: there is no run of one of the names, or nothing of it has been judged yet.
+            UsageError: they cannot be compared.
+        """
+        signatures = tuple(_signature(self.path(name)) for name in names)
+        return self._compared.get("/".join(names), signatures, lambda: self._compare(names))
+
+    def _compare(self, names: Sequence[str]) -> RunComparison:
+        runs = []
+        for name in names:
+            check_wanted()
+            runs.append(self.load(name))
+        return compare_loaded(runs, on_pair=check_wanted)
+
     def scores(self, name: str) -> ReportData:
         """The report of a run without what needs its workbooks.
 
@@ -156,7 +179,7 @@ class RunShelf:
 
     def _open(self, name: str) -> OpenRun:
         run = self.load(name)
-        data = build_report_data(run, inspect_files(run))
+        data = build_report_data(run, inspect_files(run, on_file=check_wanted))
         document = json_form(data)
         return OpenRun(run, data, document, TaskPages(run, document))
 
@@ -273,7 +296,9 @@ class _Kept(Generic[_Value]):
         """The value of a name; made once, however many threads request it at the same time."""
         with self._lock:
             making = self._making.setdefault(name, threading.Lock())
-        with making:
+        while not making.acquire(timeout=_LOOK_UP_S):
+            check_wanted()
+        try:
             with self._lock:
                 known = self._values.get(name)
                 if known is not None and known[0] == signature:
@@ -285,3 +310,5 @@ class _Kept(Generic[_Value]):
                 while len(self._values) > self._size:
                     self._values.popitem(last=False)
             return value
+        finally:
+            making.release()

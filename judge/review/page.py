@@ -7,13 +7,13 @@ from typing import Any
 
 from starlette.requests import Request
 
-from judge.annotate.web.local_page import INLINE_POLICY, LocalPage, object_of
 from judge.errors import UsageError
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import KINDS
 from judge.review.session import ReviewSession
 from judge.review.typed import Typed
 from judge.suspects.decisions import Finding
+from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
 _SCRIPTS = ("base.js", "ask.js", "grid.js", "review.js")
 _COMMAND = "judge verify --review"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judge.rules import patterns
 from judge.rules.looks import PROPERTIES
 from judge.workbook.address import parse_cell, parse_window
 
@@ -247,8 +248,8 @@ def _method(asked: Mapping[str, object]) -> Iterator[str]:
             yield f"the ref of {method} must be one value, not {_shown(ref)}"
     elif isinstance(method, str) and _SEARCH_METHOD.fullmatch(method):
         try:
-            re.compile(str(ref))
-        except re.error as error:
+            patterns.check_pattern(str(ref))
+        except patterns.PatternError as error:
             yield f"the ref {_shown(ref)} is not a regular expression: {error}"
     elif isinstance(method, str) and method.startswith("approx:"):
         yield from _approx(method, ref)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from judge.rules import patterns
 from judge.rules.raised import PublishedError, Side
 from judge.workbook.address import Window, parse_window
 
@@ -108,8 +109,8 @@ def _search(method: str, pattern: object, value: object) -> bool:
             f"expected string or bytes-like object, got {type(value).__name__!r}",
         )
     try:
-        return re.search(str(pattern), value[:_MOST_SEARCHED], flags) is not None
-    except re.error as error:
+        return patterns.search(str(pattern), value[:_MOST_SEARCHED], flags)
+    except patterns.PatternError as error:
         raise PublishedError("error", str(error), Side.RULES) from error
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from judge.annotate.web.local_page import listen, server_of
 from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeFiles, read_episodes
 from judge.desktop.records import EpisodeEnd
 from judge.live.page import LivePage
 from judge.live.session import Ending, Result
+from judge.web.local_page import listen, server_of
 from tests.browser.conftest import Watched
 from tests.conformance.leftovers import descendants, wait_until
 from tests.conftest import REPOSITORY

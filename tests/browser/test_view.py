@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,9 +40,26 @@ def results(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that runs.
+
+    Attributes:
+        base: its address without a path.
+        token: what it printed behind that.
+    """
+
+    base: str
+    token: str
+
+    def at(self, path: str, fragment: str = "") -> str:
+        """The address of a document."""
+        return f"{self.base}{path}?token={self.token}{fragment}"
+
+
 @pytest.fixture(scope="module")
-def server(results: Path) -> Iterator[str]:
-    """The address of a server on that folder."""
+def server(results: Path) -> Iterator[Server]:
+    """A server on that folder."""
     command = "import sys; from judge.cli.main import main; main(sys.argv[1:])"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "view", str(results), "--port", "0"],
@@ -50,19 +68,25 @@ def server(results: Path) -> Iterator[str]:
     )
     assert process.stdout is not None
     line = process.stdout.readline()
-    yield line.split()[0].rstrip("/")
+    found = re.search(r"(http://127\.0\.0\.1:\d+)/\?token=(\S+)", line)
+    assert found is not None
+    yield Server(found[1], found[2])
     process.terminate()
     process.wait(timeout=120)
     process.stdout.close()
 
 
-def get(server: str, path: str, *, host: str | None = None, method: str = "GET") -> tuple[int, str]:
-    """A raw request: the path goes out as it is."""
-    place = urlsplit(server)
+def get(
+    server: Server, path: str, *, host: str | None = None, method: str = "GET"
+) -> tuple[int, str]:
+    """A raw request that shows the token both ways: the path goes out as it is."""
+    place = urlsplit(server.base)
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
     try:
-        connection.putrequest(method, path, skip_host=True)
+        joined = f"{path}{'&' if '?' in path else '?'}token={server.token}"
+        connection.putrequest(method, joined, skip_host=True)
         connection.putheader("Host", host or place.netloc)
+        connection.putheader("X-Judge-Token", server.token)
         connection.endheaders()
         answer = connection.getresponse()
         return answer.status, answer.read().decode("utf-8")
@@ -70,9 +94,9 @@ def get(server: str, path: str, *, host: str | None = None, method: str = "GET")
         connection.close()
 
 
-def test_list_of_runs(watched: Watched, server: str, results: Path) -> None:
+def test_list_of_runs(watched: Watched, server: Server, results: Path) -> None:
     page = watched.page
-    page.goto(f"{server}/")
+    page.goto(server.at("/"))
     rows = page.locator("tr[data-run]")
     expect(rows).to_have_count(2)
     # The best one comes first.
@@ -81,25 +105,25 @@ def test_list_of_runs(watched: Watched, server: str, results: Path) -> None:
     expect(rows.first).to_have_attribute("data-run", best)
     shown = rows.first.locator("data").nth(1).get_attribute("value")
     assert float(shown or "nan") == scores[best].soft_restriction.value
-    assert all(url.startswith(server) for url in watched.requests)
+    assert all(url.startswith(server.base) for url in watched.requests)
 
 
-def test_report_of_a_run(watched: Watched, server: str, results: Path) -> None:
+def test_report_of_a_run(watched: Watched, server: Server, results: Path) -> None:
     page = watched.page
-    page.goto(f"{server}/")
+    page.goto(server.at("/"))
     page.get_by_role("link", name="strict run").click()
     document = json_form(report_data(results / "strict run"))
     expect(page.locator("h1").first).to_have_text("strict run")
     assert check_numbers(page, document) > 150
-    page.goto(f"{server}/runs/strict%20run/#/task/10-2?case=2")
+    page.goto(server.at("/runs/strict%20run/", "#/task/10-2?case=2"))
     expect(page.locator(".pane[data-pane=output] .differs")).to_have_text("W5")
     assert check_numbers(page, document) > 14
     assert json.loads(get(server, "/runs/strict%20run/report.json")[1]) == document
 
 
-def test_runs_held_against_each_other(watched: Watched, server: str, results: Path) -> None:
+def test_runs_held_against_each_other(watched: Watched, server: Server, results: Path) -> None:
     page = watched.page
-    page.goto(f"{server}/")
+    page.goto(server.at("/"))
     compare = page.get_by_role("button", name="Compare the chosen runs")
     expect(compare).to_be_disabled()
     for box in page.locator("input[type=checkbox]").all():
@@ -136,7 +160,7 @@ def test_matrix_of_tasks_and_runs(watched: Watched, server: str) -> None:
 
 
 def test_progress_of_a_run_that_is_going(
-    watched: Watched, server: str, results: Path, run_folder: Path
+    watched: Watched, server: Server, results: Path, run_folder: Path
 ) -> None:
     page = watched.page
     records = list(RunDirectory(run_folder).read_records(CASES_FILE))
@@ -146,7 +170,7 @@ def test_progress_of_a_run_that_is_going(
         with RunDirectory(going) as store:
             store.lock()
             store.append(CASES_FILE, records[0])
-            page.goto(f"{server}/")
+            page.goto(server.at("/"))
             row = page.locator("tr[data-run=going]")
             expect(row).to_contain_text(re.compile(rf"\b1 of {len(records)}\s*going"))
             expect(row.locator("progress")).to_be_visible()
@@ -162,10 +186,10 @@ def test_progress_of_a_run_that_is_going(
 
 
 @pytest.mark.parametrize("host", ["attacker.example", "127.0.0.1.attacker.example", "0.0.0.0", ""])
-def test_other_hosts_get_nothing(server: str, host: str) -> None:
+def test_other_hosts_get_nothing(server: Server, host: str) -> None:
     """A foreign page that has its own name point at this machine reads nothing."""
     status, text = get(server, "/", host=host or "localhost.attacker.example:80")
-    assert status == 400
+    assert status == 421
     assert "strict run" not in text
 
 
@@ -187,24 +211,57 @@ def test_other_hosts_get_nothing(server: str, host: str) -> None:
         "/runs/\x00/",
     ],
 )
-def test_nothing_else_on_the_disk_is_served(server: str, path: str) -> None:
+def test_nothing_else_on_the_disk_is_served(server: Server, path: str) -> None:
     status, text = get(server, path.replace("\x00", "%00"))
     assert status == 404
     assert "secret" not in text
     assert "root:" not in text
 
 
-def test_nothing_can_be_changed(server: str) -> None:
+def test_nothing_can_be_changed(server: Server) -> None:
     assert get(server, "/", method="POST")[0] == 405
     assert get(server, "/compare?run=standard")[0] == 400
 
 
-def test_headers(server: str) -> None:
-    place = urlsplit(server)
+def test_headers(server: Server) -> None:
+    place = urlsplit(server.base)
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=60)
-    connection.request("GET", "/")
+    connection.request("GET", f"/?token={server.token}")
     headers = connection.getresponse().headers
     connection.close()
-    assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    policy = headers["Content-Security-Policy"]
+    assert policy == "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_a_website_gets_nothing_out_of_a_browser(
+    watched: Watched, server: Server, tmp_path: Path
+) -> None:
+    """A foreign page asks in every way that it has, with the token or without."""
+    website = tmp_path / "website.html"
+    website.write_text("<title>a website</title>", encoding="utf-8")
+    page = watched.page
+    page.goto(website.as_uri())
+    statuses: list[int] = []
+    page.on("response", lambda answer: statuses.append(answer.status))
+    script = """async ([plain, secret]) => {
+      const tried = [];
+      for (const url of [plain, secret])
+        for (const mode of ["cors", "no-cors"])
+          tried.push(await fetch(url, { mode }).then((a) => a.text(), () => ""));
+      const frame = document.createElement("iframe");
+      const framed = new Promise((done) => { frame.onload = done; });
+      frame.src = secret;
+      document.body.append(frame);
+      await framed;
+      return tried.join("");
+    }"""
+    told = page.evaluate(script, [f"{server.base}/", server.at("/")])
+    assert told == ""
+    assert statuses
+    assert set(statuses) == {403}
+    watched.problems.clear()  # the browser says what was refused
+    # A link that a person follows leads in, wherever it is.
+    page.evaluate("url => { location.href = url; }", server.at("/"))
+    expect(page.locator("tr[data-run]")).to_have_count(2)

@@ -11,10 +11,10 @@ from typing import Any
 from starlette.requests import Request
 
 from judge.annotate.casebook import ConflictError
-from judge.annotate.web.local_page import LocalPage, object_of
 from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.state import show_state
 from judge.errors import JudgeError, UsageError
+from judge.web.local_page import LocalPage, object_of
 
 STATIC_FILES: Mapping[str, str] = {
     "app.css": "text/css",

@@ -70,12 +70,12 @@ class Served:
     """Where a page finds its neighbours, when it comes from a server.
 
     Attributes:
-        home_url: the list of all runs.
         pages_url: where the task pages are; the page's number is appended.
+        token: what requests to the server have to show.
     """
 
-    home_url: str
     pages_url: str
+    token: str
 
 
 def render_run(
@@ -190,7 +190,7 @@ def _render(
         ),
         "verdicts_json": inline_json(_VERDICT_WORDS),
         "keys": KEYS if data.episodes is None else (*KEYS, *EPISODE_KEYS),
-        "home_url": None if served is None else served.home_url,
+        "token": None if served is None else served.token,
         "pages_url": None if served is None else served.pages_url,
     }
     connects = served is not None

@@ -38,12 +38,13 @@ class Listed:
     problem: str = ""
 
 
-def render_runs(folder: str, listed: Sequence[Listed]) -> str:
+def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
     """The list of runs, those of one suite together, the best first.
 
     Args:
         folder: name of the folder.
         listed: its runs.
+        token: what requests to the server have to show.
     """
     document = json.loads(
         json.dumps(
@@ -60,25 +61,31 @@ def render_runs(folder: str, listed: Sequence[Listed]) -> str:
         "groups": _by_suite(document),
         "problems": {each.name: each.problem for each in listed if each.problem},
         "going": any(each.progress["going"] for each in listed),
-        "run_url": lambda name: f"/runs/{quote(name, safe='')}/",
+        "token": token,
+        "run_url": _run_url,
         "strip": interval_strip,
         **_numbers(figures),
     }
     return render_page("runs.html", context, scripts=("base.js", "runs.js"), connects=True)
 
 
-def render_comparison(comparison: RunComparison, *, home_url: str | None = None) -> str:
+def _run_url(name: str) -> str:
+    return f"/runs/{quote(name, safe='')}/"
+
+
+def render_comparison(comparison: RunComparison, *, token: str | None = None) -> str:
     """A comparison of runs as one HTML document.
 
     Args:
         comparison: every number of the page is one of its JSON form.
-        home_url: the list of all runs, where a server gives it.
+        token: what requests to the server have to show, where there is one; the page then has
+            links to the list of all runs and to each run.
     """
     document = json.loads(json.dumps(comparison.to_json()))
     context = {
         "doc": document,
-        "home_url": home_url,
-        "run_url": None if home_url is None else lambda name: f"/runs/{quote(name, safe='')}/",
+        "token": token,
+        "run_url": None if token is None else lambda name: f"{_run_url(name)}?token={token}",
         "strip": interval_strip,
         "scale": difference_scale(document["pairs"]),
         "difference_strip": difference_strip,

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from judge.api.auditing import make_audit
 from judge.api.rejudging import change_verdict, rejudge
@@ -29,8 +28,9 @@ from judge.files.json_lines import read_json_lines
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.html import render_run
 from judge.report.report import Report
-from judge.report.view import make_app
+from judge.report.view import ViewPage
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
+from tests.unit.web.serving import ask, served
 
 FILES = (RUN_FILE, REPORT_FILE, CASES_FILE, SUBMISSIONS_FILE, "overrides.jsonl")
 ASKED = {
@@ -214,14 +214,14 @@ def test_one_run_does_not_take_the_others_along(
 ) -> None:
     shutil.copytree(sound, run.parent / "whole")
     (run / name).write_bytes(CONTENTS[content])
-    with TestClient(make_app(run.parent), base_url="http://127.0.0.1") as client:
-        shown = client.get("/")
-        assert shown.status_code == 200
-        assert "run" in shown.text
-        assert "whole" in shown.text
-        assert client.get("/progress.json").json()["whole"]["done"] == 3
-        assert client.get("/runs/whole/report.json").status_code == 200
-        assert client.get("/runs/run/").status_code == 404
+    with served(ViewPage(run.parent)) as page:
+        status, _, shown = ask(page, "GET", f"/?token={page.token}")
+        assert status == 200
+        assert b"run" in shown
+        assert b"whole" in shown
+        assert json.loads(ask(page, "GET", "/progress.json")[2])["whole"]["done"] == 3
+        assert ask(page, "GET", "/runs/whole/report.json")[0] == 200
+        assert ask(page, "GET", f"/runs/run/?token={page.token}")[0] == 404
 
 
 # -- the reader itself -----------------------------------------------------------------------------

@@ -131,7 +131,7 @@ async function loadPage(key) {
   const place = rows.find((row) => row.dataset.key === key)?.dataset.page;
   if (place === undefined) throw new Error(`the report has no task ${key}`);
   if (PAGES_URL !== null) {
-    const answer = await fetch(`${PAGES_URL}${place}`);
+    const answer = await fetch(`${PAGES_URL}${place}`, { headers: { "X-Judge-Token": document.body.dataset.token } });
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     return answer.json();
   }

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from judge.annotate.web.local_page import MOST_BODY_BYTES, TOKEN_HEADER, listen
 from judge.annotate.web.server import GRID_FILES, STATIC_FILES, Page, check_grid, page_folder
 from judge.errors import UsageError
+from judge.web.local_page import MOST_BODY_BYTES, TOKEN_HEADER, listen
 
 Answer = tuple[int, http.client.HTTPMessage, bytes]
 

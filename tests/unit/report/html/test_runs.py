@@ -74,7 +74,7 @@ def test_runs_of_one_suite_stand_together_the_best_first() -> None:
         listed("high", 0.8),
         Listed("fresh", None, {"done": 0, "total": 3, "verdicts": {}, "going": True}, "not yet"),
     ]
-    html = render_runs("results", runs)
+    html = render_runs("results", runs, token="secret")
     assert re.findall(r'data-run="(\w+)"', html) == [
         "high",
         "low",
@@ -88,6 +88,6 @@ def test_runs_of_one_suite_stand_together_the_best_first() -> None:
 
 
 def test_names_of_runs_are_text_and_parts_of_addresses() -> None:
-    html = render_runs("<b>", [listed("<img src=x>&/ run", 0.5)])
+    html = render_runs("<b>", [listed("<img src=x>&/ run", 0.5)], token="secret")
     assert "<img" not in html
-    assert 'href="/runs/%3Cimg%20src%3Dx%3E%26%2F%20run/"' in html
+    assert 'href="/runs/%3Cimg%20src%3Dx%3E%26%2F%20run/?token=secret"' in html

@@ -1,0 +1,302 @@
+"""Regular expressions that a suite brings, searched in an amount of work that is known beforehand.
+
+Python's own engine backtracks: ``^(a+)+$`` takes longer than anybody waits for 40 characters,
+cannot be interrupted meanwhile, and how long it takes depends on the machine. Here a pattern is
+read by Python's own parser and followed as a set of states, all of them at once (K. Thompson, CACM
+11 (1968), 419-422). That takes states times characters, and the steps are counted, so whether a
+pattern is too much depends on the pattern and the text alone. Whether one character or one place
+fits is left to Python's engine, so that case, categories and lines are what they are there.
+
+What no set of states can follow (references to groups, atomic groups, possessive repeats) is
+searched by Python's engine in a process of its own with a limit of processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from re import _compiler, _parser  # type: ignore[attr-defined] # no other way to the parser
+from typing import Any
+
+MOST_STEPS = 10_000_000
+"""States that are looked at in one search."""
+
+MOST_STATES = 20_000
+"""States of a pattern; ``(ab){1,500}`` has about 1,500."""
+
+MOST_PATTERN_CHARS = 10_000
+CPU_SECONDS = 10
+"""Processor time of a search by Python's own engine."""
+
+_MEMORY_BYTES = 1 << 30
+_ELSEWHERE = f"""
+import json, re, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES}))
+resource.setrlimit(resource.RLIMIT_CPU, ({CPU_SECONDS}, {CPU_SECONDS}))
+pattern, flags, text = json.load(sys.stdin)
+print(re.search(pattern, text, flags) is not None)
+"""
+
+
+class PatternError(Exception):
+    """A pattern that cannot be searched; says why."""
+
+
+class _NotRegularError(Exception):
+    """A set of states cannot follow the pattern."""
+
+
+def check_pattern(pattern: str) -> None:
+    """Checks that a pattern can be read.
+
+    Raises:
+        PatternError: it cannot.
+    """
+    _program(pattern, 0)
+
+
+def search(pattern: str, text: str, flags: int = 0) -> bool:
+    """Whether ``re.search(pattern, text, flags)`` finds something.
+
+    Args:
+        pattern: the regular expression.
+        text: the text, which the caller bounds.
+        flags: of :mod:`re`.
+
+    Raises:
+        PatternError: the pattern is not a regular expression, or the search is too much work.
+    """
+    program = _program(pattern, flags)
+    if program is None:
+        return _search_elsewhere(pattern, text, flags)
+    return _Search(program, text).finds()
+
+
+@dataclass(slots=True)
+class _State:
+    """A state of a pattern.
+
+    Attributes:
+        leads: to which states it leads.
+        reads: what the next character has to be; None for a state that reads none.
+        holds: what has to hold here; None if nothing has to.
+    """
+
+    leads: list[int]
+    reads: re.Pattern[str] | None = None
+    holds: Callable[[_Search, int], bool] | None = None
+
+
+@dataclass(slots=True)
+class _Program:
+    """A pattern as states; the first one matches.
+
+    Attributes:
+        states: all of them.
+        start: where it begins.
+    """
+
+    states: list[_State] = field(default_factory=lambda: [_State([])])
+    start: int = 0
+
+
+@lru_cache(maxsize=256)
+def _program(pattern: str, flags: int) -> _Program | None:
+    """A pattern as states; None if states cannot follow it.
+
+    Raises:
+        PatternError: it cannot be read, or has too many states.
+    """
+    if len(pattern) > MOST_PATTERN_CHARS:
+        raise PatternError(f"it has {len(pattern)} characters; {MOST_PATTERN_CHARS} are allowed")
+    try:
+        parsed = _parser.parse(pattern, flags)
+        _compiler.compile(pattern, flags)  # the compiler has rules of its own
+        builder = _Builder(_Program())
+        builder.program.start = builder.chain(parsed, 0, parsed.state.flags)
+    except _NotRegularError:
+        return None
+    except RecursionError as error:
+        raise PatternError("it is nested too deeply") from error
+    except (re.error, OverflowError, ValueError) as error:
+        raise PatternError(str(error)) from error
+    return builder.program
+
+
+class _Builder:
+    """Makes states out of what Python's parser read, from the end to the beginning."""
+
+    def __init__(self, program: _Program) -> None:
+        self.program = program
+
+    def chain(self, items: Iterable[tuple[Any, Any]], then: int, flags: int) -> int:
+        """States for one item after the other; returns the first."""
+        for name, value in reversed(list(items)):
+            then = self._item(str(name), (name, value), then, flags)
+        return then
+
+    def _state(self, state: _State) -> int:
+        if len(self.program.states) >= MOST_STATES:
+            raise PatternError(f"it takes more than {MOST_STATES} states")
+        self.program.states.append(state)
+        return len(self.program.states) - 1
+
+    def _item(self, name: str, item: tuple[Any, Any], then: int, flags: int) -> int:
+        value = item[1]
+        match name:
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                return self._state(_State([then], reads=_alone(item, flags)))
+            case "AT":
+                place = _alone(item, flags)
+                return self._state(_State([then], holds=lambda s, at: s.is_at(place, at)))
+            case "BRANCH":
+                return self._state(_State([self.chain(each, then, flags) for each in value[1]]))
+            case "SUBPATTERN":
+                _, added, removed, inside = value
+                combined = _combined(flags, added, removed)
+                return self.chain(inside, then, combined)
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                least, most, inside = value
+                return self._repeat(least, most, inside, then, flags)
+            case "ASSERT" | "ASSERT_NOT":
+                way, inside = value
+                return self._look(way, inside, then, flags, wanted=name == "ASSERT")
+            case "FAILURE":
+                return self._state(_State([]))
+        raise _NotRegularError
+
+    def _repeat(self, least: int, most: Any, inside: Any, then: int, flags: int) -> int:
+        if most == _parser.MAXREPEAT:
+            loop = self._state(_State([]))
+            self.program.states[loop].leads = [self.chain(inside, loop, flags), then]
+            then = loop
+        else:
+            end = then
+            for _ in range(int(most) - least):
+                then = self._state(_State([self.chain(inside, then, flags), end]))
+        for _ in range(least):
+            then = self.chain(inside, then, flags)
+            if len(inside) == 0:
+                break
+        return then
+
+    def _look(self, way: int, inside: Any, then: int, flags: int, *, wanted: bool) -> int:
+        """What has to follow, or to be before, a place."""
+        builder = _Builder(_Program())
+        builder.program.start = builder.chain(inside, 0, flags)
+        self._state(_State([]))  # counts for its bound
+        width = inside.getwidth()[0] if way < 0 else 0
+
+        def holds(search: _Search, at: int) -> bool:
+            found = at >= width and search.follows(builder.program, at - width)
+            return found is wanted
+
+        return self._state(_State([then], holds=holds))
+
+
+def _combined(flags: int, added: int, removed: int) -> int:
+    """Flags within a group that has some of its own."""
+    combined: int = _compiler._combine_flags(flags, added, removed)  # noqa: SLF001  as above
+    return combined
+
+
+def _alone(item: tuple[Any, Any], flags: int) -> re.Pattern[str]:
+    """One item of a pattern as a pattern of its own."""
+    state = _parser.State()
+    state.flags = flags
+    made: re.Pattern[str] = _compiler.compile(_parser.SubPattern(state, [item]))
+    return made
+
+
+class _Search:
+    """One search of a pattern in a text."""
+
+    def __init__(self, program: _Program, text: str) -> None:
+        self._program = program
+        self._text = text
+        self._steps = 0
+        self._fits: dict[tuple[int, str], bool] = {}
+        self._followed: dict[tuple[int, int], bool] = {}
+
+    def finds(self) -> bool:
+        """Whether the pattern matches anywhere."""
+        return self._runs(self._program, 0, anywhere=True)
+
+    def follows(self, program: _Program, at: int) -> bool:
+        """Whether a pattern matches at a place."""
+        key = (id(program), at)
+        if key not in self._followed:
+            self._followed[key] = self._runs(program, at, anywhere=False)
+        return self._followed[key]
+
+    def is_at(self, place: re.Pattern[str], at: int) -> bool:
+        """Whether a place is one that a pattern without width asks for."""
+        return place.match(self._text, at) is not None
+
+    def _runs(self, program: _Program, start: int, *, anywhere: bool) -> bool:
+        begun: list[int] = [program.start]
+        for at in range(start, len(self._text) + 1):
+            reached = self._reached(program, begun, at)
+            if 0 in reached:
+                return True
+            begun = [program.start] if anywhere else []
+            if at < len(self._text):
+                begun += self._read(program, reached, self._text[at])
+            if not begun:
+                return False
+        return False
+
+    def _reached(self, program: _Program, begun: Iterable[int], at: int) -> set[int]:
+        """The states that are reached without reading anything more."""
+        reached: set[int] = set()
+        ahead = list(begun)
+        while ahead:
+            number = ahead.pop()
+            if number in reached:
+                continue
+            reached.add(number)
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise PatternError(f"searching it takes more than {MOST_STEPS} steps")
+            state = program.states[number]
+            if state.reads is None and (state.holds is None or state.holds(self, at)):
+                ahead += state.leads
+        return reached
+
+    def _read(self, program: _Program, reached: Iterable[int], char: str) -> Iterator[int]:
+        for number in reached:
+            reads = program.states[number].reads
+            if reads is None:
+                continue
+            key = (id(reads), char)
+            if key not in self._fits:
+                self._fits[key] = reads.match(char) is not None
+            if self._fits[key]:
+                yield program.states[number].leads[0]
+
+
+def _search_elsewhere(pattern: str, text: str, flags: int) -> bool:
+    """The same by Python's own engine, in a process that is ended after a processor time.
+
+    Raises:
+        PatternError: it took longer, or more memory than there is.
+    """
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _ELSEWHERE],
+        input=json.dumps([pattern, int(flags), text]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
+        raise PatternError(f"searching it takes more than {CPU_SECONDS} s of processor time")
+    if done.returncode != 0:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise PatternError(f"it cannot be searched: {last or done.returncode}")
+    return done.stdout.strip() == "True"

@@ -1,0 +1,1 @@
+"""Pages that are served on this machine alone."""

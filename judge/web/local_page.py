@@ -1,0 +1,475 @@
+"""A page that is served on this machine alone, to the one who started it: the one door of them all.
+
+Nobody else gets in. The server listens on 127.0.0.1, takes requests only for that host (so that no
+website can reach it under a name of its own) and only from its own pages (so that no website can
+have a browser send them), and everything but the page's fixed files needs a token that is new with
+each start. All of that is decided before anything is read or computed.
+
+What gets in is bounded as well: so many requests are worked on at once, so many wait, and a request
+whose client has disconnected, or whose server ends, is given up as soon as its work looks up
+(:func:`check_wanted`).
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import contextlib
+import contextvars
+import hmac
+import json
+import secrets
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from judge.errors import JudgeError, UsageError
+from judge.files.documents import MalformedError, parse_json
+
+HOST = "127.0.0.1"
+TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
+MOST_BODY_BYTES = 4 * 1024 * 1024
+
+MOST_AT_WORK = 8
+"""As many requests are worked on at once."""
+
+MOST_WAITING = 64
+"""As many requests, those at work included, are taken; the next one is sent away."""
+
+INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+"""Of a page with style and script inside the document, which names their hashes itself."""
+
+_FETCHED_BY = frozenset({"same-origin", "none"})
+"""What ``Sec-Fetch-Site`` may be, except where a person follows a link."""
+
+
+class UnwantedError(JudgeError):
+    """Nobody waits for the answer any more."""
+
+
+_given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
+    "given_up", default=None
+)
+
+
+def check_wanted() -> None:
+    """To be called now and then by work that takes long.
+
+    Raises:
+        UnwantedError: the client of the request has disconnected, or the server ends.
+    """
+    given_up = _given_up.get()
+    if given_up is not None and given_up.is_set():
+        raise UnwantedError("nobody waits for this answer any more")
+
+
+@dataclass(slots=True)
+class _Job:
+    """An answer that is being worked out.
+
+    Attributes:
+        answer: settled in the event loop.
+        given_up: set as soon as nobody waits for the answer.
+        waiting: requests that do.
+    """
+
+    answer: asyncio.Future[Response]
+    given_up: threading.Event = field(default_factory=threading.Event)
+    waiting: int = 0
+
+
+class LocalPage(abc.ABC):
+    """A page of this machine, as an ASGI application.
+
+    Args:
+        command: the command that serves it, for messages.
+        policy: its content security policy.
+        port: the port that requests have to name; set by :func:`listen`.
+        only_reads: whether it changes nothing. Equal requests then share one answer, and answers,
+            which are long documents, are compressed.
+
+    Attributes:
+        token: what requests have to show.
+        closing: set when the server ends; failures are no longer printed in the terminal.
+        on_open: called whenever the page was requested with its token.
+    """
+
+    def __init__(
+        self, command: str, policy: str, port: int = 0, *, only_reads: bool = False
+    ) -> None:
+        self.token = secrets.token_urlsafe(24)
+        self.port = port
+        self.closing = False
+        self.on_open: Callable[[], None] = lambda: None
+        self._command = command
+        self._policy = policy
+        self._only_reads = only_reads
+        self._jobs: dict[object, _Job] = {}
+        self._at_work = asyncio.Semaphore(MOST_AT_WORK)
+        self._app = GZipMiddleware(self._serve, minimum_size=2_000) if only_reads else self._serve
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://{HOST}:{self.port}/?token={self.token}"
+
+    @abc.abstractmethod
+    def index(self) -> str:
+        """The page."""
+
+    @abc.abstractmethod
+    def respond(
+        self, method: str, path: str, request: Request, body: bytes
+    ) -> Mapping[str, Any] | None:
+        """The answer to a request of the page; None if there is nothing under its path.
+
+        Raises:
+            JudgeError: shown on the page.
+        """
+
+    def is_document(self, path: str) -> bool:
+        """Whether a path is that of a document, which a browser opens: its address has the token.
+
+        Everything else is requested by scripts of such documents, with the token in a header.
+        """
+        return path == "/"
+
+    def document(self, path: str, request: Request) -> str:
+        """The HTML under the path of a document.
+
+        Raises:
+            JudgeError: there is none.
+        """
+        del path, request
+        return self.index()
+
+    def file(self, path: str) -> tuple[bytes, str] | None:
+        """A fixed file with its media type, which needs no token; None for all others."""
+        del path
+        return None
+
+    def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
+        """What the page is given for an error, and the status code."""
+        return {"error": error.message, "hint": error.hint}, 400
+
+    def give_up(self) -> None:
+        """Has everything that is being read or computed end as soon as it looks up."""
+        self.closing = True
+        for job in list(self._jobs.values()):
+            job.given_up.set()
+
+    # -- the door ----------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request, as ASGI asks for it."""
+        if scope["type"] == "http":
+            await self._app(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = self._turned_away(request)
+        if response is None:
+            response = await self._admitted(request)
+        if response is None:
+            return  # nobody is there to be answered
+        response.headers["Content-Security-Policy"] = self._policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Cache-Control"] = "no-store"
+        await response(scope, receive, send)
+
+    def _turned_away(self, request: Request) -> Response | None:
+        """The answer to a client that may not come in; None for the one who may."""
+        own = {f"{HOST}:{self.port}", f"localhost:{self.port}"}
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or hosts[0] not in own:
+            return _plain(
+                f"this server answers to its own address only: {HOST}:{self.port} (a tunnel has "
+                "to end at the same port)",
+                421,
+            )
+        path = request.scope["path"]
+        if not _is_from_here(request, hosts[0], opens=self.is_document(path)):
+            return _plain("this server answers to its own pages only", 403)
+        if request.method not in {"GET", "POST"}:
+            return _plain("this server takes GET and POST only", 405)
+        if request.method == "GET" and self.file(path) is not None:
+            return None
+        if self.is_document(path):
+            if request.method != "GET":
+                return _plain("this can only be read", 405)
+            if not self._is_token(request.query_params.get("token", "")):
+                return _plain(f"open the address that `{self._command}` printed", 403)
+        elif not self._is_token(request.headers.get(TOKEN_HEADER, "")):
+            return _json({"error": "the page is from an earlier start; load it again"}, 403)
+        return None
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    # -- the work ----------------------------------------------------------------------------------
+
+    async def _admitted(self, request: Request) -> Response | None:
+        body = await _read(request)
+        if body is None:
+            return _json({"error": "that is too much for one request"}, 413)
+        job = self._job(request, body)
+        if job is None:
+            busy = _json({"error": "too many requests at once; try again"}, 503)
+            busy.headers["Retry-After"] = "1"
+            return busy
+        job.waiting += 1
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            waits: set[asyncio.Future[Any]] = {job.answer, gone}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if not job.answer.done():
+                return None
+            return _plain("given up", 503) if job.answer.cancelled() else job.answer.result()
+        finally:
+            gone.cancel()
+            job.waiting -= 1
+            if not job.waiting:
+                job.given_up.set()
+
+    def _job(self, request: Request, body: bytes) -> _Job | None:
+        """The job of a request, which may be under way already; None if there are too many."""
+        query = sorted(pair for pair in request.query_params.multi_items() if pair[0] != "token")
+        path = request.scope["path"]
+        key: object = (path, *query) if self._only_reads else object()
+        known = self._jobs.get(key)
+        if known is not None and not known.given_up.is_set():
+            return known
+        if self.closing or len(self._jobs) >= MOST_WAITING:
+            return None
+        if known is not None:
+            key = object()  # it ends unheard
+        job = self._jobs[key] = _Job(asyncio.get_running_loop().create_future())
+        # A task of the loop's, not of the request: others may wait for the same answer.
+        working = asyncio.ensure_future(self._work(job, request, body))
+
+        def over(_: asyncio.Future[None]) -> None:
+            self._jobs.pop(key, None)
+            if not job.answer.done():
+                job.answer.cancel()
+
+        working.add_done_callback(over)
+        return job
+
+    async def _work(self, job: _Job, request: Request, body: bytes) -> None:
+        """Has a thread work out an answer: that may hold up no other request.
+
+        A thread that only reads dies with the process; one that writes is waited for.
+        """
+        async with self._at_work:
+            if job.given_up.is_set():
+                return
+            loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+            def settle(response: Response | None) -> None:
+                if response is not None and not job.answer.done():
+                    job.answer.set_result(response)
+                over.set()
+
+            def work() -> None:
+                response = None
+                try:
+                    # What changes something is finished even if its client has disconnected.
+                    if request.method == "GET":
+                        _given_up.set(job.given_up)
+                    response = self._answer(request, body)
+                finally:
+                    with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                        loop.call_soon_threadsafe(settle, response)
+
+            context = contextvars.copy_context()
+            threading.Thread(
+                target=context.run, args=(work,), daemon=request.method == "GET"
+            ).start()
+            await over.wait()
+
+    def _answer(self, request: Request, body: bytes) -> Response:
+        path = request.scope["path"]
+        if request.method == "GET" and (fixed := self.file(path)) is not None:
+            return Response(fixed[0], media_type=fixed[1])
+        is_document = self.is_document(path)
+        try:
+            if is_document:
+                page = self.document(path, request)
+                self.on_open()
+                return Response(page.encode("utf-8", "replace"), media_type="text/html")
+            answer = self.respond(request.method, path, request, body)
+        except UnwantedError as error:
+            return _plain(error.message, 503)
+        except JudgeError as error:
+            told, status = self.refusal(error)
+            lines = [told["error"], told.get("hint") or ""]
+            return (
+                _plain("\n".join(filter(None, lines)), status)
+                if is_document
+                else _json(told, status)
+            )
+        except Exception as error:  # noqa: BLE001  told on the page and in the terminal
+            if not self.closing:  # what is cut off by the end of the server is no news
+                traceback.print_exc(file=sys.stderr)
+            text = f"the server failed: {type(error).__name__}: {error}"
+            return _json({"error": text, "hint": "Nothing that was shown as kept is lost."}, 500)
+        if answer is None:
+            return _json({"error": "there is nothing here"}, 404)
+        return _json(answer)
+
+
+def _is_from_here(request: Request, host: str, *, opens: bool) -> bool:
+    """Whether a request comes from a page of this server, or from a person.
+
+    Browsers say where a request comes from, and no script can change that. Whatever says nothing
+    is not a browser, or an old one, and needs the token all the same.
+
+    Args:
+        request: the request.
+        host: the host that it is for.
+        opens: whether it is for a document: anybody may have a link to one.
+    """
+    origins = request.headers.getlist("origin")
+    if any(origin != f"http://{host}" for origin in origins):
+        return False
+    sites = request.headers.getlist("sec-fetch-site")
+    if all(site in _FETCHED_BY for site in sites):
+        return True
+    return (
+        opens
+        and request.method == "GET"
+        and request.headers.getlist("sec-fetch-mode") == ["navigate"]
+        and request.headers.getlist("sec-fetch-dest") == ["document"]
+    )
+
+
+async def _gone(request: Request) -> None:
+    """Returns once the client has disconnected."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body of a request; None where it is longer than any change."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BODY_BYTES:
+            return None
+    return bytes(body)
+
+
+def object_of(body: bytes) -> Mapping[str, Any]:
+    """The JSON object of a request.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    try:
+        document = parse_json(body)
+    except MalformedError as error:
+        raise UsageError("the request is not JSON") from error
+    if not isinstance(document, dict):
+        raise UsageError("the request is not an object")
+    return document
+
+
+def _plain(text: str, status: int) -> Response:
+    return Response(
+        f"{text}\n".encode("utf-8", "replace"), status_code=status, media_type="text/plain"
+    )
+
+
+def _json(document: Mapping[str, Any], status: int = 200) -> Response:
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return Response(
+        text.encode("utf-8", "replace"), status_code=status, media_type="application/json"
+    )
+
+
+def listen(page: LocalPage, port: int = 0) -> socket.socket:
+    """Takes a port for the page; connections wait from then on.
+
+    Args:
+        page: the page, which learns its port.
+        port: 0 for any free one.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"port {port} cannot be listened on: {error.strerror}",
+            hint="Choose another with --port; 0 is any free one.",
+        ) from error
+    listener.listen()
+    page.port = listener.getsockname()[1]
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """A server that gives up the work of its page when a signal ends it."""
+
+    def __init__(self, page: LocalPage) -> None:
+        super().__init__(
+            uvicorn.Config(
+                page,
+                access_log=False,
+                log_level="critical",
+                use_colors=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                proxy_headers=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
+        self._page = page
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Takes SIGHUP as well as SIGINT and SIGTERM; at the end, their former handlers do."""
+        with super().capture_signals():
+            takes = (
+                threading.current_thread() is threading.main_thread()
+                and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+            )
+            before = signal.signal(signal.SIGHUP, self.handle_exit) if takes else None
+            try:
+                yield
+            finally:
+                if takes:
+                    signal.signal(signal.SIGHUP, before)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begins to end."""
+        self._page.give_up()
+        super().handle_exit(sig, frame)
+
+
+def server_of(page: LocalPage) -> uvicorn.Server:
+    """A server for the page; ``run(sockets=[…])`` serves until it is interrupted.
+
+    It writes no log of requests, whose addresses hold the token.
+    """
+    return _Server(page)
