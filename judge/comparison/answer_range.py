@@ -68,7 +68,7 @@ def prepare(
         UsageError: an option does not exist, or there is no answer position among them.
     """
     answer_position, answer_sheet = position_of(spec)
-    options = CheckOptions.of(spec.options)
+    options = CheckOptions.of(spec.own_options)
     position = parse_position(answer_position, answer_sheet=answer_sheet)
     resolved = resolve_position(
         position, _sheet_index(gold), None if output is None else _sheet_index(output)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from judge.comparison.profiles import Profile
-from judge.core.task import LEFT_OUT_CASES_OPTION, CheckerSpec
+from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 
 CELL_RANGE = "cell_range"
@@ -82,7 +82,6 @@ class CheckOptions:
         formulas: whether formulas are compared instead of values.
         accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
             :mod:`judge.comparison.task_rule` decides, which requires the input.
-        left_out: why the task cannot be judged; it then counts as a bad test.
     """
 
     tolerance: float | None = None
@@ -98,7 +97,6 @@ class CheckOptions:
     formula_asked: str = OFF
     formulas: bool | None = None
     accept: str = CELLS
-    left_out: str | None = None
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:
@@ -110,7 +108,7 @@ class CheckOptions:
         known = {each.name for each in fields(CheckOptions)}
         values: dict[str, object] = {}
         for name, value in options.items():
-            if name in POSITION_OPTIONS or name == LEFT_OUT_CASES_OPTION:
+            if name in POSITION_OPTIONS:
                 continue
             if name not in known:
                 raise UsageError(
@@ -156,10 +154,6 @@ def _checked(name: str, value: object) -> object:
         if value in ACCEPT_CHOICES:
             return value
         raise UsageError(f"option {name}: expected {' or '.join(ACCEPT_CHOICES)}, found {value!r}")
-    if name == "left_out":
-        if isinstance(value, str) and value.strip():
-            return value
-        raise UsageError(f"option {name}: expected the reason, found {value!r}")
     if not isinstance(value, bool):
         raise UsageError(f"option {name}: expected true or false, found {value!r}")
     return value
