@@ -290,7 +290,7 @@ class RunScorer:
             "style": list(options.style),
             "checker": dict(options.checker),
             "recalc": {
-                "mode": options.recalc,
+                "mode": options.recalculation,
                 "engine": options.engine,
                 "lenient_names": options.lenient_names,
                 "engines": list(settings.rules.engines),

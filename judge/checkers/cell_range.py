@@ -78,7 +78,7 @@ class CellRangeChecker(FileChecker):
         """The input, if more than the answer range counts or is reported with the verdict."""
         options = CheckOptions.of(task.checker.own_options)
         inputs = needs_input(options, rules.profile) or reports_from_input(options, rules.profile)
-        return Needs(inputs=inputs, engines=True)
+        return Needs(inputs=inputs, engines=not rules.profile.reads_stored_values)
 
     def check(
         self,

@@ -31,7 +31,7 @@ _MOST_CASES = 40
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--profile",
-    type=click.Choice(["standard", "official", "strict", "ssb2"]),
+    type=click.Choice(["standard", "official", "strict", "ssb2", "ssb2-official"]),
     help="What counts as equal. [as before]",
 )
 @click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [as before]")
