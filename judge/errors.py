@@ -8,6 +8,7 @@ the judge, the machine, or the user got wrong.
 JudgeError               1  anything below, unspecified
 ├── UsageError           2  options that contradict each other, unknown names
 ├── SuiteError           3  a suite that is missing, empty or broken
+│   └── GoldFaultError   1  a task whose gold or rules cannot be judged by
 ├── SubmissionError      4  a solutions file that cannot be used as it is
 ├── SandboxError         5  no sandbox, or the one in use was lost
 ├── WorkbookError        6  a workbook that cannot be read
@@ -66,6 +67,12 @@ class SuiteError(JudgeError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.faults = faults
+
+
+class GoldFaultError(SuiteError):
+    """A task, its gold or its input is at fault; its cases are bad tests (BT)."""
+
+    exit_code = 1
 
 
 class SubmissionError(JudgeError):

@@ -25,7 +25,8 @@ from judge.checkers.registry import check_options
 from judge.closable import AsyncClosable
 from judge.comparison import api as comparison
 from judge.comparison.comparison import Comparison
-from judge.comparison.profiles import Profile
+from judge.comparison.options import check_contradictions
+from judge.comparison.profiles import Profile, get_profile
 from judge.core.submission import Submission
 from judge.core.task import CheckerSpec, Task
 from judge.core.verdict import Verdict
@@ -169,13 +170,16 @@ class Judge(AsyncClosable):
             UsageError: there is no such profile, style attribute or option.
             SandboxError: something has to be computed, and there is no sandbox.
         """
+        rules = self.options.profile if profile is None else profile
+        chosen = get_profile(rules) if isinstance(rules, str) else rules
+        check_contradictions(chosen, {}, recalc=self.options.recalc)
         with self._turns.take(threading.Event()):
             return comparison.compare_workbooks(
                 gold,
                 output,
                 position,
                 answer_sheet=answer_sheet,
-                profile=self.options.profile if profile is None else profile,
+                profile=chosen,
                 style=self.options.style if style is None else style,
                 before=before,
                 options=self.options.checker if checker is None else checker,

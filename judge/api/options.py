@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from judge.cluster.place import parse_place
 from judge.cluster.session import check_installed
+from judge.comparison.options import check_contradictions
 from judge.comparison.profiles import get_profile
 from judge.comparison.style_check import check_style_names
 from judge.core.limits import Limits
@@ -19,6 +19,7 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
+from judge.recalc.policy import Mode
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind
 
@@ -42,7 +43,7 @@ class JudgingOptions:
             ``{"ignore_case": True, "untouched": True}``.
         corrections: a file of known faults of suites, or a folder of such files, to be applied;
             None takes every suite as it is.
-        recalc: ``auto``, ``never`` or ``always``.
+        recalc: ``auto``, ``never`` or ``always``; the profile ``ssb2-official`` never computes.
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
         limits: bounds of each run of a program.
@@ -51,7 +52,7 @@ class JudgingOptions:
         insecure_cluster: whether the cluster may be reached without TLS on other machines.
 
     Raises:
-        UsageError: a field holds a value that it cannot have.
+        UsageError: a field holds a value that it cannot have, or contradicts a published profile.
     """
 
     jobs: int = field(default_factory=cores)
@@ -60,7 +61,7 @@ class JudgingOptions:
     style: tuple[str, ...] = ()
     checker: Mapping[str, object] = field(default_factory=dict)
     corrections: GivenPath | None = None
-    recalc: Literal["auto", "never", "always"] = "auto"
+    recalc: Mode = "auto"
     engine: str = "auto"
     lenient_names: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -70,12 +71,18 @@ class JudgingOptions:
     def __post_init__(self) -> None:
         hold_paths(self)
         check_at_least("jobs", self.jobs, 1)
-        get_profile(self.profile)
+        profile = get_profile(self.profile)
         check_style_names(self.style)
         check_sandbox_kind(self.sandbox)
         check_recalculation(self.recalc, self.engine)
+        check_contradictions(profile, self.checker, style=self.style, recalc=self.recalc)
         if self.cluster is not None:
             check_installed(parse_place(self.cluster, insecure=self.insecure_cluster).kind)
+
+    @property
+    def recalculation(self) -> Mode:
+        """When formulas are computed: as asked, or never if the profile reads files as they are."""
+        return "never" if get_profile(self.profile).reads_stored_values else self.recalc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

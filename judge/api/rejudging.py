@@ -20,6 +20,8 @@ from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
 from judge.api.sources import own_values
+from judge.comparison.options import script_style
+from judge.comparison.profiles import PROFILES, get_profile
 from judge.core.limits import Limits
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, SuiteIdentity
@@ -211,7 +213,8 @@ def rejudge(
     Raises:
         StoreError: the directory holds no run, or another judge is writing to it.
         SuiteError: the suite is not available.
-        UsageError: an option holds a value that it cannot have, ``limits`` come without ``rerun``,
+        UsageError: an option holds a value that it cannot have, or contradicts a published
+            profile, ``limits`` come without ``rerun``,
             or ``rerun`` is asked of a run that holds finished outputs instead of programs.
     """
     limits = limits or Limits()
@@ -318,7 +321,7 @@ def _rules_of(options: JudgingOptions, settings: Settings) -> JudgingRules:
         "profile": options.profile,
         "style": list(options.style),
         "recalc": {
-            "mode": options.recalc,
+            "mode": options.recalculation,
             "engine": options.engine,
             "engines": list(settings.rules.engines),
             "lenient_names": options.lenient_names,
@@ -469,13 +472,17 @@ def _options(
     engine: str | None,
 ) -> JudgingOptions:
     remembered = run.get("recalc") or RecalcIdentity()
-    mode = recalc or remembered.get("mode") or options.recalc
+    before = PROFILES.get(run.get("profile") or "")
+    chosen = get_profile(profile or run.get("profile") or options.profile)
+    # A mode that a profile fixed, here or before, was not asked for.
+    fixed = chosen.reads_stored_values or (before is not None and before.reads_stored_values)
+    mode = recalc or (None if fixed else remembered.get("mode")) or options.recalc
     if mode not in _MODES:
         raise UsageError(f"there is no recalculation mode {mode!r}")
     return replace(
         options,
-        profile=profile or run.get("profile") or options.profile,
-        style=tuple(run.get("style") or ()) if style is None else tuple(style),
+        profile=chosen.name,
+        style=script_style(chosen, run.get("style") or ()) if style is None else tuple(style),
         recalc=_MODES[mode],
         engine=engine or remembered.get("engine") or options.engine,
         lenient_names=bool(remembered.get("lenient_names")) or options.lenient_names,

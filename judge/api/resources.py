@@ -101,7 +101,7 @@ class JudgingResources:
         """
         options = self._options
         kind = remembered or "auto" if options.sandbox == "auto" else options.sandbox
-        isolates = needs_sandbox or (needs_engines and options.recalc != "never")
+        isolates = needs_sandbox or (needs_engines and options.recalculation != "never")
         key = (kind, isolates)
         with self._opening:
             if key not in self._settings:
@@ -122,7 +122,7 @@ class JudgingResources:
             sandbox=kind,
             profile=options.profile,
             style=options.style,
-            recalc=options.recalc,
+            recalc=options.recalculation,
             engine=options.engine,
             lenient_names=options.lenient_names,
             limits=options.limits,

@@ -6,6 +6,7 @@ import contextlib
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from judge.api.options import ScoredRun, ScoreOptions
 from judge.api.progress import Progress
@@ -311,7 +312,7 @@ class RunScorer:
             "style": list(options.style),
             "checker": dict(options.checker),
             "recalc": {
-                "mode": options.recalc,
+                "mode": options.recalculation,
                 "engine": options.engine,
                 "lenient_names": options.lenient_names,
                 "engines": list(settings.rules.engines),

@@ -22,14 +22,7 @@ from judge.checkers.files import FileChecker
 from judge.comparison.computing import Compute, NoEngines
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
-from judge.core.task import (
-    LEFT_OUT_CASES_OPTION,
-    LEFT_OUT_OPTION,
-    CheckerSpec,
-    Gold,
-    Task,
-    TestCase,
-)
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.rules.book import Book
 from judge.rules.raised import Side
@@ -47,7 +40,7 @@ class BoardsChecker(FileChecker):
 
     def describe(self, spec: CheckerSpec) -> str:
         """The name, and the categories that the board asks, if the task has one."""
-        board = BoardOptions.of(_own(spec.options)).board
+        board = BoardOptions.of(spec.own_options).board
         asked = {each.category for each in board.asked} if board is not None else set()
         named = [each for each in CATEGORIES if each in asked]
         return f"{self.name}: {', '.join(named)}" if named else self.name
@@ -141,13 +134,6 @@ class BoardsChecker(FileChecker):
 
 CHECKER = BoardsChecker()
 
-_EVERY = {LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION}
-
-
-def _own(options: Mapping[str, object]) -> dict[str, object]:
-    """The options without the reasons for which tasks are left out."""
-    return {name: value for name, value in options.items() if name not in _EVERY}
-
 
 def board_of(task: Task, gold: Gold) -> Board:
     """The board of a gold: its own, else that of the task.
@@ -155,9 +141,8 @@ def board_of(task: Task, gold: Gold) -> Board:
     Raises:
         GoldFaultError: there is none, or it is not a board.
     """
-    options = _own(task.checker.with_options(gold.options).options)
     try:
-        board = BoardOptions.of(options).board
+        board = BoardOptions.of(task.checker.with_options(gold.options).own_options).board
     except UsageError as error:
         raise GoldFaultError(f"{gold.name}: {error.message}") from error
     if board is None:

@@ -76,9 +76,9 @@ class CellRangeChecker(FileChecker):
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
         """The input, if more than the answer range counts or is reported with the verdict."""
-        options = CheckOptions.of(task.checker.options)
+        options = CheckOptions.of(task.checker.own_options)
         inputs = needs_input(options, rules.profile) or reports_from_input(options, rules.profile)
-        return Needs(inputs=inputs, engines=True)
+        return Needs(inputs=inputs, engines=not rules.profile.reads_stored_values)
 
     def check(
         self,
@@ -230,7 +230,7 @@ def _sources(
     If the verdict does not depend on the input, one that cannot be read is not a fault.
     """
     before, problem = side.before, NO_INPUT
-    options = CheckOptions.of(spec.options)
+    options = CheckOptions.of(spec.own_options)
     if before is None and input_path is not None and reports_from_input(options, profile):
         try:
             before = open_workbook(input_path)

@@ -22,8 +22,8 @@ class ChartsChecker(UnjudgedChecker):
         """The figure, with the first gold; an output that cannot be read has nothing of it.
 
         Raises:
-            WorkbookError: the gold cannot be read.
-            OSError: the gold cannot be read.
+            WorkbookError: the gold is not a readable workbook.
+            GoldFaultError: the gold cannot be read.
         """
         if not golds or not answer.files:
             return {}

@@ -12,13 +12,25 @@ from judge.core.answer import Answer
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from judge.errors import JudgeError
+from judge.errors import GoldFaultError, JudgeError
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
-
-class GoldFaultError(JudgeError):
-    """The suite is at fault, its gold or its input; the case is a bad test (BT)."""
+__all__ = [
+    "AnswerAreas",
+    "AnswerFaultError",
+    "Checker",
+    "ComparedValue",
+    "CountsCells",
+    "Examination",
+    "GoldFaultError",
+    "InWords",
+    "Measures",
+    "NamesAspects",
+    "Needs",
+    "Requirements",
+    "Rules",
+]
 
 
 class AnswerFaultError(JudgeError):
@@ -64,7 +76,6 @@ class Measures(Protocol):
 
         Raises:
             JudgeError: there is no such figure, because of the gold or of the judge.
-            OSError: a gold cannot be read.
         """
         ...
 
@@ -253,7 +264,7 @@ class Checker(Protocol):
             Name of a form (``values``, ``reply``; empty if there is only one) -> the answer.
 
         Raises:
-            OSError: the gold cannot be read.
+            GoldFaultError: the gold cannot be read.
         """
         ...
 

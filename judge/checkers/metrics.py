@@ -18,7 +18,7 @@ from judge.comparison.computing import Compute
 from judge.comparison.sealed import Remembering, SealedFiles, sealed
 from judge.core.answer import Answer, AnswerFile, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind
-from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, Task, TestCase
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.metrics.asked import Asked, UnreadableAnswerError
 from judge.metrics.judging import (
     Judged,
@@ -125,9 +125,7 @@ CHECKER = MetricsChecker()
 
 
 def _options(spec: CheckerSpec) -> MetricOptions:
-    return MetricOptions.of(
-        {name: value for name, value in spec.options.items() if name != LEFT_OUT_OPTION}
-    )
+    return MetricOptions.of(spec.own_options)
 
 
 def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
@@ -162,14 +160,10 @@ def _judged(
     file = _file(call, options, answer)
     if call.func == WORKBOOK:
         return _workbook(options, number, gold, file, answer, compute, rules)
-    try:
-        data = None if gold is None else gold.read()
-    except OSError as error:
-        raise GoldFaultError(f"{call.gold}: {error.strerror}") from error
     asked = Asked(
         answer=None if file is None else file.data,
         text=answer.text,
-        gold=data,
+        gold=None if gold is None else gold.read(),
         rules=call.expected,
         options=call.options,
         evaluator=options.evaluator,

@@ -84,9 +84,7 @@ def check_options(spec: CheckerSpec) -> None:
         raise UsageError(f"option {LEFT_OUT_OPTION}: expected the reason, found {written(reason)}")
     if LEFT_OUT_CASES_OPTION in spec.options:
         _check_left_out_cases(spec.options[LEFT_OUT_CASES_OPTION])
-    every = {LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION}
-    options = {name: value for name, value in spec.options.items() if name not in every}
-    checker.check_options(options)
+    checker.check_options(spec.own_options)
 
 
 def _check_left_out_cases(value: object) -> None:

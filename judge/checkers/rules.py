@@ -19,7 +19,7 @@ from judge.comparison.profiles import get_profile
 from judge.comparison.sealed import sealed
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
-from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, Task, TestCase
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import WorkbookError
 from judge.rules.book import Book
 from judge.rules.judging import (
@@ -108,10 +108,7 @@ CHECKER = RulesChecker()
 
 
 def _options(spec: CheckerSpec) -> RuleOptions:
-    """The options without the reason for which a task is left out."""
-    return RuleOptions.of(
-        {name: value for name, value in spec.options.items() if name != LEFT_OUT_OPTION}
-    )
+    return RuleOptions.of(spec.own_options)
 
 
 def open_gold(gold: Gold, compute: Compute | None) -> Book:

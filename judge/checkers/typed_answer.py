@@ -26,7 +26,7 @@ from judge.core.finding import (
     nearest,
 )
 from judge.core.records.cases import CaseComparison
-from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json
 from judge.replies.answers import StatedAnswer, named_answer, published_answer, stated_answer
@@ -80,7 +80,10 @@ class TypedAnswerChecker:
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
-        return {"checker": [self.name, _RULES_VERSION, named, *form]}
+        # A question that is left out is judged by none of them.
+        options = task.checker.options
+        left_out = {name: options[name] for name in EVERY_CHECKERS_OPTIONS & options.keys()}
+        return {"checker": [self.name, _RULES_VERSION, named, *form, *filter(None, [left_out])]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
         """No file at all."""

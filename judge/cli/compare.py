@@ -77,6 +77,8 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
         )
     if evaluator is not None and rules_path is None:
         raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
+    if options["position"] is None:
+        _refuse_options_of_positions(options)
     if board_path is not None:
         from judge.cli.compare_boards import compare_by_board  # noqa: PLC0415
         from judge.cli.compare_rules import print_finding  # noqa: PLC0415
@@ -105,11 +107,23 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
         click.get_current_context().exit(1)
 
 
+def _refuse_options_of_positions(options: dict[str, Any]) -> None:
+    """Rules and boards say themselves what is compared: an option would change nothing."""
+    given = [name for name, value in read_checker_options(dict(options)).items() if value]
+    given += [name for name in ("style", "answer_sheet") if options[name]]
+    given += ["input"] if options["input_path"] is not None else []
+    if given:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')} belongs to --at",
+            hint="Rules and boards say themselves what is compared; leave it out.",
+        )
+
+
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
     from judge.api.workbooks import Engines  # noqa: PLC0415
     from judge.comparison.answer_range import prepare  # noqa: PLC0415
     from judge.comparison.computing import compute_and_check  # noqa: PLC0415
-    from judge.comparison.options import range_spec  # noqa: PLC0415
+    from judge.comparison.options import check_contradictions, range_spec  # noqa: PLC0415
     from judge.comparison.profiles import get_profile  # noqa: PLC0415
     from judge.core.answer import Origin  # noqa: PLC0415
 
@@ -126,6 +140,7 @@ def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Com
             hint="Add --input FILE.",
         )
     profile = get_profile(options["profile"])
+    check_contradictions(profile, chosen, style=options["style"], recalc=options["recalc"])
     spec = range_spec(options["position"], options["answer_sheet"], chosen)
     computing = {name: options[name] for name in _COMPUTING}
     with _Files() as files, Engines(**computing) as engines:

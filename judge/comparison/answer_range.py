@@ -7,7 +7,7 @@ have formulas computed: the values that it passes in replace those in the files.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.comparison.comparison import CellGroup, Comparison, GroupShares
 from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
@@ -68,7 +68,7 @@ def prepare(
         UsageError: an option does not exist, or there is no answer position among them.
     """
     answer_position, answer_sheet = position_of(spec)
-    options = CheckOptions.of(spec.options)
+    options = CheckOptions.of(spec.own_options)
     position = parse_position(answer_position, answer_sheet=answer_sheet)
     resolved = resolve_position(
         position, _sheet_index(gold), None if output is None else _sheet_index(output)
@@ -311,9 +311,10 @@ class _Scripted:
             )
         return check_ssb2(
             self.plan.answer_position,
-            gold=self.gold,
-            output=self.output,
-            before=self.before,
+            # It reads the files as they are, whatever was computed for the other rules.
+            gold=replace(self.gold, computed=NOTHING_COMPUTED),
+            output=replace(self.output, computed=NOTHING_COMPUTED),
+            before=replace(self.before, computed=NOTHING_COMPUTED),
             mode=Mode(formulas=self.rules.formulas, colours="font_color" in self.style),
             by_groups=self.plan.options.accept == GROUPS,
             max_differences=max_differences,

@@ -8,7 +8,7 @@ from pathlib import Path
 from judge.comparison.answer_range import prepare
 from judge.comparison.comparison import Comparison
 from judge.comparison.computing import Compute, NoEngines, compute_and_check
-from judge.comparison.options import range_spec
+from judge.comparison.options import check_contradictions, range_spec
 from judge.comparison.profiles import Profile, get_profile
 from judge.core.answer import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
@@ -49,9 +49,11 @@ def compare_workbooks(
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
         WorkbookError: a workbook cannot be read.
-        UsageError: there is no such profile, style attribute or option.
+        UsageError: there is no such profile, style attribute or option, or one contradicts a
+            published profile.
     """
     rules = get_profile(profile) if isinstance(profile, str) else profile
+    check_contradictions(rules, options or {}, style=style)
     gold_book = open_workbook(_source(gold), limits=limits)
     output_book = open_workbook(_source(output), limits=limits)
     if output_book.data == gold_book.data:

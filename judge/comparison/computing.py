@@ -119,7 +119,7 @@ def compute_and_check(
         UsageError: there is no such style attribute.
     """
     gold_computed = output_computed = before_computed = NOTHING_COMPUTED
-    if not plan.options.apply_to(profile).formulas:
+    if not (profile.reads_stored_values or plan.options.apply_to(profile).formulas):
         gold_computed = compute.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
         wanted = [cell_range for cell_range in plan.output_ranges if cell_range is not None]
         output_computed = compute.fill(output, wanted, origin=origin)

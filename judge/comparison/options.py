@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from judge.comparison.profiles import Profile
-from judge.core.task import LEFT_OUT_CASES_OPTION, CheckerSpec
+from judge.comparison.profiles import Profile, check_as_published, contradiction
+from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.files.documents import written
 
@@ -83,7 +83,6 @@ class CheckOptions:
         formulas: whether formulas are compared instead of values.
         accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
             :mod:`judge.comparison.task_rule` decides, which requires the input.
-        left_out: why the task cannot be judged; it then counts as a bad test.
     """
 
     tolerance: float | None = None
@@ -99,7 +98,6 @@ class CheckOptions:
     formula_asked: str = OFF
     formulas: bool | None = None
     accept: str = CELLS
-    left_out: str | None = None
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:
@@ -111,7 +109,7 @@ class CheckOptions:
         known = {each.name for each in fields(CheckOptions)}
         values: dict[str, object] = {}
         for name, value in options.items():
-            if name in POSITION_OPTIONS or name == LEFT_OUT_CASES_OPTION:
+            if name in POSITION_OPTIONS:
                 continue
             if name not in known:
                 raise UsageError(
@@ -134,6 +132,59 @@ class CheckOptions:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(profile, **given) if given else profile  # type: ignore[arg-type]
+
+
+_SCRIPT_OPTIONS = frozenset({"formulas", "accept"})
+_SCRIPT_STYLE = frozenset({"font_color"})
+"""The modes of the published functions of SpreadsheetBench 2: the kinds of its tasks."""
+
+
+def check_contradictions(
+    profile: Profile,
+    options: Mapping[str, object],
+    *,
+    style: Sequence[str] = (),
+    recalc: str = "auto",
+) -> None:
+    """Refuses what would change the verdict of a published script, and could not.
+
+    What a suite says of its tasks is not refused: the script reads the suite as it is.
+
+    Args:
+        profile: the profile.
+        options: options of checkers that a command or a caller gives.
+        style: style attributes that are to be compared as well.
+        recalc: when formulas are to be computed.
+
+    Raises:
+        UsageError: an option contradicts the profile.
+    """
+    if not profile.published:
+        return
+    check_as_published(profile)
+    allowed = _SCRIPT_OPTIONS if profile.groups else frozenset()
+    usual = CheckOptions()
+    for name, value in options.items():
+        if name == "profile" and value not in {None, profile.name}:
+            raise contradiction(profile, f"option profile ({value})")
+        if name == "style" or name in allowed or not hasattr(usual, name):
+            continue
+        if value is not None and value != getattr(usual, name) and value not in (False, 0, [], ""):
+            raise contradiction(profile, f"option {name}")
+    asked = options.get("style")
+    attributes = [*style, *([asked] if isinstance(asked, str) else asked or ())]  # type: ignore[misc]
+    kept = script_style(profile, attributes)
+    if refused := [each for each in attributes if each not in kept]:
+        raise contradiction(profile, f"style {', '.join(refused)}")
+    if profile.reads_stored_values and recalc == "always":
+        raise contradiction(profile, "option recalc (always)")
+
+
+def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
+    """The style attributes that a profile compares: of published ones, those of the script."""
+    if not profile.published:
+        return tuple(style)
+    return tuple(each for each in style if profile.groups and each in _SCRIPT_STYLE)
 
 
 def _checked(name: str, value: object) -> object:
@@ -161,10 +212,6 @@ def _checked(name: str, value: object) -> object:
         raise UsageError(
             f"option {name}: expected {' or '.join(ACCEPT_CHOICES)}, found {written(value)}"
         )
-    if name == "left_out":
-        if isinstance(value, str) and value.strip():
-            return value
-        raise UsageError(f"option {name}: expected the reason, found {written(value)}")
     if not isinstance(value, bool):
         raise UsageError(f"option {name}: expected true or false, found {written(value)}")
     return value

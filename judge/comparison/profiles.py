@@ -93,6 +93,14 @@ class Profile:
     formulas: bool = False
 
     @property
+    def reads_stored_values(self) -> bool:
+        """Whether formulas count by the values stored in the files, and nothing is computed.
+
+        The published functions of SpreadsheetBench 2 read files as they are.
+        """
+        return self.published and self.groups
+
+    @property
     def identity(self) -> str:
         """A string that is the same for the same rules, for reuse keys.
 
@@ -159,7 +167,7 @@ def get_profile(name: str, **rules: object) -> Profile:
         **rules: fields of :class:`Profile` to set.
 
     Raises:
-        UsageError: there is no such profile or rule.
+        UsageError: there is no such profile or rule, or a published script has no such rule.
     """
     profile = PROFILES.get(name)
     if profile is None:
@@ -168,6 +176,33 @@ def get_profile(name: str, **rules: object) -> Profile:
             hint=f"{did_you_mean(name, PROFILES)} Profiles: {', '.join(sorted(PROFILES))}.".strip(),
         )
     try:
-        return replace(profile, **rules)  # type: ignore[arg-type]
+        changed = replace(profile, **rules)  # type: ignore[arg-type]
     except TypeError as error:
         raise UsageError(f"profile {name!r}: {error}") from None
+    check_as_published(changed)
+    return changed
+
+
+def check_as_published(profile: Profile) -> None:
+    """Refuses a published profile with another rule: nothing would follow that rule.
+
+    Raises:
+        UsageError: it has one.
+    """
+    if profile.published and profile not in PROFILES.values():
+        raise contradiction(profile, "another rule")
+
+
+def contradiction(profile: Profile, changed: str) -> UsageError:
+    """What is raised if a rule is to change what a published script says.
+
+    Args:
+        profile: the published profile.
+        changed: what was requested.
+    """
+    others = ", ".join(sorted(name for name, each in PROFILES.items() if not each.published))
+    return UsageError(
+        f"profile {profile.name} gives the verdict of a published script, which {changed} "
+        "contradicts",
+        hint=f"Leave it out, or choose another profile: {others}.",
+    )

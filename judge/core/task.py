@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import enum
+import errno
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from judge.core.answer import AnswerForm
-from judge.errors import SuiteError
+from judge.errors import GoldFaultError, SuiteError
 
 LEFT_OUT_OPTION = "left_out"
 """Option of every checker: why a task cannot be judged. The task then counts as a bad test."""
 
 LEFT_OUT_CASES_OPTION = "left_out_cases"
 """The same for single cases: number of a case, as text -> why it cannot be judged."""
+
+
+EVERY_CHECKERS_OPTIONS = frozenset({LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION})
+"""Options that no checker reads: the judge does, before it asks a checker."""
+
+_OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EINTR})
+"""Why a file cannot be read at the moment, whatever file it is."""
 
 
 class FileKind(enum.StrEnum):
@@ -83,14 +92,21 @@ class Gold:
         """The bytes of the gold.
 
         Raises:
-            SuiteError: it is not a file.
-            OSError: the file cannot be read.
+            GoldFaultError: it is a value, or its file cannot be read.
+            OSError: the machine cannot read a file at the moment: too many are open, for instance.
         """
         if self.data is not None:
             return self.data
         if self.path is None:
-            raise SuiteError(f"{self.name} is not a file")
-        return self.path.read_bytes()
+            raise GoldFaultError(f"{self.name} is a value, and a file is needed")
+        try:
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                raise GoldFaultError(f"{self.name}: cannot be read: it is not a regular file")
+            return self.path.read_bytes()
+        except OSError as error:
+            if error.errno in _OF_THE_MACHINE:
+                raise
+            raise GoldFaultError(f"{self.name}: cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +213,15 @@ class CheckerSpec:
     name: str = "cell_range"
     options: Mapping[str, object] = field(default_factory=dict)
     public: tuple[str, ...] = ()
+
+    @property
+    def own_options(self) -> Mapping[str, object]:
+        """The options that the checker itself reads: all but those that every checker has."""
+        return {
+            name: value
+            for name, value in self.options.items()
+            if name not in EVERY_CHECKERS_OPTIONS
+        }
 
     def with_options(self, options: Mapping[str, object]) -> CheckerSpec:
         """The same checker; the options that are given here take precedence."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from judge.checkers.registry import checker_of
 from judge.core.limits import Limits
 from judge.core.submission import Submission
-from judge.core.task import CaseInput, Task, TestCase
+from judge.core.task import CaseInput, Gold, Task, TestCase
+from judge.errors import GoldFaultError
 from judge.grading.case import GradingRules
 
 GRADER_VERSION = "1"
@@ -97,7 +98,7 @@ def comparison_key(
 
 def _golds_key(case: TestCase, digests: FileDigests) -> object:
     """A single gold that is a file is known by its digest; anything else by all that it says."""
-    files = [None if gold.path is None else digests.of(gold.path) for gold in case.golds]
+    files = [digests.of_gold(gold) for gold in case.golds]
     if len(case.golds) == 1 and files[0] is not None and not case.golds[0].options:
         return files[0]
     return [
@@ -117,6 +118,19 @@ class FileDigests:
         digest = self._known.get(path)
         if digest is None:
             digest = self._known[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digest
+
+    def of_gold(self, gold: Gold) -> str | None:
+        """The digest of a gold file, or why it cannot be read; None if the gold is a value."""
+        if gold.path is None:
+            return None
+        digest = self._known.get(gold.path)
+        if digest is None:
+            try:
+                digest = hashlib.sha256(gold.read()).hexdigest()
+            except GoldFaultError as fault:
+                return fault.message
+            self._known[gold.path] = digest
         return digest
 
     def of_inputs(self, case: CaseInput) -> str:

@@ -68,7 +68,8 @@ def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
             for form, problem in _gold_problems(judge, task, case, gold):
                 problems[form] = problems.get(form) or problem
     except GoldFaultError as error:
-        gold_problem = f"{case.golds[0].name if case.golds else 'gold'}: {error.message}"
+        name = case.golds[0].name if case.golds else "gold"
+        gold_problem = f"{name}: {error.message.removeprefix(f'{name}: ')}"
     else:
         gold_problem = "; ".join(
             f"as {form}: {problem}" if form else problem
@@ -112,7 +113,11 @@ def _untouched(judge: CaseJudge, task: Task, case: TestCase) -> tuple[bool | Non
     first = case.inputs[0] if case.inputs else None
     if first is None or first.kind.value != task.answer.value or not task.answer.is_file:
         return None, ""
-    answer = Answer.of_workbook(first.path.read_bytes(), Origin.FINISHED, first.path.name)
+    try:
+        data = first.path.read_bytes()
+    except OSError as error:
+        return None, f"{first.path.name}: cannot be read: {error.strerror}"
+    answer = Answer.of_workbook(data, Origin.FINISHED, first.path.name)
     judgement = judge.judge(task, case, answer)
     if judgement.verdict in {Verdict.IW, Verdict.JE}:
         return None, f"{first.path.name}: {judgement.cause}"

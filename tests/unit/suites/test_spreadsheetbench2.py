@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import judge
 from judge.api.options import ScoredRun
+from judge.api.rejudging import _options
 from judge.cli.main import judge as judge_command
 from judge.comparison.profiles import get_profile
 from judge.core.answer import Answer, Origin
@@ -295,6 +296,26 @@ def test_an_output_of_an_id_that_two_categories_have(suite: Path, tmp_path: Path
     options = judge.ScoreOptions(dataset=str(suite), out=tmp_path / "run", recalc="never")
     with pytest.raises(SubmissionError, match=r"02_01_output.xlsx \(no task 02_01\)"):
         judge.score(folder, options)
+
+
+def test_the_published_profile_computes_nothing_whatever_the_usual_is(
+    suite: Path, tmp_path: Path, scored: ScoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no sandbox, hence no engine
+    (run,) = judge.score(
+        outputs(suite, tmp_path / "others"),
+        judge.ScoreOptions(dataset=str(suite), out=tmp_path / "usual", profile="ssb2-official"),
+    )
+    verdicts = {each.task_id: each.verdict for each in run.results}
+    assert verdicts == {each.task_id: each.verdict for each in scored.results}
+    described: Any = json.loads((tmp_path / "usual/run.json").read_text())
+    assert described["recalc"]["mode"] == "never"
+    # Another profile computes again: nobody had asked for `never`.
+    again = _options(described, judge.JudgingOptions(), "standard", None, None, None)
+    assert (again.recalc, again.recalculation) == ("auto", "auto")
+    described["recalc"] = {"mode": "always"}
+    asked = _options(described, again, "ssb2-official", None, None, None)
+    assert asked.recalculation == "never"
 
 
 def test_verify_lists_what_cannot_be_passed_and_what_is_not_judged(suite: Path) -> None:
