@@ -75,8 +75,8 @@ class Casebook(Archive):
         self._drafts = DraftFiles(self.root / FOLDER / "drafts", self.version)
         self.suite: Suite = self.reload()
 
-    def _locked(self) -> Any:
-        """The right to write, which nobody has on a suite as published.
+    def check_writable(self) -> None:
+        """Checks that cases may be saved, which a suite as published does not allow.
 
         Raises:
             UsageError: the suite was given by its name.
@@ -86,6 +86,9 @@ class Casebook(Archive):
                 f"{self._name} is a suite as published: nothing is written into it",
                 hint=f"Copy it, and give the copy: cp -r {self.root} my-{self._name}",
             )
+
+    def _locked(self) -> Any:
+        self.check_writable()
         return locked(self.root / FOLDER / ".lock")
 
     def reload(self) -> Suite:

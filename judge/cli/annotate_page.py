@@ -44,6 +44,7 @@ def page(
 
     check_grid()
     with Annotator(suite, sandbox=sandbox, ids=[task_id]) as annotator:
+        annotator.book.check_writable()
         solutions = annotator.references(task_id, references) if references else []
         session = AnnotationSession(annotator, task_id, author, references=solutions, base=base)
         warming = threading.Thread(target=session.warm_up)

@@ -17,7 +17,7 @@ from judge.cli.annotate_cases import (
 )
 from judge.cli.help import HelpCommand
 from judge.cli.options import model_options, sandbox_option
-from judge.errors import UsageError
+from judge.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from judge.annotate.annotator import Annotator, Preview
@@ -75,7 +75,9 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     unknown = sorted(set(options["only"]) - set(NAMES))
     if unknown:
         raise UsageError(
-            f"there is no mutator {', '.join(unknown)}", hint=f"There are {', '.join(NAMES)}."
+            f"there is no mutator {', '.join(unknown)}"
+            + did_you_mean(unknown[0], NAMES, before=". "),
+            hint=f"There are {', '.join(NAMES)}.",
         )
     if options["model"] and not options["files"]:
         raise UsageError(

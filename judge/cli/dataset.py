@@ -19,7 +19,7 @@ from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, read_corrections
 from judge.console.terminal import make_console
 from judge.core.task import Task, TestCase
-from judge.errors import SuiteError, UsageError
+from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
@@ -210,7 +210,7 @@ def _source(name: str) -> PublishedSuite:
     sources = {source.name: source for source in load_sources(data_folder())}
     if name not in sources:
         raise UsageError(
-            f"no published suite is called {name}",
+            f"no published suite is called {name}{did_you_mean(name, sources, before='. ')}",
             hint=f"there are {', '.join(sources)}; a suite of your own needs no fetching",
         )
     return sources[name]

@@ -38,13 +38,16 @@ def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
     The workbook is validated, and its gold computed from at least two references that agree and
     do not repeat each other. The formulas of the gold count as one, together with every reference
     that writes them. Every solution that all cases accept so far is judged on the workbook. It
-    becomes a case if it kills at least one; otherwise the command exits with 1.
+    becomes a case if it kills at least one; otherwise the command exits with 1. SUITE is the folder
+    that the case is saved in; with --dry-run, a name such as `sample` will do.
     """
     from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
     from judge.annotate.hack import accepted_solutions, save_hack, try_hack  # noqa: PLC0415
 
     data = _workbook(workbook)
     with Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
+        if not options["dry_run"]:
+            annotator.book.check_writable()
         outcome = try_hack(
             annotator,
             task,

@@ -222,7 +222,8 @@ def _known_engine(ctx: click.Context, param: click.Parameter, value: str) -> str
 
         if value not in ENGINE_NAMES:
             raise click.BadParameter(
-                f"{value!r} is not a calculation engine; choose auto, {', '.join(ENGINE_NAMES)}"
+                f"{value!r} is not a calculation engine; choose auto, {', '.join(ENGINE_NAMES)}."
+                + did_you_mean(value, ENGINE_NAMES, before=" ")
             )
     return value
 

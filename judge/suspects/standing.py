@@ -13,6 +13,7 @@ from judge.files.documents import MalformedError
 from judge.grading.keys import FileDigests
 from judge.grading.store import RunDirectory
 from judge.suites import Suite
+from judge.suites.locate import said_source
 from judge.suspects.decisions import (
     Decision,
     Finding,
@@ -191,7 +192,7 @@ def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions
         raise UsageError(
             f"{named}: the suspects are of the suite {audit.suite!r} with the digest "
             f"{audit.digest}, not of {suite.root}, whose digest is {suite.digest}",
-            hint=f"`judge verify {suite.root} --audit` finds those of this suite.",
+            hint=f"`judge verify {said_source(suite.root)} --audit` finds those of this suite.",
         )
     return replace(suspicions, audit=replace(audit, suspects=fitting))
 

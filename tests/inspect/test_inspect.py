@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import re
+import socket
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -26,6 +30,7 @@ from judge.inference.scripted import ScriptedModel
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
+from tests.conftest import REPOSITORY
 from tests.inspect.conftest import EXPECTED, GOLD, NUMBER, SECRET, Evaluated
 
 if TYPE_CHECKING:
@@ -218,6 +223,45 @@ def test_a_stored_log_is_judged_again(evaluated: Evaluated) -> None:
         EXPECTED, "official"
     )
     assert metadata(found["1001"], "verdicts") == EXPECTED["1001"][1]
+
+
+# -- without a network -----------------------------------------------------------------------------
+
+
+def test_the_documented_commands_without_a_network(evaluated: Evaluated) -> None:
+    """As docs/inspect.md has them; whatever is not on this machine cannot be reached."""
+    page = (REPOSITORY / "docs" / "inspect.md").read_text(encoding="utf-8")
+    section = page.split("## Without a network")[1].split("\n## ")[0]
+    asked, served = re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    proxies = {f"{name}_proxy": "http://127.0.0.1:9" for name in ("http", "https", "all")}
+    environment = {
+        name: value for name, value in evaluated.environment.items() if "proxy" not in name.lower()
+    }
+    environment |= proxies | {name.upper(): value for name, value in proxies.items()}
+    environment |= {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+    environment["PATH"] = f"{evaluated.bin}{os.pathsep}{environment['PATH']}"
+    waits = f"until (echo > /dev/tcp/127.0.0.1/{port}) 2> /dev/null; do sleep 0.1; done\n"
+    script = f"{served}trap 'kill %1' EXIT\n{waits}{asked}".replace("8000", port)
+    done = subprocess.run(
+        [
+            "bash",
+            "-ec",
+            script.replace("-T limit=2", "-T limit=2 --display none --log-dir offline"),
+        ],
+        cwd=evaluated.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (evaluated.folder / "offline").glob("*.eval")
+    log = read_eval_log(str(path))
+    assert (log.status, log.eval.model) == ("success", "openai-api/local/MODEL")
+    assert [metadata(each, "verdicts") for each in scores(log).values()] == [["NO"] * 3] * 2
 
 
 # -- runs out of logs ------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_hack_and_annotate_take_the_name_of_a_suite() -> None:
     missing = run("hack", "sampel", "1001", workbook, *solutions)
     assert isinstance(missing.exception, SuiteError)
     assert "Did you mean sample" in missing.exception.message
-    unknown = run("hack", "sample", "101", workbook, *solutions)
+    unknown = run("hack", "sample", "101", workbook, *solutions, "--dry-run")
     assert isinstance(unknown.exception, UsageError)
     assert "has no task 101" in unknown.exception.message
     checked = run("annotate", "log", "sample")
@@ -148,9 +148,17 @@ def test_hack_and_annotate_take_the_name_of_a_suite() -> None:
 
 
 def test_nothing_is_written_into_a_suite_as_published() -> None:
-    refused = run("annotate", "add", "sample", "1001", "--author", "Ann")
-    assert isinstance(refused.exception, UsageError)
-    assert "nothing is written into it" in refused.exception.message
+    sample = REPOSITORY / "dataset" / "sample"
+    workbook = sample / "spreadsheet" / "1001" / "1_1001_input.xlsx"
+    solutions = ("--submissions", sample / "submissions.jsonl")
+    for words in (
+        ("annotate", "add", "sample", "1001", "--author", "Ann"),
+        ("hack", "sample", "1001", workbook, *solutions),
+    ):
+        refused = run(*words)
+        assert isinstance(refused.exception, UsageError)
+        assert "nothing is written into it" in refused.exception.message
+        assert f"cp -r {sample} my-sample" in str(refused.exception.hint)
     assert not (REPOSITORY / "dataset" / "sample" / "annotations").exists()
 
 
