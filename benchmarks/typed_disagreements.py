@@ -3,13 +3,16 @@
     python benchmarks/typed_disagreements.py DATA [--out docs/typed-disagreements.md]
 
 DATA is the folder with ``babelbench/``: the published suite, and ``published_verdicts.jsonl`` with
-what the published matcher said. Exits with 1 if the profile ``official`` does not give a recorded
-verdict again, or if a disagreement has no reason here.
+what the published matcher said. Answers of our own are listed as well, of kinds that are not
+recorded; there the profile ``official`` stands for the published script. Exits with 1 if
+``official`` does not give a recorded verdict again, or if a disagreement has no reason here.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -56,6 +59,7 @@ _REFUSED = {
     ("str", "list of it"): "a list that is written out contains the gold",
     ("str", "arithmetic of nothing"): "the expression is a program",
     ("str", "code"): "the expression is a program",
+    ("int", "next whole number, 0.5 more"): "a fraction is cut off",
     ("str", "bare value"): "the expression does not use the given numbers",
     ("str", "value as number"): "the expression does not use the given numbers",
     ("str", "float 24.0"): "the expression does not use the given numbers",
@@ -75,7 +79,9 @@ _ACCEPTED = {
     ("int", "as percent text"): "text is a whole number only if it is digits alone",
     ("int", "unit word"): "text is a whole number only if it is digits alone",
     ("int", "sentence"): "text is a whole number only if it is digits alone",
+    ("int", "last digit below"): "a fraction is cut off, though it is a float's last digit",
     ("list", "as text"): "the list is given as text",
+    ("list", "items with blanks"): "blanks around text in a list count",
     ("list", "elements as text"): "numbers of a list are given as text, which ends the script",
     ("list", "one is text"): "numbers of a list are given as text, which ends the script",
     ("str", "sentence lower"): "the gold is contained in another case",
@@ -116,10 +122,66 @@ class Compared:
             return ""
         kind = self.row["kind"]
         if self.row["level"] == "reply":
-            is_lost = any("(" in name for name in self.row["gold"])
-            return _REPLY_REASONS.get(kind) or ("a key has parentheses" if is_lost else None)
+            return _REPLY_REASONS.get(kind) or _lost(self.row["gold"])
         sort = "list" if self.row["answer_type"].startswith("list") else self.row["answer_type"]
         return (_ACCEPTED if self.standard.agrees else _REFUSED).get((sort, kind))
+
+
+def _lost(gold: dict[str, Any]) -> str | None:
+    """Why the script cannot read a reply, however it is fenced."""
+    if any("(" in name for name in gold):
+        return "a key has parentheses"
+    return "a value has a quote" if '\\"' in json.dumps(gold) else None
+
+
+_TYPES = {"text": "str", "expression": "str"}
+"""How the records name a type, if not as its rule does."""
+
+
+def of_our_own(data: Path) -> Iterator[Compared]:
+    """Answers of kinds that are not recorded; what ``official`` says counts as published."""
+    suite = load_suite(data / FOLDER)
+    for task in suite.tasks:
+        for row in _own_rows(task):
+            named, answer = _asked(suite, row)
+            official, standard = (_found(named, answer, name) for name in ("official", "standard"))
+            notes = official.record.get("notes", [])
+            crashed = any("published script ends with" in note for note in notes)
+            yield Compared(row, official.agrees, crashed, official, standard)
+
+
+def _own_rows(task: Task) -> Iterator[dict[str, Any]]:
+    (gold,) = task.cases[0].golds
+    variables: Any = task.checker.options["variables"]
+    values: Any = gold.value
+    first = {
+        name: value[0] if variables[name].get("match") == "one_of" else value
+        for name, value in values.items()
+    }
+    fenced = f"```json\n{json.dumps(first, ensure_ascii=False)}\n```"
+    reply = {"level": "reply", "id": task.id, "answer_type": None, "gold": first}
+    yield {**reply, "kind": "the gold", "candidate": fenced}
+    for name, value in first.items():
+        sort = str(variables[name]["type"])
+        row = {"level": "value", "id": task.id, "variable": name, "gold": value}
+        for kind, candidate in _own_values(sort, value):
+            answer_type = _TYPES.get(sort, sort)
+            yield {**row, "answer_type": answer_type, "kind": kind, "candidate": candidate}
+
+
+def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
+    """Kinds of answers, and an answer of each, to a variable of a type."""
+    if sort == "int":
+        number = float(gold)
+        yield "last digit above", math.nextafter(number, math.inf)
+        yield "last digit below", math.nextafter(number, -math.inf)
+        yield "as a float", number
+        yield "next whole number", int(gold) + 1
+        yield "next whole number, 0.5 more", int(gold) + 0.5
+    if sort == "list":
+        yield "as text", json.dumps(gold)
+        if all(isinstance(each, str) for each in gold):
+            yield "items with blanks", [f" {each} " for each in gold]
 
 
 def compared(data: Path) -> Iterator[Compared]:
@@ -154,8 +216,8 @@ def _found(task: Task, answer: Answer, profile: str) -> Finding:
     return checker.check(task, case, case.golds, answer, NoEngines(), rules)
 
 
-def report(found: list[Compared]) -> str:
-    """The page: counts, then one row for each reason."""
+def report(found: list[Compared], own: list[Compared]) -> str:
+    """The page: counts, then one row for each reason, of what is recorded and of our own."""
     differing = [each for each in found if each.reason != ""]
     accepts = sum(each.standard.agrees for each in differing)
     levels = Counter(each.row["level"] for each in found)
@@ -170,16 +232,31 @@ def report(found: list[Compared]) -> str:
     lines = ["# Where `standard` and the published matcher of BabelBench disagree", "", said, ""]
     for agrees, title in ((True, "`standard` accepts, the script does not"),
                           (False, "`standard` rejects, the script accepts")):  # fmt: skip
-        lines += [f"## {title}", "", "| of | what the script does, or the answer is | verdicts |",
-                  "|---|---|---|"]  # fmt: skip
-        counts = Counter(
-            (each.row["answer_type"] or "reply", each.reason or "NO REASON KNOWN")
-            for each in differing
-            if each.standard.agrees is agrees
-        )
-        lines += [f"| {of} | {why} | {count} |" for (of, why), count in sorted(counts.items())]
-        lines.append("")
+        lines += [f"## {title}", "", *_table(found, agrees), ""]
+    said_of_own = (
+        f"{len(own):,} answers of kinds that are not recorded: to each question its gold as a "
+        "reply, to each whole number its neighbours, to each list itself as text and with blanks "
+        "around its text. There `official` stands for the script."
+    )
+    lines += [
+        "## Answers of our own",
+        "",
+        said_of_own,
+        "",
+    ]
+    for agrees, title in ((True, "`standard` accepts"), (False, "`standard` rejects")):
+        lines += [f"### {title}", "", *_table(own, agrees), ""]
     return "\n".join(lines)
+
+
+def _table(found: list[Compared], agrees: bool) -> list[str]:
+    counts = Counter(
+        (each.row["answer_type"] or "reply", each.reason or "NO REASON KNOWN")
+        for each in found
+        if each.reason != "" and each.standard.agrees is agrees
+    )
+    rows = [f"| {of} | {why} | {count} |" for (of, why), count in sorted(counts.items())]
+    return ["| of | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
 
 
 def main() -> int:
@@ -189,13 +266,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     found = list(compared(arguments.data))
-    page = report(found)
+    own = list(of_our_own(arguments.data))
+    page = report(found, own)
     if arguments.out is None:
         sys.stdout.write(page)
     else:
         arguments.out.write_text(page, encoding="utf-8")
     changed = [each for each in found if not each.is_given_again]
-    unknown = [each for each in found if each.reason is None]
+    unknown = [each for each in [*found, *own] if each.reason is None]
     for each in [*changed, *unknown][:20]:
         sys.stderr.write(f"{each.row}\n  {each.official.cause}\n  {each.standard.cause}\n")
     return 1 if changed or unknown else 0

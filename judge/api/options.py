@@ -164,6 +164,8 @@ class ScoredRun:
         submissions: the submissions reported on, with their tasks; empty for finished outputs.
         reused: cases whose result was on record already.
         problem: why the run is incomplete, or None.
+        not_taken: what run.json said that would decide verdicts, and the command did not ask for.
+        suite_is_named: whether the command named the suite; otherwise run.json did.
     """
 
     path: Path
@@ -172,3 +174,5 @@ class ScoredRun:
     submissions: Sequence[tuple[Task, Submission]]
     reused: int
     problem: str | None
+    not_taken: tuple[str, ...] = ()
+    suite_is_named: bool = True

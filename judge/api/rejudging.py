@@ -45,7 +45,7 @@ from judge.grading.rejudge import (
     rejudge_cases,
 )
 from judge.grading.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.report.identity import departures
+from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.summary import build_report
 from judge.suites import Suite
@@ -223,8 +223,8 @@ def rejudge(
             "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
         )
     loaded = load_run(run, dataset, suspects, published=True)
-    source = _taken(loaded.run) if as_recorded else RunDocument()
-    said = source.get("values") == "stored" or own_values(loaded.path, loaded.run)
+    source = loaded.run if as_recorded else RunDocument()
+    said = trusted_values(source) or own_values(loaded.path, loaded.run)
     trust_values = trust_values or said
     checked = {**(source.get("checker") or {}), **(checker or {})}
     corrected = _corrected(_suite_of(loaded), source, corrections)
@@ -296,17 +296,10 @@ def rejudge(
         corrections=_corrections(described),
         manual=len(loaded.overrides.applied),
         suite_is_named=dataset is not None,
-        not_taken=_not_taken(loaded.run, described),
+        not_taken=not_taken(loaded.run, described),
         missing=_missing(loaded, suite),
         automatic=None if automatic is after else automatic,
     )
-
-
-def _taken(run: RunDocument) -> RunDocument:
-    """What a run.json says of rules, with the trust in values that older ones do not name."""
-    if run.get("values") is None and run.get("outputs") is not None:
-        return {**run, "values": "stored"}
-    return run
 
 
 def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> CorrectedSuite:
@@ -354,18 +347,6 @@ def _described(
     elif run.get("outputs") is not None:
         described["values"] = "computed"
     return described
-
-
-def _not_taken(run: RunDocument, described: RunDocument) -> tuple[str, ...]:
-    """What the folder says that would decide verdicts, and does not count now."""
-    now = set(departures(described))
-    lines = [each for each in departures(run) if each not in now]
-    recorded = run.get("profile")
-    if recorded is not None and recorded != described.get("profile"):
-        lines.insert(0, f"profile {recorded}")
-    if _taken(run).get("values") == "stored" and described.get("values") != "stored":
-        lines.append("values that outputs hold were trusted")
-    return tuple(dict.fromkeys(lines))
 
 
 def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from judge.grading.kept import take_kept
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.report.identity import not_taken
 from judge.report.summary import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
@@ -86,9 +87,15 @@ class RunScorer:
                 keep_suspicions(store, fit_to_suite(found, suite, str(suspects)))
             if source.outputs is not None:
                 layout = source.layout.record() if source.layout else run.get("layout")
-                run = {**run, "layout": layout}
-                return self._score_outputs(store, run, source, suite, progress)
-            return self._score_solutions(store, run, source, suite, progress)
+                laid_out: RunDocument = {**run, "layout": layout}
+                scored = self._score_outputs(store, laid_out, source, suite, progress)
+            else:
+                scored = self._score_solutions(store, run, source, suite, progress)
+            return replace(
+                scored,
+                not_taken=not_taken(run, store.read_run() or RunDocument()),
+                suite_is_named=self._options.dataset is not None,
+            )
 
     def _score_solutions(
         self,

@@ -56,6 +56,11 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     table.add_row("Overall", *_cells(report["overall"]), style="bold")
     for label, scores in _without_suspects(report):
         table.add_row(label, *scores)
+    if not run.suite_is_named and (suite := identity.get("suite")):
+        console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
+    for line in run.not_taken:
+        said = "run.json said, and this command did not:"
+        console.print(styled((said, "yellow"), f" {line}"))
     for line in report.get("departures", ()):
         console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))
     console.print(table)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 MOST_DEPTH = 100
 """Objects and lists within each other."""
@@ -16,6 +17,7 @@ MOST_DEPTH = 100
 MOST_DIGITS = 1_000
 """A whole number with more of them is not read."""
 
+_EXACT = 2.0**53
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
 _NUMBER = re.compile(r"[-+]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?+\d++)?+", re.ASCII)
 _NAME = re.compile(r"[-+]?+[A-Za-z]++")
@@ -126,8 +128,8 @@ class _Reader:
             if len(match[0]) > MOST_DIGITS:
                 raise NotLiteralError(self.position)
             return int(match[0])
-        number = float(match[0])
-        return number if math.isfinite(number) else None
+        number = number_of(match[0])
+        return number if number is not None and math.isfinite(number) else None
 
     def _name(self) -> object:
         match = _NAME.match(self.text, self.position)
@@ -139,6 +141,27 @@ class _Reader:
 
 def _as_double(match: re.Match[str]) -> str:
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+
+
+def number_of(digits: str) -> float | None:
+    """The number that digits state, with a point or an exponent perhaps.
+
+    A whole number that is too large for a float to have each of its digits stays as it is stated:
+    ``9007199254740993.0`` is not ``9007199254740992``.
+
+    Returns:
+        None if there are too many digits to read them.
+    """
+    try:
+        if digits.lstrip("-+").isdecimal():
+            return int(digits)
+        number = float(digits)
+        if not _EXACT <= abs(number) < math.inf:
+            return number
+        stated = Decimal(digits)
+        return int(stated) if stated == stated.to_integral_value() else number
+    except (ValueError, ArithmeticError):
+        return None
 
 
 def read_literal(text: str, start: int = 0) -> tuple[object, int]:

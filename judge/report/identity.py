@@ -33,6 +33,29 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
     return (*_departures(run), *changed)
 
 
+def trusted_values(run: RunDocument) -> bool:
+    """Whether values of formulas in outputs were trusted; those of a folder once always were."""
+    usual = "stored" if run.get("outputs") is not None else "computed"
+    return (run.get("values") or usual) == "stored"
+
+
+def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
+    """What a run.json says that would decide verdicts and does not count now, in a line each.
+
+    Args:
+        before: the run.json that a command came upon.
+        now: the description of the run by that command.
+    """
+    counts = departures(now)
+    lines = [each for each in departures(before) if each not in counts]
+    profile = before.get("profile")
+    if profile is not None and profile != now.get("profile"):
+        lines.insert(0, f"profile {profile}")
+    if trusted_values(before) and not trusted_values(now):
+        lines.append("values that outputs hold were trusted")
+    return tuple(dict.fromkeys(lines))
+
+
 def _departures(run: RunDocument) -> Iterator[str]:
     suite, recalc = run.get("suite"), run.get("recalc") or RecalcIdentity()
     if corrections := suite and suite.get("corrections"):

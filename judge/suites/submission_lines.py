@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,26 @@ _OWN_FIELDS = frozenset(
     {"id", "solution", "code", "sample", "model", "setting", "expected", "label"}
     | {"input_path", "output_path"}
 )
+_LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
+    "id": ("taskid", "task", "questionid", "instanceid", "index", "qid"),
+    "solution": (
+        *("program", "python", "script", "pythoncode", "solutioncode", "generatedcode"),
+        *("response", "reply", "completion", "generation", "answer", "output", "prediction"),
+        *("text", "content"),
+    ),
+    "response": (
+        *("reply", "answer", "completion", "generation", "output", "prediction", "solution"),
+        *("text", "content", "code"),
+    ),
+}
+"""What people call a field, in lower-case letters; the most likely first."""
+
+_MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
+"""Those of them that would hold nothing else beside a field of the right name."""
+
+_NEAR = 0.75
+_MOST_FIELDS = 12
+_MOST_FIELD_CHARS = 40
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
@@ -98,9 +119,9 @@ class LineReader:
         if raw_id is None and suite.conventions.alias_of(record) is not None:
             raise LineError("the suite has no question with this prompt and these pictures")
         if isinstance(raw_id, bool) or not isinstance(raw_id, int | str):
-            raise LineError(
-                "field 'id' must be an integer or text" if "id" in record else lacks("id")
-            )
+            if "id" in record:
+                raise LineError("field 'id' must be an integer or text")
+            raise LineError(lacking("id", record))
         task_id = str(raw_id)
         if self._wanted is not None and task_id not in self._wanted:
             return None
@@ -109,7 +130,7 @@ class LineReader:
             pass  # a reply to a question of another suite
         elif task_id in suite and not suite.task(task_id).answer.is_file:
             submission = _typed(task_id, record, suite, self.taken)
-        elif task_id in suite and FIELD in record:
+        elif task_id in suite and record.get(FIELD) is not None:
             if self._folder is None:
                 raise LineError(f"field {FIELD!r}: this record is in no folder with kept files")
             submission = _kept(task_id, record, suite, self._folder)
@@ -123,6 +144,60 @@ class LineReader:
 def lacks(name: str) -> str:
     """The fault of a record without a field that it needs."""
     return f"field {name!r} is missing"
+
+
+def lacking(name: str, record: Mapping[str, object]) -> str:
+    """The same with the fields that are there, and the one that may be it."""
+    fields = sorted(record, key=lambda field: field != "id")
+    shown = ", ".join(map(_quoted, fields[:_MOST_FIELDS]))
+    more = f" and {len(fields) - _MOST_FIELDS} more" if len(fields) > _MOST_FIELDS else ""
+    there = f"the line has {shown}{more}" if fields else "the line has no field"
+    meant = _look_alike(name, record, _LOOK_ALIKE[name])
+    return f"{lacks(name)}: {there}" + (f"; is it {_quoted(meant)}?" if meant else "")
+
+
+def _quoted(field: str) -> str:
+    return repr(field[:_MOST_FIELD_CHARS])
+
+
+def _look_alike(
+    name: str, record: Mapping[str, object], known: Collection[str], *, text: bool = False
+) -> str | None:
+    """The field of a record that was probably meant by a name.
+
+    Args:
+        name: the field that is needed.
+        record: the record.
+        known: other names that people use for it.
+        text: whether only a field with text in it is asked for.
+    """
+    plain: dict[str, str] = {}
+    own = (_OWN_FIELDS if name in _OWN_FIELDS else _OWN_FIELDS - {"solution", "code"}) | {name}
+    for field, value in record.items():
+        if field not in own and (not text or _says_something(value)):
+            letters = "".join(filter(str.isalnum, field[:_MOST_FIELD_CHARS].lower()))
+            plain.setdefault(letters, field)
+    for each in (name, *known):
+        if (found := plain.get(each)) is not None:
+            return found
+    near: list[str] = difflib.get_close_matches(name, plain, n=1, cutoff=_NEAR)
+    return plain[near[0]] if near else None
+
+
+def _says_something(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _check_meant(name: str, record: Mapping[str, object]) -> None:
+    """Checks that an answer that says nothing is not in a field beside it, by another name.
+
+    Raises:
+        LineError: it probably is.
+    """
+    if _says_something(record.get(name)):
+        return
+    if (meant := _look_alike(name, record, _MISTAKEN.get(name, ()), text=True)) is not None:
+        raise LineError(f"field {name!r} is empty, and {_quoted(meant)} is not: is it meant?")
 
 
 def _submission(
@@ -168,7 +243,8 @@ def _typed(
 ) -> Submission:
     """The submission of a typed answer; one without a number gets the next free one."""
     if "response" not in record:
-        raise LineError(lacks("response"))
+        raise LineError(lacking("response", record))
+    _check_meant("response", record)
     found = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
     sample = found.sample
     if record.get("sample") is None:
@@ -179,6 +255,8 @@ def _typed(
 
 def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
     """The submission of files that were left on a desktop."""
+    if _says_something(record.get("solution")):
+        raise LineError(f"has both {FIELD!r} and 'solution': an answer is either of them")
     try:
         outputs = read_outputs(record, suite.task(task_id), folder)
     except MalformedError as error:
@@ -208,8 +286,15 @@ def _without_program(
 def _reply(record: Mapping[str, object]) -> str | None:
     name = "solution" if "solution" in record else "code"
     if name not in record:
-        raise LineError(lacks("solution"))
-    return _text(record, name)
+        raise LineError(lacking("solution", record))
+    reply = _text(record, name)
+    alias = _text(record, "code")
+    if name != "code" and _says_something(alias) and alias != reply:
+        raise LineError("has both 'solution' and 'code', which is its alias, and they differ")
+    if name == "code" and _says_something(reply) and recorded_program(record) is None:
+        raise LineError("field 'code' holds no program; a whole reply goes into 'solution'")
+    _check_meant(name, record)
+    return reply
 
 
 def _text(record: Mapping[str, object], name: str) -> str | None:

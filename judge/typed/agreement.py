@@ -25,7 +25,9 @@ LIST_TOLERANCE = 1e-4
 """The same for a number in a list, where nothing is relative."""
 
 _NOISE = 1e-9
-_ROUNDING = 1e-13
+_LAST_DIGITS = 4
+"""How many units in its last place a float may be away from the whole number that it stands for."""
+
 _MOST_PAIRS = 1_000_000
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", "\u00b7": "*"})
@@ -89,6 +91,8 @@ def _number(found: object, profile: Profile) -> float | None:
 
 
 def _near(number: float, gold: float, tolerance: float, relative: float = 0.0) -> bool:
+    if isinstance(gold, int) and isinstance(number, float) and number.is_integer():
+        number = int(number)  # or the difference of two large numbers would be rounded
     try:
         away = abs(number - gold)
         # The edge of a tolerance is in it, whatever the last digit of the difference is.
@@ -104,9 +108,21 @@ def _of_int(rule: VariableRule, gold: object, found: object, profile: Profile) -
     number = wanted if is_gold else _number(found, profile)
     if number is None:
         return Agreement(WRONG_TYPE, _no_number(found))
-    if _near(number, wanted, rule.tolerance or 0.0, _ROUNDING):
-        return AGREES
-    return Agreement(WRONG_VALUE)
+    if rule.tolerance:
+        return AGREES if _near(number, wanted, rule.tolerance) else Agreement(WRONG_VALUE)
+    return AGREES if _whole(number) == wanted else Agreement(WRONG_VALUE)
+
+
+def _whole(number: float) -> int | None:
+    """The whole number that a number is; None if it has a fraction.
+
+    What arithmetic leaves in the last digits of a float, such as 3.0000000000000004, is no
+    fraction. A large float is what it is: 1e13 is not 10,000,000,000,001.
+    """
+    if isinstance(number, int):
+        return number
+    nearest = round(number)
+    return nearest if abs(number - nearest) <= _LAST_DIGITS * math.ulp(number) else None
 
 
 def _of_float(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from judge.replies.relaxed import number_of
+
 MOST_CHARS = 2_000
 """Longer text states no number: it is an essay."""
 
@@ -52,7 +54,5 @@ def number_in(text: str) -> float | None:
 def _value(match: re.Match[str]) -> float | None:
     digits = match["digits"].replace(",", "") + match["rest"]
     sign = -1 if match["sign"] in {"-", "\u2212"} else 1
-    try:
-        return sign * (int(digits) if digits.isdecimal() else float(digits))
-    except ValueError:  # thousands of digits
-        return None
+    number = number_of(digits)
+    return None if number is None else sign * number

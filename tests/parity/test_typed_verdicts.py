@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.typed_disagreements import FOLDER, VERDICTS, Compared, compared
+from benchmarks.typed_disagreements import (
+    FOLDER,
+    VERDICTS,
+    Compared,
+    compared,
+    of_our_own,
+    report,
+)
 from judge import verify
 from judge.suites import load_suite
+from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.data
 
@@ -30,8 +39,37 @@ def test_every_recorded_verdict_is_given_again(found: list[Compared]) -> None:
     assert len(found) == 8367
 
 
-def test_every_disagreement_has_a_reason(found: list[Compared]) -> None:
-    assert [each.row for each in found if each.reason is None] == []
+@pytest.fixture(scope="module")
+def own(babelbench: Path) -> list[Compared]:
+    return list(of_our_own(babelbench))
+
+
+def test_every_disagreement_has_a_reason(found: list[Compared], own: list[Compared]) -> None:
+    assert [each.row for each in [*found, *own] if each.reason is None] == []
+
+
+def test_the_page_lists_each_reason_with_its_verdicts(
+    found: list[Compared], own: list[Compared]
+) -> None:
+    """The list in the documents is that of these very cases."""
+    page = REPOSITORY / "docs" / "typed-disagreements.md"
+    assert page.read_text(encoding="utf-8") == report(found, own)
+
+
+def test_what_is_not_recorded_is_decided_and_explained(own: list[Compared]) -> None:
+    told = Counter((each.reason, each.standard.agrees) for each in own if each.reason)
+    assert told == {
+        ("a fraction is cut off", False): 90,
+        ("a fraction is cut off, though it is a float's last digit", True): 86,
+        ("a key has parentheses", True): 1,
+        ("a value has a quote", True): 1,
+        ("blanks around text in a list count", True): 2,
+        ("the list is given as text", True): 10,
+    }
+    nested = [each for each in own if each.row["id"] in {"59", "86"} and each.reason]
+    assert [each.row["kind"] for each in nested] == ["as text", "as text"]
+    numbers = [each for each in own if each.row["kind"] == "next whole number"]
+    assert not [each for each in numbers if each.standard.agrees or each.published]
 
 
 @pytest.mark.parametrize(

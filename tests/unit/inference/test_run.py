@@ -420,7 +420,7 @@ def test_a_folder_that_is_taken_away_ends_the_run(
             loss(tmp_path / "run")
 
     listeners = Listeners(on_submission=on_submission)
-    with pytest.raises(StoreError, match="this command was using it|cannot be written") as caught:
+    with pytest.raises(StoreError, match=r"this command was using it|cannot be written") as caught:
         run(make_plan(), tmp_path / "run", always(code("1")), listeners)
     assert caught.value.exit_code == 9
     assert len(seen) <= at + 1

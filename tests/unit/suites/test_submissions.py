@@ -86,6 +86,42 @@ def test_a_log_of_the_benchmark(tmp_path: Path, suite: Suite) -> None:
     assert second.code is None
 
 
+def test_a_file_without_the_field_is_an_error_that_names_it(tmp_path: Path, suite: Suite) -> None:
+    """Not zero per cent: nobody would have answered in that way."""
+    lines = [{"id": task, "program": "x = 1"} for task in (101, "7-1")]
+    error = error_of(write(tmp_path, *lines), suite)
+    assert error.exit_code == 4
+    said = "field 'solution' is missing: the line has 'id', 'program'; is it 'program'?"
+    assert f"2 lines that cannot be used:\n  line 1: {said}\n  line 2: {said}" in error.message
+    assert error.hint is not None
+    assert '"solution"' in error.hint
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"reply": "I cannot."},
+        {"solution_time": 3.5},
+        {"solutions": None},
+        {"code": None},
+        {"answer": "42"},
+        {"response": "I cannot."},
+        {"instruction_type": "Sheet-Level Manipulation"},
+    ],
+)
+def test_an_empty_solution_beside_other_fields_is_no_reply(
+    tmp_path: Path, suite: Suite, beside: dict[str, Any]
+) -> None:
+    (submission,) = load_submissions(write(tmp_path, {"id": 101, "solution": None} | beside), suite)
+    assert submission.code is None
+
+
+def test_an_alias_that_says_the_same_is_the_solution(tmp_path: Path, suite: Suite) -> None:
+    record = {"id": 101, "solution": "x = 1", "code": "x = 1"}
+    (submission,) = load_submissions(write(tmp_path, record), suite)
+    assert submission.code == "x = 1"
+
+
 @pytest.mark.parametrize("solution", [None, "", "  \n", "I cannot help with that."])
 def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
     (submission,) = load_submissions(write(tmp_path, {"id": 101, "solution": solution}), suite)
@@ -101,6 +137,36 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
         ('{"id": 1.5, "solution": "x"}', "line 2: field 'id' must be an integer or text"),
         ('{"id": 101}', "line 2: field 'solution' is missing"),
         ('{"id": 101, "solution": 5}', "line 2: field 'solution' must be text, not int"),
+        (
+            '{"id": 101, "Solution": "x = 1"}',
+            "field 'solution' is missing: the line has 'id', 'Solution'; is it 'Solution'?",
+        ),
+        ('{"id": 101, "solutoin": "x = 1"}', "is it 'solutoin'?"),
+        ('{"id": 101, "program": "x = 1", "model": "m"}', "is it 'program'?"),
+        ('{"id": 101, "response": "x = 1"}', "the line has 'id', 'response'; is it 'response'?"),
+        (
+            '{"id": 101, "notes": "x = 1"}',
+            "field 'solution' is missing: the line has 'id', 'notes'",
+        ),
+        ('{"task_id": 101, "solution": "x"}', "field 'id' is missing: the line has 'task_id', "),
+        ('{"task_id": 101, "solution": "x"}', "is it 'task_id'?"),
+        (
+            '{"id": 101, "solution": null, "solutions": "x = 1"}',
+            "field 'solution' is empty, and 'solutions' is not: is it meant?",
+        ),
+        ('{"id": 101, "solution": " ", "Program": "x = 1"}', "'Program' is not: is it meant?"),
+        ('{"id": 101, "solution": "x = 1", "code": "y = 1"}', "has both 'solution' and 'code'"),
+        ('{"id": 101, "solution": null, "code": "y = 1"}', "has both 'solution' and 'code'"),
+        (
+            '{"id": 101, "code": "\u2026"}',
+            "field 'code' holds no program; a whole reply goes into 'solution'",
+        ),
+        ('{"id": 101, "code": 5}', "field 'code' must be text, not int"),
+        (
+            '{"id": 101, "outputs": null}',
+            "field 'solution' is missing: the line has 'id', 'outputs'",
+        ),
+        ('{"id": 101, "outputs": {}, "solution": "x = 1"}', "has both 'outputs' and 'solution'"),
         ('{"id": 101, "solution": "x", "sample": -1}', "field 'sample' must be 0 or a positive"),
         ('{"id": 101, "solution": "x", "sample": true}', "field 'sample' must be 0"),
         ('{"id": 101, "solution": "x", "model": 5}', "field 'model' must be text, not int"),

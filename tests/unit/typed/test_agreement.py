@@ -50,6 +50,27 @@ def verdicts(asked: Any, gold: object, found: object) -> str:
         (3, float("nan"), "nnn"),
         ("7", 7, "YYY"),
         ("7", "7", "YYY"),
+        # Large ones are compared to their last digit.
+        (10**13 + 1, 10**13 + 1, "YYY"),
+        (10**13 + 1, 10**13 + 2, "nnn"),
+        (10**13 + 1, 10**13, "nnn"),
+        (10**13 + 1, 1e13, "nnn"),
+        (10**13, 1e13, "YYY"),
+        (10**13, "1e13", "nYn"),
+        (10**13 + 1, "1e13", "nnn"),
+        (10**13 + 1, 10000000000001.0, "YYY"),
+        (10**13 + 1, "10000000000001.0", "nYn"),
+        (10**13 + 1, "10,000,000,000,002", "nnn"),
+        (10**13 + 1, 10000000000001.5, "Ynn"),
+        (2**53 + 1, float(2**53), "nnn"),
+        (2**53 + 1, "9007199254740993.0", "nYn"),
+        (2**53, "9007199254740993.0", "nnn"),
+        (1365218683862189337228, 1365218683862189337229, "nnn"),
+        (1365218683862189337228, "1.365218683862189337228e21", "nYn"),
+        # What arithmetic leaves behind a float's last digit is no fraction.
+        (3, 3.0000000000000004, "YYY"),
+        (3, 2.9999999999999996, "nYY"),
+        (3, 3.00000000001, "Ynn"),
     ],
 )
 def test_whole_numbers(gold: object, found: object, expected: str) -> None:
@@ -225,3 +246,15 @@ def test_rules_that_do_not_fit_are_named(rules: object, problem: str) -> None:
 )
 def test_golds_of_another_type_are_noticed(kind: str, match: str, gold: object) -> None:
     assert problem_of_gold(rule(kind, match), gold) is not None
+
+
+def test_a_whole_number_may_have_a_tolerance_of_its_own() -> None:
+    asked = rule("int", tolerance=2)
+    assert verdicts(asked, 10**13, 10**13 + 2) == "nYY"
+    assert verdicts(asked, 10**13, 10**13 + 3) == "nnn"
+
+
+def test_large_whole_numbers_in_lists_are_not_rounded() -> None:
+    asked = rule("list")
+    assert verdicts(asked, [2**53 + 1], [2**53 + 1]) == "YYY"
+    assert compare_value(asked, [2**53 + 1], [float(2**53)], PROFILES["standard"]).kind
