@@ -65,7 +65,7 @@ def drip(file: BufferedIOBase, where: str) -> None:
             time.sleep(0.02)
 
 
-def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
+def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:  # noqa: C901  many ways to err
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             wanted = self.headers.get("Range")
