@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_MOST = 2**63
+_CALL_NUMBERS = ("attempts", "latency_s", "prompt_tokens", "completion_tokens")
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -92,6 +95,32 @@ def asking_of(record: Mapping[str, object]) -> Asking:
             if isinstance(each, Mapping)
         ),
     )
+
+
+def fault_of_asking(record: Mapping[str, object]) -> str | None:
+    """What is wrong with the numbers of a record about the requests; None if nothing is.
+
+    They are added up, and what no measurement comes near would overflow there. A field of another
+    form counts as unknown, and is no fault.
+
+    Args:
+        record: as for :func:`asking_of`.
+
+    Returns:
+        The first such field, and what it must be.
+    """
+    tokens, calls = record.get("tokens"), record.get("calls")
+    numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
+    if isinstance(tokens, Mapping):
+        numbers += [(f"tokens.{name}", tokens.get(name)) for name in ("prompt", "completion")]
+    for place, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, Mapping):
+            numbers += [(f"calls[{place}].{name}", call.get(name)) for name in _CALL_NUMBERS]
+    for name, value in numbers:
+        number = _number(value)
+        if number is not None and not abs(number) < _MOST:
+            return f"field {name!r} must be a number below 2^63"
+    return None
 
 
 def _call(call: Mapping[str, object]) -> Call:

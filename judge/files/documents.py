@@ -111,6 +111,26 @@ def read_json(
         ) from problem
 
 
+def read_kept(path: Path, *, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any | None:
+    """The JSON document of an entry of a cache, which others may share.
+
+    Args:
+        path: the entry.
+        most_bytes: a longer one does not count.
+
+    Returns:
+        The document; None if there is none, or anything is wrong with it: a link, a device, a FIFO,
+        a folder, too long, not JSON, too deep. What is kept can be made again.
+    """
+    try:
+        if path.is_symlink():
+            return None
+        data = read_regular(path, JudgeError, most_bytes=most_bytes)
+        return None if data is None else parse_json(data)
+    except (JudgeError, MalformedError, OSError, ValueError):
+        return None
+
+
 def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     """Reads JSON, bounded; NaN and infinities, which JSON does not have, become null.
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.closable import Closable
+from judge.core.asking import fault_of_asking
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
@@ -49,6 +50,7 @@ SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
 SUBMISSIONS_FILE = "submissions.jsonl"
 ATTEMPTS_FILE = "attempts.jsonl"
+_ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 WORKBOOKS_FOLDER = "workbooks"
@@ -270,9 +272,15 @@ class RunDirectory(Closable):
         """The records of a .jsonl file in order; a torn last line is dropped.
 
         Raises:
-            StoreError: it is not a regular file, or a line before the last is not a JSON object.
+            StoreError: it is not a regular file, a line before the last is not a JSON object, or
+                says that a chat model was asked so often that it cannot be counted.
         """
-        for _, record in read_json_lines(self.path / name, StoreError, whole=True):
+        for number, record in read_json_lines(self.path / name, StoreError, whole=True):
+            if name in _ASKED_FILES and (fault := fault_of_asking(record)) is not None:
+                raise StoreError(
+                    f"{self.path / name}, line {number}: {fault}",
+                    hint="It was not written by this judge. Correct the field, or remove it.",
+                )
             yield record
 
     def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:

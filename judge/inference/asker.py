@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judge.files.documents import dump_json
+from judge.files.documents import dump_json, read_kept
 from judge.files.writing import write_whole
 from judge.grading.store import RunDirectory
 from judge.inference.chat import (
@@ -56,9 +56,9 @@ class ReplyCache:
     def get(self, digest: str) -> ChatReply | None:
         """The reply to a request, or None; a broken file counts as missing."""
         try:
-            document = json.loads(self._path(digest).read_text(encoding="utf-8"))
-            return reply_of_json(document, cached=True, attempts=0, seconds=0.0, faults=())
-        except (OSError, ValueError, TypeError):
+            document = read_kept(self._path(digest))
+            return reply_of_json(document or {}, cached=True, attempts=0, seconds=0.0, faults=())
+        except TypeError:
             return None
 
     def put(self, digest: str, reply: ChatReply) -> None:

@@ -77,7 +77,7 @@ class BrowserEvents:
         known = self._x, self._y, list(self._held)
         try:
             return [event for each in given for event in self._events(each)]
-        except (UsageError, KeyError, TypeError, ValueError) as error:
+        except (UsageError, LookupError, TypeError, ValueError, ArithmeticError) as error:
             self._x, self._y, self._held = known
             raise UsageError(f"not an event of mouse or keyboard: {error}") from error
 
@@ -86,6 +86,8 @@ class BrowserEvents:
         return self._hold(())
 
     def _events(self, each: Mapping[str, Any]) -> Iterable[InputEvent]:
+        if not isinstance(each, Mapping):
+            raise UsageError("it is not an object")
         kind, detail = str(each["kind"]), str(each.get("detail", ""))
         held = tuple(name for name in MODIFIERS if name in each.get("held", ()))
         if kind in {"move", "press", "release", "scroll"}:

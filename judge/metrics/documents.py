@@ -169,7 +169,7 @@ def _yaml_rules(asked: Asked) -> list[tuple[str, list[Any], Any]]:
 def _is_int(key: object) -> bool:
     try:
         int(key)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

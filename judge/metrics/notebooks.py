@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from judge.files.documents import MalformedError, parse_json
@@ -103,23 +104,25 @@ def _both(asked: Asked) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 def shown(cell: dict[str, Any]) -> list[object]:
     """What the outputs of a cell show: not how often it was run, nor in how many pieces."""
     found: list[Any] = []
+    pieces: list[str] = []  # of the stream that is last in the list
     for each in cell.get("outputs") or ():
         kind = each.get("output_type")
         if kind == "stream":
-            name, text = each.get("name"), str(each.get("text", ""))
-            if found and found[-1][:2] == ["stream", name]:
-                text = found.pop()[2] + text
-            found.append(["stream", name, text])
+            stream = ["stream", each.get("name")]
+            if not (found and found[-1][:2] == stream):
+                pieces = []
+                found.append([*stream, pieces])
+            pieces.append(str(each.get("text", "")))
         elif kind == "error":
             found.append(["error", each.get("ename"), each.get("evalue")])
         else:
             found.append(["data", each.get("data")])
-    return [
-        [*each[:2], "\n".join(line.rstrip() for line in each[2].rstrip().split("\n"))]
-        if each[0] == "stream"
-        else each
-        for each in found
-    ]
+    return [[*each[:2], _without_ends(each[2])] if each[0] == "stream" else each for each in found]
+
+
+def _without_ends(pieces: Sequence[str]) -> str:
+    """The pieces of a stream in one, without blanks at the ends of its lines."""
+    return "\n".join(line.rstrip() for line in "".join(pieces).rstrip().split("\n"))
 
 
 def right_outputs(asked: Asked) -> Wrong | None:

@@ -9,13 +9,14 @@ import os
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from judge.files.documents import read_kept
 from judge.files.writing import write_whole
 from judge.recalc.cache_space import keep_within, note_written
+from judge.workbook.address import COLUMN_MASK, MAX_ROW
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
 
 KEPT_BYTES = 64 * 1024 * 1024
@@ -71,11 +72,11 @@ class ResultCache:
             return None
         path = self._path(key)
         try:
-            found = _from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+            found = _from_json(read_kept(path))
+        except (ValueError, KeyError, TypeError, OverflowError):
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)
+            os.utime(path, follow_symlinks=False)
         self._remember(key, found)
         return found
 
@@ -93,7 +94,10 @@ class ResultCache:
         with contextlib.suppress(OSError):
             path = self._path(key)
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            data = json.dumps(_to_json(values)).encode()
+            try:
+                data = json.dumps(_to_json(values), allow_nan=False).encode()
+            except ValueError:
+                return  # infinite: JSON has no such number
             write_whole(path, data)
             note_written(self._folder, len(data))
         with self._lock:
@@ -139,25 +143,44 @@ def _to_json(values: ComputedValues) -> dict[str, Any]:
     }
 
 
-def _from_json(data: Mapping[str, Any]) -> ComputedValues:
+def _from_json(data: Any) -> ComputedValues:
+    """What an entry says.
+
+    Raises:
+        ValueError, KeyError, TypeError, OverflowError: somebody else wrote it.
+    """
     if data["format"] != FORMAT:
         raise ValueError("an entry of another format")
     return ComputedValues(
         values=MappingProxyType(
             {
-                CellRef(sheet, row, column): _unpacked(kind, value)
+                _ref(sheet, row, column): _unpacked(kind, value)
                 for sheet, row, column, kind, value in data["values"]
             }
         ),
         not_calculated=MappingProxyType(
             {
-                CellRef(sheet, row, column): str(why)
+                _ref(sheet, row, column): _text(why)
                 for sheet, row, column, why in data["not_calculated"]
             }
         ),
-        engines=tuple(data["engines"]),
-        notes=tuple(data["notes"]),
+        engines=tuple(map(_text, data["engines"])),
+        notes=tuple(map(_text, data["notes"])),
     )
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("not a text")
+    return value
+
+
+def _ref(sheet: Any, row: Any, column: Any) -> CellRef:
+    if type(row) is not int or type(column) is not int:
+        raise TypeError("not the place of a cell")
+    if not (0 < row <= MAX_ROW and 0 < column <= COLUMN_MASK):
+        raise ValueError("not the place of a cell")
+    return CellRef(_text(sheet), row, column)
 
 
 def _place(ref: CellRef) -> tuple[str, int, int]:
@@ -180,7 +203,7 @@ def _packed(value: CellValue) -> tuple[str, Any]:
 
 def _unpacked(kind: str, value: Any) -> CellValue:
     if kind == "error":
-        return ErrorValue(value)
+        return ErrorValue(_text(value))
     if kind == "datetime":
         return dt.datetime.fromisoformat(value)
     if kind == "date":
@@ -190,5 +213,7 @@ def _unpacked(kind: str, value: Any) -> CellValue:
     if kind == "span":
         return dt.timedelta(*value)
     if kind == "plain" and (value is None or isinstance(value, (bool, int, float, str))):
+        if type(value) is int:
+            float(value)  # no number of a cell is larger
         return value
     raise ValueError(f"an entry of an unknown kind {kind!r}")

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from judge.files.writing import PART, write_whole
+from judge.errors import JudgeError
+from judge.files.documents import read_regular
+from judge.files.writing import PART, open_to_write, write_whole
 
 LEDGER = "written"
 
@@ -30,7 +34,7 @@ def note_written(folder: Path, size_bytes: int) -> None:
         OSError: the count cannot be written.
     """
     with contextlib.suppress(FileNotFoundError):
-        descriptor = os.open(folder / LEDGER, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = open_to_write(folder / LEDGER, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
             os.write(descriptor, b"%d\n" % size_bytes)
         finally:
@@ -40,9 +44,9 @@ def note_written(folder: Path, size_bytes: int) -> None:
 def written_bytes(folder: Path) -> int | None:
     """About what all entries take; None if that is not known."""
     try:
-        numbers = (folder / LEDGER).read_bytes().split()
+        numbers = (read_regular(folder / LEDGER, JudgeError) or b"").split()
         return sum(map(int, numbers)) if numbers else None
-    except (OSError, ValueError):
+    except (JudgeError, ValueError):
         return None
 
 
@@ -64,9 +68,9 @@ def prune(folder: Path, limit_bytes: int) -> int:
         What the entries take that are left.
     """
     entries: list[tuple[float, int, Path]] = []
-    for path in folder.glob("*/*"):
+    for path in _entries(folder):
         with contextlib.suppress(OSError):
-            facts = path.stat()
+            facts = path.lstat()
             if path.suffix != PART:
                 entries.append((facts.st_mtime, facts.st_size, path))
             elif facts.st_mtime < time.time() - ABANDONED_S:
@@ -81,3 +85,11 @@ def prune(folder: Path, limit_bytes: int) -> int:
             path.unlink()
         left -= size
     return left
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """The files of the cache: no folder is entered by a link, which may lead anywhere."""
+    with contextlib.suppress(OSError):
+        for shelf in folder.iterdir():
+            if stat.S_ISDIR(shelf.lstat().st_mode):
+                yield from shelf.iterdir()

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from judge.files.documents import read_kept
 from judge.files.writing import write_whole
 
 
@@ -33,11 +34,10 @@ class VersionBook:
         Args:
             root: its digest.
         """
-        with contextlib.suppress(OSError, ValueError):
-            noted = json.loads(self._path(root).read_text(encoding="utf-8"))
-            if isinstance(noted, dict):
-                return {str(name): str(version) for name, version in noted.items()}
-        return {}
+        noted = read_kept(self._path(root))
+        if not isinstance(noted, dict):
+            return {}
+        return {str(name): str(version) for name, version in noted.items()}
 
     def put(self, root: str, versions: Mapping[str, str]) -> None:
         """Notes what the engines of a root reported."""

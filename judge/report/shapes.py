@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from judge.errors import WorkbookError
+from judge.files.documents import MOST_DOCUMENT_BYTES, read_kept
 from judge.files.writing import write_whole
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
@@ -200,9 +201,12 @@ class ShapeCache:
         if self._folder is None:
             return None
         try:
-            return WorkbookShape(**json.loads(self._path(digest).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            shape = WorkbookShape(**(read_kept(self._path(digest)) or {}))
+        except TypeError:
             return None  # not there, or broken: it is measured again
+        counts = (shape.rows, shape.columns, shape.sheets, shape.tables)
+        is_whole = all(type(each) is int and 0 <= each < MOST_DOCUMENT_BYTES for each in counts)
+        return shape if is_whole and shape.is_relational in {None, True, False} else None
 
     def _write(self, digest: str, shape: WorkbookShape) -> None:
         if self._folder is None:

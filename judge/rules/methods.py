@@ -123,7 +123,12 @@ def _near(method: str, value: Any, ref: Any) -> bool:
         number = float(value)
     except (ValueError, TypeError):
         return False
-    return abs(number - float(ref)) <= threshold
+    except OverflowError as error:
+        raise PublishedError("OverflowError", str(error)) from error
+    try:
+        return abs(number - float(ref)) <= threshold
+    except OverflowError as error:
+        raise PublishedError("OverflowError", str(error), Side.RULES) from error
 
 
 def _within_ranges(value: object, ref: Any) -> bool:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import shutil
+import socket
+import stat
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -14,13 +19,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
 from judge.console.visible import visible
 from judge.errors import SuiteError, UsageError
+from judge.files.documents import read_kept
 from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.places import cache_folder
-from judge.files.writing import write_whole
+from judge.files.writing import open_to_write, write_whole
 from judge.suites.archive import unpack
 from judge.suites.locate import fetched_folder
 from judge.suites.sources import PublishedSuite
@@ -33,6 +39,9 @@ LEAST_BYTES = 64 * 1024
 """What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
 
 PATIENCE_S = 120.0
+
+_LOOK_S = 1.0
+"""How often a server's pace is looked at."""
 
 _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
@@ -60,6 +69,13 @@ class Fetched:
 
 class _AddressError(Exception):
     """An address did not give the archive; what was received so far is kept."""
+
+
+class _TooSlowError(_AddressError):
+    """An address sends too little for too long."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it sends less than {LEAST_BYTES:,} bytes in {PATIENCE_S:g} s")
 
 
 class _TooMuchError(_AddressError):
@@ -230,33 +246,23 @@ def _download_from(
     if done:
         request.add_header("Range", f"bytes={done}-")
         request.add_header("If-Range", tag)
-    try:
-        response: HTTPResponse = urllib.request.build_opener(_Redirects).open(
-            request, timeout=timeout_s
-        )
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            _forget(part)  # there is nothing after what we have: the next try starts again
-        raise _AddressError(f"HTTP {error.code} {error.reason}") from error
-    except (OSError, HTTPException) as error:
-        raise _AddressError(str(getattr(error, "reason", error)) or type(error).__name__) from error
-    with response:
+    with _Pace() as pace, _opened(request, part, timeout_s, pace) as response:
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         elif not _continues(response, done):
             _forget(part)  # the next try starts again
             raise _AddressError("it continues from a position other than the requested one")
         length = response.headers.get("Content-Length")
-        size = done + int(length) if length and length.isdigit() else None
+        size = done + int(length) if length and length.isdigit() and len(length) < 20 else None
         most = expected_bytes or MAX_ARCHIVE_BYTES
         if size is not None and size > most:
             raise _TooMuchError(f"it has {size:,} bytes, and the archive no more than {most:,}")
         fresh_tag = response.headers.get("ETag")
-        note.write_text(json.dumps({"url": url, "etag": fresh_tag}), encoding="utf-8")
-        pace = _Pace()
-        with part.open("ab" if done else "wb") as file:
-            while chunk := _next_chunk(response):
+        write_whole(note, json.dumps({"url": url, "etag": fresh_tag}).encode())
+        how = os.O_APPEND if done else os.O_TRUNC
+        into = open_to_write(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | how)
+        with os.fdopen(into, "wb") as file:
+            while chunk := _next_chunk(response, pace):
                 done += len(chunk)
                 if done > most:
                     raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
@@ -267,6 +273,29 @@ def _download_from(
         raise _AddressError(f"cut off after {done} of {size} bytes")
 
 
+def _opened(
+    request: urllib.request.Request, part: Path, timeout_s: float, pace: _Pace
+) -> HTTPResponse:
+    """The answer to a request, its headers read.
+
+    Raises:
+        _AddressError: there is none, or one without an archive.
+    """
+    try:
+        response: HTTPResponse = urllib.request.build_opener(
+            _Redirects, _Http(pace), _Https(pace)
+        ).open(request, timeout=timeout_s)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            _forget(part)  # there is nothing after what we have: the next try starts again
+        raise _AddressError(f"HTTP {error.code} {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        pace.check()
+        raise _AddressError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+    return response
+
+
 def _continues(response: HTTPResponse, done: int) -> bool:
     """Whether a partial answer begins where the existing file ends."""
     unit, _, span = response.headers.get("Content-Range", "").partition(" ")
@@ -274,38 +303,118 @@ def _continues(response: HTTPResponse, done: int) -> bool:
 
 
 class _Pace:
-    """Gives up a server that sends a byte now and then; time that the machine slept counts."""
+    """Gives up a server that sends a byte now and then; time that the machine slept counts.
+
+    Headers, the sizes of chunks and the beginning of TLS are read in many small steps, each with a
+    time limit of its own. So a thread keeps watch, and shuts the connection down.
+    """
 
     def __init__(self) -> None:
         self._since_s = time.monotonic()
         self._bytes = 0
+        self._connections: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._expired = False
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+        for connection in self._connections:
+            connection.close()
+
+    def connect(self, *given: Any, **named: Any) -> socket.socket:
+        """A connection that is shut down when its server is given up."""
+        connection = socket.create_connection(*given, **named)
+        with self._lock:
+            self._connections.append(connection.dup())  # TLS takes the connection itself over
+        return connection
 
     def came(self, count: int) -> None:
-        """Counts bytes that were received.
+        """Counts bytes of the archive that were received.
 
         Raises:
-            _AddressError: too few were received for too long.
+            _TooSlowError: too few were received for too long.
         """
         self._bytes += count
         if self._bytes >= LEAST_BYTES:
             self._since_s, self._bytes = time.monotonic(), 0
-        elif time.monotonic() - self._since_s > PATIENCE_S:
-            raise _AddressError(f"it sends less than {LEAST_BYTES:,} bytes in {PATIENCE_S:g} s")
+        elif self._is_late():
+            raise _TooSlowError
+
+    def check(self) -> None:
+        """Tells a connection that was shut down here from one that ended.
+
+        Raises:
+            _TooSlowError: it was.
+        """
+        if self._expired:
+            raise _TooSlowError
+
+    def _is_late(self) -> bool:
+        return time.monotonic() - self._since_s > PATIENCE_S
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(_LOOK_S):
+            if self._is_late():
+                self._expired = True
+                with self._lock:
+                    for connection in self._connections:
+                        with contextlib.suppress(OSError):
+                            connection.shutdown(socket.SHUT_RDWR)
 
 
-def _next_chunk(response: HTTPResponse) -> bytes:
+class _Watched(urllib.request.AbstractHTTPHandler):
+    """Opens connections that a :class:`_Pace` watches."""
+
+    def __init__(self, pace: _Pace) -> None:
+        super().__init__()
+        self._pace = pace
+
+    def do_open(self, http_class: Any, req: Any, **http_conn_args: Any) -> Any:
+        """Opens one, as the class of the same name does."""
+
+        def connection(*given: Any, **named: Any) -> Any:
+            made = http_class(*given, **named)
+            made._create_connection = self._pace.connect  # noqa: SLF001  no other way to the socket
+            return made
+
+        return super().do_open(connection, req, **http_conn_args)
+
+
+class _Http(_Watched, urllib.request.HTTPHandler):
+    """Of addresses with http."""
+
+
+class _Https(_Watched, urllib.request.HTTPSHandler):
+    """Of addresses with https."""
+
+
+def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
     try:
-        return response.read1(_CHUNK_BYTES)  # what has come; a full chunk may take forever
+        # What has come; a full chunk may take forever.
+        chunk = response.read1(_CHUNK_BYTES)
     except (OSError, HTTPException) as error:
+        pace.check()
         raise _AddressError(f"cut off: {error or type(error).__name__}") from error
+    pace.check()
+    return chunk
 
 
 def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
     """How many bytes of exactly this content exist, and the tag that proves it."""
     try:
-        recorded = json.loads(note.read_bytes())
-        size = part.stat().st_size
-    except (OSError, ValueError):
+        recorded = read_kept(note)
+        facts = part.lstat()
+    except OSError:
+        return 0, ""
+    if not stat.S_ISREG(facts.st_mode):
+        _forget(part)  # nothing is written through a link
         return 0, ""
     if not isinstance(recorded, dict) or recorded.get("url") != url:
         return 0, ""
@@ -313,7 +422,7 @@ def _resumable(url: str, part: Path, note: Path) -> tuple[int, str]:
     # A weak tag does not promise the same bytes.
     if not isinstance(tag, str) or tag.startswith("W/"):
         return 0, ""
-    return size, tag
+    return facts.st_size, tag
 
 
 def _forget(part: Path) -> None:
@@ -364,10 +473,7 @@ def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> 
 
 def _recorded(record: Path) -> dict[str, str]:
     """Checksums of archives that were fetched here, by suite."""
-    try:
-        found = json.loads(record.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
+    found = read_kept(record)
     if not isinstance(found, dict):
         return {}
     return {name: sha256 for name, sha256 in found.items() if isinstance(sha256, str)}

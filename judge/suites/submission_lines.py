@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from judge.core.asking import fault_of_asking
 from judge.core.sample_numbers import SampleNumbers
 from judge.core.submission import Submission
 from judge.core.verdict import Verdict
@@ -115,6 +116,8 @@ class LineReader:
             LineError: it cannot be accepted.
         """
         suite = self._suite
+        if (fault := fault_of_asking(record)) is not None:
+            raise LineError(fault)
         raw_id = record["id"] if "id" in record else suite.aliased(record)
         if raw_id is None and suite.conventions.alias_of(record) is not None:
             raise LineError("the suite has no question with this prompt and these pictures")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from judge.errors import StoreError
-from judge.files.documents import MIB, read_regular
+from judge.files.documents import MIB, read_kept, read_regular
 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
@@ -45,3 +47,36 @@ def test_a_file_as_long_as_it_may_be_is_read_and_a_longer_one_is_not(tmp_path: P
     path.write_bytes(b"x" * (MIB + 1))
     with pytest.raises(StoreError, match="longer than 1 MiB"):
         read_regular(path, StoreError, most_bytes=MIB)
+
+
+@pytest.mark.parametrize(
+    "kind", ["nothing", "deep", "a number", "link", "device", "fifo", "folder", "long", "no text"]
+)
+def test_an_entry_of_a_cache_that_is_none_is_missing(kind: str, tmp_path: Path) -> None:
+    """Somebody else may have put it there: it is made again, and nothing is waited for."""
+    path = tmp_path / "entry.json"
+    match kind:
+        case "deep":
+            path.write_text("[" * 100_000)
+        case "a number":
+            path.write_text("9" * 10_000)
+        case "link":
+            (tmp_path / "other.json").write_text("{}")
+            path.symlink_to(tmp_path / "other.json")
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "fifo":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "long":
+            path.write_text(json.dumps("x" * 100))
+        case "no text":
+            path.write_bytes(b"\xff\xfe{}")
+    assert read_kept(path, most_bytes=50 if kind == "long" else 1 << 20) is None
+
+
+def test_an_entry_of_a_cache(tmp_path: Path) -> None:
+    path = tmp_path / "entry.json"
+    path.write_text('{"a": [1]}')
+    assert read_kept(path) == {"a": [1]}

@@ -1,6 +1,7 @@
 """Results kept by content."""
 
 import datetime as dt
+import json
 import multiprocessing
 import os
 import tracemalloc
@@ -209,3 +210,74 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(tmp_path: Path) -> None
     with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert sum(pool.map(_write_and_read, [tmp_path] * 3, (1, 5, 7))) == 0
     assert not list(tmp_path.glob(f"*/*{PART}"))
+
+
+def _place_something_else(path: Path, kind: str, aside: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+        case "deep":
+            path.write_text("[" * 100_000)
+        case "link":
+            aside.write_text("mine")
+            path.symlink_to(aside)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "deep", "link"])
+def test_something_else_in_a_shared_folder_is_a_miss(kind: str, tmp_path: Path) -> None:
+    cache, aside = ResultCache(tmp_path / "cache"), tmp_path / "aside"
+    path = tmp_path / "cache" / KEY[:2] / f"{KEY}.json"
+    _place_something_else(path, kind, aside)
+    _place_something_else(tmp_path / "cache" / LEDGER, kind, aside)
+    assert cache.get(KEY) is None
+    cache.put(KEY, VALUES, lasting=True)
+    assert ResultCache(tmp_path / "cache").get(KEY) is not None or kind == "folder"
+    assert not aside.exists() or aside.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"values": [["S", 1, 1, "plain", 10**400]]},
+        {"values": [["S", 1, 1, "span", [10**12, 0, 0]]]},
+        {"values": [["S", 1, 1, "error", ["#N/A"]]]},
+        {"values": [["S", "1", 1, "plain", 1]]},
+        {"values": [["S", 0, 1, "plain", 1]]},
+        {"values": [["S", 1, 10**9, "plain", 1]]},
+        {"values": [[["S"], 1, 1, "plain", 1]]},
+        {"not_calculated": [["S", 1, 1, 5]]},
+        {"engines": [5]},
+        {"notes": {"a": 1}, "engines": 5},
+        {"values": None},
+    ],
+)
+def test_an_entry_that_no_judge_wrote_is_a_miss(changed: dict[str, object], tmp_path: Path) -> None:
+    ResultCache(tmp_path).put(KEY, VALUES, lasting=True)
+    path = tmp_path / KEY[:2] / f"{KEY}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    assert ResultCache(tmp_path).get(KEY) is None
+
+
+def test_a_number_that_json_does_not_have_is_kept_in_memory_alone(tmp_path: Path) -> None:
+    endless = ComputedValues(values={CellRef("S", 1, 1): float("inf")})
+    cache = ResultCache(tmp_path)
+    cache.put(KEY, endless, lasting=True)
+    assert cache.get(KEY) is endless
+    assert ResultCache(tmp_path).get(KEY) is None
+
+
+def test_pruning_enters_no_folder_by_a_link(tmp_path: Path) -> None:
+    """A shared cache may hold a link to somebody's files, which would be removed as entries."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.json").write_text("x" * 1000)
+    cache = tmp_path / "cache"
+    ResultCache(cache).put(KEY, VALUES, lasting=True)
+    (cache / "cd").symlink_to(mine)
+    assert prune(cache, 0) == 0
+    assert (mine / "thesis.json").exists()

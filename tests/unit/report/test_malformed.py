@@ -130,7 +130,11 @@ def changed(document: Any, place: tuple[Any, ...], value: object) -> Any:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("value", [None, -1, "x", {"a": 5}, ...], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [None, -1, "x", {"a": 5}, 10**400, 1e308, ...],
+    ids=lambda value: repr(value)[:8],
+)
 def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
     """Each field of each file in turn: it is named, or it does not matter; it is no traceback."""
     lines = (run / name).read_text().splitlines()
@@ -155,6 +159,36 @@ def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
         except JudgeError:
             refused += 1
     assert refused or value is None or value is ... or name == "overrides.jsonl"
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e308])
+@pytest.mark.parametrize(
+    "field", ["tokens.prompt", "tokens.completion", "cost", "seconds", "calls[0].latency_s"]
+)
+def test_numbers_that_cannot_be_added_up_are_named(run: Path, field: str, value: float) -> None:
+    path = run / SUBMISSIONS_FILE
+    first, *others = map(json.loads, path.read_text().splitlines())
+    path.write_text(
+        "".join(
+            json.dumps(each) + "\n"
+            for each in (first, *(changed(each, PLACES[field], value) for each in others))
+        )
+    )
+    for use in uses(run):
+        with pytest.raises(StoreError) as raised:
+            use()
+        assert raised.value.message == (
+            f"{path}, line 2: field {field!r} must be a number below 2^63"
+        )
+
+
+PLACES = {
+    "tokens.prompt": ("tokens", "prompt"),
+    "tokens.completion": ("tokens", "completion"),
+    "cost": ("cost",),
+    "seconds": ("seconds",),
+    "calls[0].latency_s": ("calls", 0, "latency_s"),
+}
 
 
 def in_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:

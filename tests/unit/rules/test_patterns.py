@@ -164,3 +164,12 @@ def test_no_other_pattern_comes_from_outside() -> None:
         ("rules/patterns.py", "pattern"),  # in a process of its own
         ("typed/agreement.py", "pattern"),  # escaped
     }
+
+
+@pytest.mark.parametrize(("value", "ref", "side"), [(10**400, 1, None), (1, 10**400, Side.RULES)])
+def test_a_number_beyond_floating_point_is_no_traceback(
+    value: int, ref: int, side: Side | None
+) -> None:
+    with pytest.raises(PublishedError, match="OverflowError") as raised:
+        methods.matches(value, {"method": "approx:0.1", "ref": ref})
+    assert raised.value.side is side

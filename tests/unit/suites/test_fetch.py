@@ -8,11 +8,13 @@ import itertools
 import os
 import tarfile
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,8 @@ class Server:
     """Sends on to another address."""
     claims_range: str | None = None
     """What a partial answer says that it is, instead of what it is."""
+    drips: str = ""
+    """Sends on and on where: in its ``headers``, or in the ``sizes`` of chunks."""
     endless: bool = False
     """Sends on and on after the content, without saying how much."""
     requests: list[str | None] = field(default_factory=list)
@@ -47,7 +51,21 @@ class Server:
     url: str = ""
 
 
-def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
+_STARTS = {
+    "headers": b"HTTP/1.1 200 OK\r\nX-Long: ",
+    "sizes": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+}
+
+
+def drip(file: BufferedIOBase, where: str) -> None:
+    with contextlib.suppress(OSError):
+        file.write(_STARTS[where])
+        while True:  # until nobody listens any more
+            file.write(b"x")
+            time.sleep(0.02)
+
+
+def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:  # noqa: C901  many ways to err
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             wanted = self.headers.get("Range")
@@ -86,6 +104,13 @@ def handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             with contextlib.suppress(OSError):  # until nobody listens any more
                 while True:
                     self.wfile.write(bytes(65_536))
+
+        def parse_request(self) -> bool:
+            parsed = super().parse_request()
+            if server.drips:
+                server.requests.append(None)
+                drip(self.wfile, server.drips)
+            return parsed and not server.drips
 
         def log_message(self, *args: object) -> None:
             del args
@@ -376,6 +401,34 @@ def test_a_server_that_drips_is_given_up(
     error = error_of(lambda: fetch_suite(source))
     assert "it sends less than 65,536 bytes in 120 s" in error.faults[0]
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("where", ["headers", "sizes"])
+def test_so_is_one_that_drips_where_no_byte_of_the_archive_is(
+    where: str, source: PublishedSuite, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes in time; without an end of all together, this test has none."""
+    monkeypatch.setattr(fetch, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(fetch, "_LOOK_S", 0.05)
+    server.drips = where
+    error = error_of(lambda: fetch_suite(source))
+    assert "it sends less than 65,536 bytes in 0.5 s" in error.faults[0]
+    assert len(server.requests) == 1
+
+
+def test_nothing_is_written_through_a_link(
+    source: PublishedSuite, cache: Path, tmp_path: Path
+) -> None:
+    """The folder of downloads may be shared."""
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    downloads = cache / "downloads"
+    downloads.mkdir(parents=True)
+    for name in ("suite.tar.gz.part", "suite.tar.gz.part.json", "checksums.json"):
+        (downloads / name).symlink_to(mine)
+    with contextlib.suppress(SuiteError):
+        fetch_suite(source)
+    assert mine.read_text() == "mine"
 
 
 def test_a_download_that_was_interrupted_is_continued(

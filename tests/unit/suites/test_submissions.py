@@ -135,6 +135,14 @@ def test_no_code(tmp_path: Path, suite: Suite, solution: str | None) -> None:
         ("[1]", "line 2: must be an object with id and solution, not list"),
         ('{"solution": "x"}', "line 2: field 'id' is missing"),
         ('{"id": 1.5, "solution": "x"}', "line 2: field 'id' must be an integer or text"),
+        (
+            f'{{"id": 101, "solution": "x", "tokens": {{"prompt": {10**400}}}}}',
+            "line 2: field 'tokens.prompt' must be a number below 2^63",
+        ),
+        (
+            '{"id": 101, "solution": "x", "calls": [{}, {"latency_s": -1e300}]}',
+            "line 2: field 'calls[1].latency_s' must be a number below 2^63",
+        ),
         ('{"id": 101}', "line 2: field 'solution' is missing"),
         ('{"id": 101, "solution": 5}', "line 2: field 'solution' must be text, not int"),
         (
