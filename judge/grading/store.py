@@ -37,6 +37,7 @@ from judge.files.json_lines import (
     MOST_LINE_BYTES,
     LineAppender,
     LinesAt,
+    fits_a_line,
     read_json_lines,
     read_placed_json_lines,
 )
@@ -340,10 +341,10 @@ class RunDirectory(Closable):
         Raises:
             StoreError: it would be longer.
         """
-        line = dump_json(record).encode("utf-8")
-        if len(line) > MOST_LINE_BYTES:
+        text = dump_json(record)
+        if not fits_a_line(text):
             raise too_long_to_read(self.path / name, MOST_LINE_BYTES)
-        return line
+        return text.encode("utf-8")
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
         kept = ": what was judged is kept"
