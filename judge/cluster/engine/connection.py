@@ -206,3 +206,4 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
             connection.release()
             with contextlib.suppress(Exception):
                 client.close(timeout=_CLOSE_S)
+            client.status = "closed"  # or it tries once more when it is destroyed, and says so
