@@ -8,7 +8,7 @@ from typing import ClassVar, NoReturn
 import click
 
 from judge.cli.help import LazyGroup
-from judge.cli.signals import Ended, ending_by_signals
+from judge.cli.signals import Ended, ending_by_signals, ending_in
 from judge.console.terminal import drop_output, print_label, shown_streams
 from judge.errors import (
     BROKEN_PIPE_EXIT_CODE,
@@ -86,7 +86,7 @@ def _run(arguments: list[str] | None) -> int:
         code = judge.main(arguments, prog_name="judge", standalone_mode=False, color=True)
         sys.stdout.flush()
     except JudgeError as error:
-        return _print_error(error)
+        return _print_error(error) if ending_in(error) is None else _print_interrupted(error)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         return _print_interrupted(error)
     except click.ClickException as error:
@@ -98,7 +98,11 @@ def _run(arguments: list[str] | None) -> int:
         if isinstance(ending.__context__, BrokenPipeError) or sys.stdout is not stdout:
             return _leave_quietly()
         raise
-    except OSError as error:
+    except Exception as error:
+        if ending_in(error) is not None:
+            return _print_interrupted(error)
+        if not isinstance(error, OSError):
+            raise
         where = f"{error.filename}: " if error.filename else ""
         return _print_error(JudgeError(f"{where}{error.strerror or error}"))
     return code if isinstance(code, int) else 0
@@ -130,7 +134,7 @@ def _print_usage(error: click.ClickException) -> int:
 
 
 def _print_interrupted(error: BaseException) -> int:
-    ending = error if isinstance(error, Ended) else error.__cause__ or error.__context__
+    ending = ending_in(error)
     if isinstance(ending, Ended):
         click.echo(f"ended by {ending.name}", err=True)
         return ending.exit_code

@@ -2,13 +2,20 @@
 
 Left alone, SIGTERM and SIGHUP end Python at once: containers, temporary folders and half-written
 files stay behind. They end a command as Ctrl-C does, by an exception in its main thread.
+
+It comes wherever that thread is. Where a module is being imported, Python may raise another
+exception in its stead; where an object is being destroyed, or a callback of a weak reference runs,
+Python prints it and goes on. So the first is searched for what caused it (:func:`ending_in`), and
+after the second the signal is sent again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
@@ -17,6 +24,7 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.05
 
 
 class Ended(KeyboardInterrupt):
@@ -38,6 +46,8 @@ def ending_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda lost: _take_lost(lost, hook)
     before = {}
     for number in _ENDING:
         if signal.getsignal(number) == signal.SIG_DFL:
@@ -47,6 +57,33 @@ def ending_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
+
+
+def ending_in(error: BaseException) -> KeyboardInterrupt | None:
+    """The signal, or Ctrl-C, that an exception is about, or in whose handling it was raised."""
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [error]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, KeyboardInterrupt):
+            return each
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            todo += [each.__cause__, each.__context__]
+    return None
+
+
+def _take_lost(lost: sys.UnraisableHookArgs, hook: Callable[[Any], object]) -> None:
+    """Sends a signal again whose exception could not be raised; others are printed."""
+    error = lost.exc_value
+    if not isinstance(error, KeyboardInterrupt):
+        hook(lost)
+        return
+    number = error.exit_code - 128 if isinstance(error, Ended) else signal.SIGINT
+    again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
 
 
 def run_until_signal(main: Coroutine[Any, Any, T]) -> T:

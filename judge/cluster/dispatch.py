@@ -4,7 +4,8 @@ Work goes out in chunks of one or two seconds, so that a cluster costs little mo
 each worker has one chunk that it works on and one that waits. A worker answers in the order in
 which it was asked: if it dies, only the oldest chunk can be at fault. What was in that chunk is
 tried again alone on an idle worker, so that nobody else is blamed for it, then case by case, and
-then given up.
+then given up. A worker that answers what no honest one answers, or that does not answer, is left
+out: from then on it gets nothing, and the rest is as if it had died.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from judge.cluster.contract import Answered, Cluster
-from judge.cluster.duties import hello_request, work_request
+from judge.cluster.duties import RETURN_S, hello_request, work_request
 from judge.cluster.hello import Identity, Introduction, Question
 from judge.cluster.pieces import Lost, Outcome, Piece, counts, lean, split, what_is_left
 from judge.cluster.work import Check, Reply, Request
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB, MalformedError
-from judge.grading.jobs import Job
+from judge.grading.jobs import ATTEMPTS, Job
 from judge.grading.recipe import WorkerRecipe
 
 CHUNK_S = 2.0
@@ -34,6 +35,11 @@ DEPTH = 2
 
 DEATHS = 3
 """How many workers may die of a submission before it is tried case by case."""
+
+STUCK_S = 1800.0
+"""How long a worker may take for a case beyond its time limits before it is left out. It decides
+nothing about the case, which is tried elsewhere. The slowest honest one (three attempts, sandbox
+and engines started anew, all engines to their time limits) takes minutes on an idle machine."""
 
 MOST_WORK = 1000
 MOST_BYTES = 32 * MIB
@@ -50,13 +56,25 @@ class _Chunk:
     def alone(self) -> bool:
         return self.pieces[0].deaths > 0
 
+    @property
+    def patience_s(self) -> float:
+        """How long it may take: a worker begins no case after ``RETURN_S``."""
+        return RETURN_S + STUCK_S + ATTEMPTS * max(each.wall_s for each in self.pieces)
+
 
 @dataclass(slots=True)
 class _Seat:
-    """A worker that may be given work."""
+    """A worker that may be given work.
+
+    Attributes:
+        chunks: what it has been given and not answered, in order.
+        shares: whether it sees the results folder.
+        since: when it began with the first of its chunks.
+    """
 
     chunks: deque[_Chunk] = field(default_factory=deque)
     shares: bool = False
+    since: float = 0.0
 
     @property
     def room(self) -> bool:
@@ -134,14 +152,8 @@ class Dispatcher:
             ready = len(self._seats) >= self._terms.workers
             if ready and not self._greeted:
                 return
-            if self._clock() >= deadline and not (self._seats and not self._greeted):
-                raise ClusterError(
-                    f"{len(self._seats)} of {self._terms.workers} workers came within "
-                    f"{self._terms.wait_s:g} s",
-                    hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` "
-                    "of the cluster's file.",
-                )
             if self._clock() >= deadline:
+                self._stop_waiting()
                 return
             for each in self._cluster.wait(0.2):
                 self._take_introduction(each)
@@ -150,6 +162,24 @@ class Dispatcher:
                     f"worker {address}: {problem}",
                     hint="All workers need the judge, the sandbox and the suite of the client.",
                 )
+
+    def _stop_waiting(self) -> None:
+        """Goes on with the workers that said who they are; the others may still say it.
+
+        Raises:
+            ClusterError: there are none.
+        """
+        waited = f"within {self._terms.wait_s:g} s"
+        silent = sorted(self._greeted.values())
+        if not self._seats:
+            said = f"; worker {silent[0]} did not say who it is" if silent else ""
+            raise ClusterError(
+                f"{len(self._seats)} of {self._terms.workers} workers came {waited}{said}",
+                hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` of "
+                "the cluster's file.",
+            )
+        for address in silent:
+            self._notice(f"worker {address} did not say who it is {waited}; the others begin")
 
     def _look(self) -> None:
         """Finds out which workers have come and which have gone."""
@@ -196,7 +226,6 @@ class Dispatcher:
 
         Raises:
             ClusterError: before the first case, there is no worker, or one of them differs.
-            JudgeError: a worker cannot write what it has to.
         """
         source = (Piece(each) for each in work)
         try:
@@ -217,6 +246,7 @@ class Dispatcher:
         while True:
             if self._clock() - self._looked >= _LOOK_S:
                 self._look()
+            self._leave_out_the_stuck()
             yield from self._given_up()
             self._fill(source)
             busy = any(seat.chunks for seat in self._seats.values())
@@ -268,6 +298,8 @@ class Dispatcher:
         chunk = _Chunk(self._key("chunk"), pieces)
         folder = self._terms.folder if seat.shares else None
         work = tuple(lean(each.work) for each in pieces)
+        if not seat.chunks:
+            seat.since = self._clock()
         seat.chunks.append(chunk)
         request = Request(chunk.key, self._terms.recipe, work, folder)
         self._cluster.send(address, chunk.key, work_request(request))
@@ -286,17 +318,21 @@ class Dispatcher:
         if answered.data is None:
             self._look()
             if address in self._seats:  # it is well, but not what it answered
-                seat.chunks.remove(chunk)
-                self._suspect(chunk.pieces)
-                self._notice(f"worker {address}: {answered.problem}")
+                self._leave_out(address, chunk, answered.problem)
             return
-        seat.chunks.remove(chunk)
         try:
             reply = Reply.from_bytes(answered.data, [each.work for each in chunk.pieces])
         except MalformedError as error:
-            self._suspect(chunk.pieces)
-            self._notice(f"worker {address}: its answer cannot be read: {error}")
+            self._leave_out(address, chunk, f"its answer cannot be read: {error}")
             return
+        if reply.error:
+            self._leave_out(address, chunk, reply.error)
+            return
+        if not reply.gone and not reply.checks and not any(reply.judged.values()):
+            self._leave_out(address, chunk, "it did nothing of what it was asked")
+            return
+        seat.chunks.remove(chunk)
+        seat.since = self._clock()
         yield from self._outcomes(address, chunk, reply)
 
     def _whose(self, key: str) -> tuple[str, _Seat, _Chunk] | None:
@@ -307,8 +343,6 @@ class Dispatcher:
         return None
 
     def _outcomes(self, address: str, chunk: _Chunk, reply: Reply) -> Iterator[Outcome]:
-        if reply.error:
-            raise JudgeError(f"worker {address}: {reply.error}")
         done = 0
         for position, piece in enumerate(chunk.pieces):
             if isinstance(piece.work, Check):
@@ -324,11 +358,7 @@ class Dispatcher:
         if done:
             self._case_s += 0.2 * (reply.seconds / done - self._case_s)
         if reply.gone:
-            self._notice(f"worker {address} is not used any more: {reply.gone}")
-            self._refused[address] = reply.gone
-            self._again.extend(
-                each for one in self._seats.pop(address).chunks for each in one.pieces
-            )
+            self._leave_out(address, None, reply.gone)
 
     # -- what went wrong -----------------------------------------------------------------------
 
@@ -341,6 +371,22 @@ class Dispatcher:
             self._suspect(chunks.popleft().pieces)
         for chunk in chunks:
             self._requeue(chunk.pieces)
+
+    def _leave_out_the_stuck(self) -> None:
+        """Leaves out workers that have not answered for longer than any honest one takes."""
+        for address, seat in list(self._seats.items()):
+            if seat.chunks and self._clock() - seat.since > seat.chunks[0].patience_s:
+                waited = f"it has not answered for {self._clock() - seat.since:.0f} s"
+                self._leave_out(address, seat.chunks[0], waited)
+
+    def _leave_out(self, address: str, at_fault: _Chunk | None, problem: str) -> None:
+        """Uses a worker no more; a chunk that may be why is suspect, its others are not."""
+        self._notice(f"worker {address} is not used any more: {problem}")
+        self._refused[address] = problem
+        chunks = self._seats.pop(address).chunks
+        self._cluster.cancel([each.key for each in chunks])
+        for chunk in chunks:
+            (self._suspect if chunk is at_fault else self._requeue)(chunk.pieces)
 
     def _requeue(self, pieces: Sequence[Piece]) -> None:
         for each in pieces:
@@ -358,7 +404,10 @@ class Dispatcher:
                 parts = split(piece.work)
                 self._suspects.extend(replace(piece, work=part, single=True) for part in parts)
             elif piece.deaths > DEATHS:
-                yield Lost(piece.work, f"{piece.deaths} workers died while it was judged")
+                yield Lost(
+                    piece.work,
+                    f"{piece.deaths} workers died, or gave no answer, while it was judged",
+                )
             else:
                 self._suspects.append(piece)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import pickle
 import threading
 import time
@@ -11,17 +12,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge.cluster.hello import Introduction, Question, introduce
-from judge.cluster.work import RETURN_BYTES, Check, Reply, Request
+from judge.cluster.work import RETURN_BYTES, RETURN_RECORD_BYTES, Check, Reply, Request
 from judge.core.records.cases import CaseRun
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError
+from judge.files.documents import dump_json
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge
+from judge.grading.case_records import record_of_result, recordable
 from judge.grading.jobs import Job, JudgedCase, Worker
 from judge.grading.recipe import WorkerRecipe
 from judge.grading.store import RunDirectory
 from judge.grading.verify import verify_case
 from judge.version import __version__
+
+RETURN_S = 30.0
+"""After so many seconds a worker begins no further case: what is done goes back, what is left is
+requested again. So the client can tell a worker that is stuck from one with much to do."""
+
+_clock = time.monotonic
 
 
 class Workplace:
@@ -123,7 +132,8 @@ def _judge_cases(job: Job, worker: Worker, done: dict[int, JudgedCase], outputs:
     def take(judged: JudgedCase) -> None:
         done[positions[judged.result.case]] = outputs.keep(judged)
 
-    worker.run(job, take)
+    # Asked before each case; the first is judged in any case, so that there is always an answer.
+    worker.run(job, take, itertools.takewhile(lambda _: not outputs.full, job.cases))
 
 
 class _Outputs:
@@ -131,15 +141,22 @@ class _Outputs:
 
     def __init__(self, folder: str | None) -> None:
         self._store = None if folder is None else RunDirectory(Path(folder))
-        self._bytes = 0
+        self._bytes = self._record_bytes = 0
+        self._until = _clock() + RETURN_S
 
     @property
     def full(self) -> bool:
         """Whether the answer should go back before more is done."""
-        return self._bytes >= RETURN_BYTES
+        return (
+            self._bytes >= RETURN_BYTES
+            or self._record_bytes >= RETURN_RECORD_BYTES
+            or _clock() >= self._until
+        )
 
     def keep(self, judged: JudgedCase) -> JudgedCase:
         """Puts an output where it is kept; what has to be sent stays."""
+        judged = replace(judged, result=recordable(judged.keys, judged.result))
+        self._record_bytes += len(dump_json(record_of_result(judged.keys, judged.result)))
         if judged.output is None:
             return judged
         if self._store is None and len(judged.output) > RETURN_BYTES:

@@ -30,6 +30,11 @@ class Piece:
         return len(self.work.cases) if isinstance(self.work, Job) else 1
 
     @property
+    def wall_s(self) -> float:
+        """The time limit of each of its runs."""
+        return self.work.limits.wall_s if isinstance(self.work, Job) else 0.0
+
+    @property
     def size_bytes(self) -> int:
         """About how much of it has to be sent, beyond the least."""
         if isinstance(self.work, Check):

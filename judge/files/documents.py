@@ -143,7 +143,7 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
         MalformedError: says what is wrong, and where.
     """
     shown = _decoded(text) if isinstance(text, bytes) else text
-    if most_values is not None and _has_more_values(shown, most_values):
+    if most_values is not None and has_more_values(shown, most_values):
         raise MalformedError(f"more than {most_values:,} values")
     try:
         document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
@@ -247,11 +247,12 @@ _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
 """Text, which is passed over, or a character that a further value comes with."""
 
 
-def _has_more_values(text: str, most: int) -> bool:
-    if text.count(",") + text.count("[") + text.count("{") < most:
+def has_more_values(text: str, most: int) -> bool:
+    """Whether a JSON document has more values than so many; none of them is made for it."""
+    if text.count(",") + text.count("[") + text.count("{") <= most:
         return False  # what most documents are, those with commas in texts as well
     marks = (mark for mark in _VALUE_MARK.finditer(text) if mark[1] is not None)
-    return next(itertools.islice(marks, most - 1, None), None) is not None
+    return next(itertools.islice(marks, most, None), None) is not None
 
 
 def _decoded(data: bytes) -> str:

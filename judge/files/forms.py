@@ -66,6 +66,31 @@ def checked(document: object, declared: type[Document]) -> Document:
     return cast("Document", document)
 
 
+def declared_only(document: Document, declared: type[Document]) -> Document:
+    """The document without the fields that are not declared.
+
+    Args:
+        document: what :func:`checked` returned.
+        declared: the ``TypedDict``.
+    """
+    kind: Any = declared
+    return cast("Document", _declared_only(document, _form_of(kind)))
+
+
+def _declared_only(value: Any, form: _Form) -> Any:
+    match form:
+        case _Nullable(inner) if value is not None:
+            return _declared_only(value, inner)
+        case _Array(each_form):
+            return [_declared_only(each, each_form) for each in value]
+        case _Object(None, fields):
+            there = ((field.name, field.form) for field in fields if field.name in value)
+            return {name: _declared_only(value[name], each_form) for name, each_form in there}
+        case _Object(any_field, _) if any_field is not None:
+            return {name: _declared_only(value[name], any_field) for name in value}
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class _Scalar:
     """A value that is neither an array nor an object; the name is what messages call it."""

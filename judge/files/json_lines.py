@@ -19,6 +19,7 @@ from judge.files.documents import (
     MIB,
     MalformedError,
     as_object,
+    has_more_values,
     opened_regular,
     parse_json,
     read_regular,
@@ -27,10 +28,20 @@ from judge.files.documents import (
 from judge.files.writing import open_to_write, sync_folder
 
 MOST_LINE_BYTES = 64 * MIB
-"""One record."""
+"""One record; who writes one asks :func:`fits_a_line`."""
+
+MOST_LINE_VALUES = 1_000_000
+"""JSON values of one record; they take some 100 MB in memory."""
 
 MOST_LINES_BYTES = 64 * 1024 * MIB
 """A whole file, which is never held in memory: a million cases take a few gigabytes."""
+
+
+def fits_a_line(text: str) -> bool:
+    """Whether a record, as JSON, is one that is read again."""
+    if 4 * len(text) > MOST_LINE_BYTES < len(text.encode("utf-8")):
+        return False
+    return not has_more_values(text, MOST_LINE_VALUES)
 
 
 def read_lines(
@@ -138,7 +149,7 @@ def read_placed_json_lines(
     """The same with the place at which each line begins, and its length."""
     for number, place, line in read_placed_lines(path, error, whole=whole):
         try:
-            record = as_object(parse_json(line))
+            record = as_object(parse_json(line, most_values=MOST_LINE_VALUES))
         except MalformedError as problem:
             raise error(
                 f"{path}, line {number}: {problem}",

@@ -21,7 +21,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.case_index import short_key
-from judge.grading.case_records import CaseKey, record_of_result
+from judge.grading.case_records import CaseKey, record_of_result, recordable
 from judge.grading.executors import Executor, ThreadExecutor
 from judge.grading.finished import FinishedOutput, read_output
 from judge.grading.jobs import CaseJob, Job, Worker
@@ -320,9 +320,10 @@ class _Batch:
                     continue
                 if each.output is not None:
                     self._store.put_workbook(each.output)
-                self._store.append(CASES_FILE, record_of_result(each.keys, each.result))
+                result = recordable(each.keys, each.result)
+                self._store.append(CASES_FILE, record_of_result(each.keys, result))
                 self._found.judged += 1
-                self._take(each.result, reused=False)
+                self._take(result, reused=False)
         self._found.stopped = executor.stopped
         return self._found
 

@@ -9,12 +9,14 @@ code runs.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import replace
 
 from judge.core.records.cases import CaseComparison, CaseRecord, CaseRun
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
-from judge.files.documents import MalformedError
+from judge.files.documents import MIB, MalformedError, dump_json
 from judge.files.forms import checked
+from judge.files.json_lines import MOST_LINE_BYTES, MOST_LINE_VALUES, fits_a_line
 from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
@@ -98,6 +100,15 @@ def record_of_result(keys: CaseKeys, result: CaseResult) -> CaseRecord:
         "comparison": result.comparison,
         "timings_s": {name: round(value, 5) for name, value in result.timings_s.items()},
     }
+
+
+def recordable(keys: CaseKeys, result: CaseResult) -> CaseResult:
+    """The result; a judge error instead if its record is longer than any command reads."""
+    if fits_a_line(dump_json(record_of_result(keys, result))):
+        return result
+    cause = f"its record is longer than the {MOST_LINE_BYTES // MIB} MiB, or has more than the "
+    cause += f"{MOST_LINE_VALUES:,} values, that are read again"
+    return replace(result, verdict=Verdict.JE, cause=cause, run=CaseRun(), comparison={})
 
 
 def result_of_record(record: CaseRecord) -> CaseResult:

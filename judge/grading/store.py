@@ -40,6 +40,7 @@ from judge.files.json_lines import (
     MOST_LINE_BYTES,
     LineAppender,
     LinesAt,
+    fits_a_line,
     read_json_lines,
     read_placed_json_lines,
 )
@@ -427,10 +428,10 @@ class RunDirectory(Closable):
         Raises:
             StoreError: it would be longer.
         """
-        line = dump_json(record).encode("utf-8")
-        if len(line) > MOST_LINE_BYTES:
+        text = dump_json(record)
+        if not fits_a_line(text):
             raise too_long_to_read(self.path / name, MOST_LINE_BYTES)
-        return line
+        return text.encode("utf-8")
 
     def check_intact(self) -> None:
         """Checks that the directory and its records are those that this process has used.

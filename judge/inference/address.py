@@ -56,6 +56,15 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{(parts.hostname or '').rstrip('.')}:{port}"
 
 
+def secrets_of(url: str) -> tuple[str, ...]:
+    """What of an address may not be shown: the password, and user name and password together."""
+    user_info, separator, _ = urlsplit(url).netloc.rpartition("@")
+    if not separator:
+        return ()
+    user, _, password = (unquote(each) for each in user_info.partition(":"))
+    return (password, f"{user}:{password}")
+
+
 def split_credentials(url: str) -> tuple[str, str | None]:
     """An address without user name and password, and the header that carries them instead."""
     parts = urlsplit(url)

@@ -8,10 +8,13 @@ nothing. So bodies are read raw, and unpacked here.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import re
 import zlib
 from collections.abc import AsyncIterable
 from typing import IO
+from urllib.parse import quote
 
 from judge.files.documents import MOST_FILE_BYTES
 
@@ -24,7 +27,63 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 10.0
 """Seconds for the body of an error."""
 
+KEY_MASK = b"[key]"
+"""What stands for a key; it ends no text of JSON, and is no id."""
+
+_LEAST_SECRET_CHARS = 12
+"""Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
+
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class KeyMask:
+    """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
+
+    A key is found as it is; with any of its characters escaped as JSON may escape them; percent
+    encoded; in hexadecimal digits; and within base64, whatever stands before and after it there. A
+    key that a server reverses, cuts up or encrypts is not found.
+
+    Args:
+        secrets: keys and passwords; those that are too short to be secret are left out.
+    """
+
+    def __init__(self, *secrets: str | None) -> None:
+        forms = {form for each in secrets if each for form in _forms_of(each)}
+        self._plain = tuple(form.encode() for form in forms)
+        spelled = sorted(map(_spelled, forms), key=len, reverse=True)
+        self._pattern = re.compile("|".join(spelled).encode()) if forms else None
+
+    def masked(self, body: bytes) -> bytes:
+        """The body with :data:`KEY_MASK` for each key in it."""
+        if self._pattern is None:
+            return body
+        if b"\\" not in body and not any(form in body for form in self._plain):
+            return body
+        return self._pattern.sub(KEY_MASK, body)
+
+
+def _forms_of(secret: str) -> set[str]:
+    """The spellings of a secret that are looked for."""
+    data = secret.encode()
+    if len(secret) < _LEAST_SECRET_CHARS:
+        return set()
+    forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
+    for before in range(3):
+        # Characters of base64 that hold bits of something else, on either side, are left out.
+        coded = base64.b64encode(bytes(before) + data).decode()
+        whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
+    return forms
+
+
+def _spelled(form: str) -> str:
+    """A pattern of a text in which JSON may have escaped any character."""
+    spelled = []
+    for each in form:
+        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")
+        escaped = r"\\/|" if each == "/" else ""
+        spelled.append(rf"(?:{re.escape(each)}|{escaped}\\u{code})")
+    return "".join(spelled)
 
 
 class BodyError(ValueError):

@@ -4,7 +4,8 @@ The SDK makes the requests. Failures are handled here, because the SDK's own ret
 ``Retry-After`` of more than two minutes, set no limit on a reply as a whole, and cannot be
 counted. What a server sends is read up to a limit (:mod:`judge.inference.bodies`) and parsed here,
 so a server that sends nonsense, or never stops sending, costs one attempt and no memory. A key is
-sent only to its own endpoint: redirects are not followed.
+sent only to its own endpoint: redirects are not followed. If a server sends it back, in a reply or
+anywhere else, it is masked before anything is read of what came.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from judge.inference.address import (
     check_address,
     origin_of,
     public_url,
+    secrets_of,
     split_credentials,
 )
 from judge.inference.answers import (
@@ -41,7 +43,9 @@ from judge.inference.attempts import (
 )
 from judge.inference.bodies import (
     ERROR_BODY_S,
+    KEY_MASK,
     BodyError,
+    KeyMask,
     keep_body,
     read_body,
     read_error_body,
@@ -93,6 +97,9 @@ class OpenAIChatModel:
         key: the key, or None if the server needs none.
         policy: retries and timeouts.
         pacer: limits of requests and tokens per minute, shared by all calls.
+
+    Attributes:
+        mask: takes the key out of what the server sends.
     """
 
     def __init__(
@@ -108,6 +115,7 @@ class OpenAIChatModel:
         self.requests_sent = 0
         self._base_url = check_address(base_url)
         self._key = key
+        self.mask = KeyMask(key, *secrets_of(base_url))
         self._client: openai.AsyncOpenAI | None = None
         self._was_answered = False
 
@@ -302,11 +310,11 @@ class OpenAIChatModel:
                 await keep_body(stream, encoding, file)
                 body = b""
             elif response.is_success:
-                body = await read_body(stream, encoding)
+                body = self.mask.masked(await read_body(stream, encoding))
             else:
                 # Its status is known already: that is worth more than its last byte.
                 within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
-                body = await read_error_body(stream, encoding, within_s)
+                body = self.mask.masked(await read_error_body(stream, encoding, within_s))
             response.stream = http.ByteStream(body)
         finally:
             await stream.aclose()
@@ -372,8 +380,9 @@ class OpenAIChatModel:
 
     def _without_key(self, text: str) -> str:
         """What a server says, without the key and without terminal control characters."""
-        text = text.replace(self._key, "[key]") if self._key else text
-        return _CONTROL.sub(" ", text)
+        text = text.replace(self._key, KEY_MASK.decode()) if self._key else text
+        shown = self.mask.masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+        return _CONTROL.sub(" ", shown)
 
 
 def _http() -> Any:

@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 
 from judge.errors import SuiteError
 from judge.files.writing import folder_beside
-from judge.suites.zip_archive import MAGIC, ZipRefusedError, extract_zip
+from judge.suites.zip_archive import MAGIC, MemberNames, ZipRefusedError, extract_zip
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
 """Endings of the archives that are read."""
@@ -181,6 +181,7 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
     """The members of an archive to unpack, all checked before anything is written."""
     members = []
     bad: list[str] = []
+    names = MemberNames()
     total = 0
     for seen, member in enumerate(tar, 1):
         headers.member(member.size)
@@ -190,10 +191,13 @@ def _members(archive: Path, tar: tarfile.TarFile, headers: _Headers) -> list[tar
         # Asked on the way: a bomb must not be read to its end.
         if total > MAX_UNPACKED_BYTES or seen > MAX_MEMBERS:
             raise _too_much(archive, total, seen)
+        is_litter = _is_litter(member.name)
         problem = _problem(member)
+        if not (problem or is_litter):
+            problem = names.problem(member.name, is_folder=member.isdir())
         if problem:
             bad.append(f"{member.name}: {problem}")
-        elif not _is_litter(member.name):
+        elif not is_litter:
             members.append(_plain(member))
     if bad:
         raise _refused(archive, bad)

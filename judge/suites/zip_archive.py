@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import stat
 import struct
+import unicodedata
 import zipfile
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 MAGIC = b"PK\x03\x04"
 
@@ -17,6 +18,41 @@ _MOST_COMMENT = 1 << 16
 _MOST_DIRECTORY = 64 << 20
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+
+
+_MOST_PLACES = 400_000
+
+
+class MemberNames:
+    """The names of an archive's members, of which each file may be given once.
+
+    Of two files of one name the last would count, and programs that list an archive show either. So
+    what somebody looked at need not be what is read. Two names are one if they differ only in case,
+    in how accents are written, or in dots and slashes: some file system takes them for one.
+    """
+
+    def __init__(self) -> None:
+        self._root: dict[str, Any] = {}  # name -> what is in the folder; None for a file
+        self._places = 0
+
+    def problem(self, name: str, *, is_folder: bool) -> str | None:
+        """Why a further member is refused; None if it is not. A folder may be given again."""
+        parts = [each for each in PurePosixPath(name).parts if each != "."]
+        parts = [unicodedata.normalize("NFC", each).casefold() for each in parts]
+        self._places += len(parts)
+        if self._places > _MOST_PLACES:
+            return f"is in more than {_MOST_PLACES:,} folders, with those before it"
+        folder = self._root
+        for number, part in enumerate(parts, 1):
+            if number == len(parts) and not is_folder:
+                if part in folder:
+                    return "is in the archive twice"
+                folder[part] = None
+            elif (inside := folder.setdefault(part, {})) is None:
+                return "is in the archive twice, as a file and as a folder"
+            else:
+                folder = inside
+        return None
 
 
 class ZipRefusedError(Exception):
@@ -45,8 +81,10 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
         total = sum(member.file_size for member in members)
         if total > most_bytes:
             raise ZipRefusedError(f"it unpacks to {total / 1024**3:.1f} GiB")
+        names = MemberNames()
         for member in members:
-            if (problem := _problem(member)) is not None:
+            problem = _problem(member) or names.problem(member.filename, is_folder=member.is_dir())
+            if problem is not None:
                 raise ZipRefusedError(f"{member.filename[:200]!r} {problem}")
         for member in members:
             target = scratch / PurePosixPath(member.filename)

@@ -1,9 +1,13 @@
-"""What a worker preloads that has been taken over: it sends pickles that run code."""
+"""What a worker preloads that has been taken over: pickles that run code, and answers without end.
+
+Each worker has a way of its own, the next of :data:`WAYS` that no other has taken.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
+from pathlib import Path
 from typing import Any
 
 from judge.cluster import duties
@@ -12,7 +16,8 @@ MARK = "JUDGE_TEST_MARK"
 """Environment variable: how the files begin that show that code was run."""
 
 honest = getattr(duties, "honest", duties.answer)  # a preload may be loaded twice
-_answers: list[int] = []
+
+MB = 1_000_000
 
 
 class Evil:
@@ -37,23 +42,67 @@ class EvilBytes(bytes):
         return Evil("bytes").__reduce__()
 
 
+class Compressed:
+    """Is short where it was sent, and long where it is read."""
+
+
+def _raise() -> object:
+    raise EvilError(Evil("exception"))
+
+
+def _with_events() -> bytes:
+    from distributed import get_worker  # noqa: PLC0415  needed where a worker runs, not by tests
+
+    get_worker().log_event("warn", [{}] * (9 * MB))
+    return pickle.dumps(Evil("bytes-of-a-pickle"))
+
+
+def _compressed() -> object:
+    from distributed.protocol.compression import compressions  # noqa: PLC0415
+    from distributed.protocol.serialize import register_serialization_family  # noqa: PLC0415
+
+    def dumps(_: Compressed) -> tuple[dict[str, Any], list[Any]]:
+        return {"compression": ("zlib",)}, [compressions["zlib"].compress(bytes(300 * MB))]
+
+    def loads(header: object, frames: object) -> object:
+        raise NotImplementedError
+
+    register_serialization_family("msgpack", dumps, loads)
+    return Compressed()
+
+
+WAYS = {
+    "an exception": _raise,
+    "a result": lambda: Evil("result"),
+    "bytes": lambda: EvilBytes(b"x"),
+    "a pickle, and an event of millions of objects": _with_events,
+    "an answer of 240 MB": lambda: bytes(240 * MB),
+    "millions of objects": lambda: [{}] * (9 * MB),
+    "a compressed answer": _compressed,
+}
+
+
+def _my_way() -> str:
+    """The first that no other worker has taken."""
+    for number, way in enumerate(WAYS):
+        taken = Path(f"{os.environ[MARK]}way-{number}")
+        try:
+            taken.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return way
+    return "a result"
+
+
 def answer(data: bytes) -> object:
-    """Greets honestly, and then tries one way after the other."""
+    """Greets honestly, and then does what its way is."""
     from distributed import get_worker  # noqa: PLC0415  needed where a worker runs, not by tests
 
     if data[:1] == b"H":
         return honest(data)
-    _answers.append(len(_answers))
     warning = {name: pickle.dumps(Evil(name)) for name in ("message", "category")}
     get_worker().log_event("warn", warning)
-    match len(_answers) % 4:
-        case 0:
-            raise EvilError(Evil("exception"))
-        case 1:
-            return Evil("result")
-        case 2:
-            return EvilBytes(b"x")
-    return pickle.dumps(Evil("bytes-of-a-pickle"))
+    return WAYS[_my_way()]()
 
 
 def install() -> None:

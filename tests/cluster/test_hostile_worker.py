@@ -2,44 +2,79 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from judge import api
-from judge.cluster import dispatch
 from judge.cluster.engine.refusing import RefusedPickleError, refusing_pickles
-from judge.core.verdict import Verdict
+from judge.files.documents import MIB
+from judge.grading.case_records import case_records
+from judge.grading.store import RunDirectory
 from tests.cluster import hostile
 from tests.cluster.conftest import machine_in
 from tests.cluster.test_cluster import SAMPLE, solutions
 
+MEASURED = """
+import atexit, json, os, resource, sys
+from judge.cli.main import main
+
+path = sys.argv[1]
+
+def tell():
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with open(path, "w") as file:
+        json.dump({"pid": os.getpid(), "most_bytes": most}, file)
+
+atexit.register(tell)
+main(sys.argv[2:])
+"""
+"""The command, which says how much memory it took."""
+
 
 @pytest.mark.bubblewrap
-def test_no_pickle_of_a_worker_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr("judge.api.resources.print_label", lambda *text: told.append(text[2]))
-    monkeypatch.setattr(dispatch, "DEATHS", 4)
+def test_hostile_workers_are_left_out_and_the_honest_one_judges(
+    tmp_path: Path, figures: Callable[[str], None]
+) -> None:
+    """Nothing that they send is executed or expanded; every case has its verdict."""
     with machine_in(tmp_path) as machine:
-        monkeypatch.setenv("JUDGE_CLUSTER_CERTIFICATES", str(machine.certificates))
-        address = machine.scheduler()
+        machine.scheduler()
         taken_over = {
             "DASK_DISTRIBUTED__WORKER__PRELOAD": hostile.__file__,
             hostile.MARK: str(tmp_path / "executed-"),
         }
-        machine.workers(1, **taken_over)
-        (run,) = api.score(
-            solutions(tmp_path),
-            api.ScoreOptions(
-                dataset=str(SAMPLE), out=tmp_path / "run", sandbox="bubblewrap", cluster=address
-            ),
+        machine.workers(1)
+        for _ in hostile.WAYS:  # one after the other: starting is what takes most processor time
+            machine.workers(1, **taken_over)
+        source = solutions(tmp_path, *["raise SystemExit(3)"] * 3 * len(hostile.WAYS))
+        described = tmp_path / "cluster.yaml"
+        described.write_text(
+            f"address: {machine.address}\ncertificates: certificates\n"
+            f"workers: {1 + len(hostile.WAYS)}\n"
         )
-    assert {each.verdict for each in run.results} == {Verdict.JE}
-    assert len(told) >= 4
-    # The worker itself, and its scheduler, may unpickle what they like: they say who they are.
-    assert not list(tmp_path.glob(f"executed-*-{os.getpid()}"))
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED, tmp_path / "client.json", "score", source, "--dataset",
+             SAMPLE, "--out", tmp_path / "run", "--sandbox", "bubblewrap", "--cluster", described],
+            capture_output=True, text=True, check=False, timeout=600, env=machine.environment(),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    ways = list(tmp_path.glob("executed-way-*"))
+    assert len(ways) == len(hostile.WAYS), done.stderr
+    assert done.stderr.count("is not used any more") == len(hostile.WAYS), done.stderr
+    with RunDirectory(tmp_path / "run") as store:
+        verdicts = Counter(each["verdict"] for each in case_records(store).values())
+    assert verdicts == {"AC": 3, "RE": 9 * len(hostile.WAYS)}
+    client = json.loads((tmp_path / "client.json").read_text())
+    figures(f"hostile workers: the client took {client['most_bytes'] // MIB} MiB")
+    assert client["most_bytes"] < 1200 * MIB
+    # Workers themselves, and their scheduler, may unpickle what they like: they say who they are.
+    assert not list(tmp_path.glob(f"executed-*-{client['pid']}"))
 
 
 def test_what_it_sends_is_executed_where_nothing_refuses_it(

@@ -68,6 +68,18 @@ control groups either the kernel ends what is left or the judge does as it close
 close makes no difference there."""
 
 
+def started(backend: str, ending: str) -> subprocess.Popen[bytes]:
+    """A judge that has programs running, and says when."""
+    return subprocess.Popen(
+        [sys.executable, "-c", JUDGE.format(ending=ENDINGS[ending]), backend],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])},
+        start_new_session=True,
+    )
+
+
 @pytest.mark.parametrize(
     ("backend", "ending"),
     [
@@ -78,15 +90,7 @@ close makes no difference there."""
 )
 def test_nothing_stays(backend: str, ending: str) -> None:
     open_or_skip(backend).close()
-    program = JUDGE.format(ending=ENDINGS[ending])
-    judge = subprocess.Popen(
-        [sys.executable, "-c", program, backend],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])},
-        start_new_session=True,
-    )
+    judge = started(backend, ending)
     assert judge.stdin is not None
     assert judge.stdout is not None
     assert judge.stdout.readline() == b"ready\n"
@@ -110,3 +114,24 @@ def test_nothing_stays(backend: str, ending: str) -> None:
     if backend == "docker":
         assert wait_until(lambda: not containers_of(judge.pid)), containers_of(judge.pid)
     assert wait_until(lambda: not groups_of(judge.pid)), groups_of(judge.pid)
+
+
+@pytest.mark.parametrize("backend", [pytest.param("docker", marks=marks("docker"))])
+def test_a_judge_that_is_killed_takes_nothing_of_another_along(backend: str) -> None:
+    """They share a daemon; what a third one clears away is that of the dead one alone."""
+    open_or_skip(backend).close()
+    dead, alive_still = judges = [started(backend, "killed"), started(backend, "closed")]
+    for each in judges:
+        assert each.stdout is not None
+        assert each.stdout.readline() == b"ready\n"
+    kept = started_containers_of(alive_still.pid)
+    assert len(kept) >= 3
+    dead.kill()
+    dead.communicate()
+    assert wait_until(lambda: not started_containers_of(dead.pid))
+    open_or_skip(backend).close()
+    assert wait_until(lambda: not containers_of(dead.pid)), containers_of(dead.pid)
+    assert set(started_containers_of(alive_still.pid)) == set(kept)
+    alive_still.communicate(b"\n", 300)
+    assert alive_still.returncode == 0
+    assert wait_until(lambda: not containers_of(alive_still.pid))

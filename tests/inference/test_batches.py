@@ -24,6 +24,7 @@ from judge.inference.attempts import RetryPolicy
 from judge.inference.batches.book import BATCHES_FILE, BatchBook
 from judge.inference.batches.carrier import BatchCarrier, Pace
 from judge.inference.batches.endpoint import BatchEndpoint
+from judge.inference.batches.lines import read_result
 from judge.inference.client import OpenAIChatModel
 from judge.inference.config import Price
 from judge.inference.pacing import Budget
@@ -31,6 +32,7 @@ from judge.inference.plan import InferencePlan
 from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template
 from judge.inference.run import Resources, run_inference
+from tests.bounds import in_bounds
 from tests.inference.batch_server import BatchServer
 from tests.inference.planning import MakePlan
 from tests.inference.scripted import fault, program
@@ -331,3 +333,84 @@ def test_what_does_not_go_together(options: list[str], said: str) -> None:
     result = command("-m", "x", *options)
     assert isinstance(result.exception, UsageError)
     assert said in result.exception.message
+
+
+# -- hostile servers -------------------------------------------------------------------------------
+
+KEY = "sk-very-secret-0123456789"
+
+
+def with_key(
+    plan: InferencePlan, server: BatchServer, path: Path, pace: Pace = AT_ONCE
+) -> InferenceSummary:
+    model = OpenAIChatModel(server.url, KEY, policy=POLICY)
+    with RunDirectory(path) as store:
+        carrier = BatchCarrier(BatchEndpoint(model), BatchBook(store), POLICY, pace)
+    return run(plan, server, path, carrier=carrier)
+
+
+def written(folder: Path) -> bytes:
+    return b"".join(each.read_bytes() for each in folder.rglob("*") if each.is_file())
+
+
+def test_a_key_in_results_is_masked_in_everything_that_is_kept(
+    plan: InferencePlan, tmp_path: Path
+) -> None:
+    with BatchServer(lambda task, _: f"```python\nkey = '{KEY}'\n```") as server:
+        assert with_key(plan, server, tmp_path).is_complete
+    assert KEY.encode() not in written(tmp_path)
+    assert all("[key]" in each["solution"] for each in submissions(tmp_path).values())
+
+
+def test_a_key_as_the_id_of_a_batch_is_not_kept(plan: InferencePlan, tmp_path: Path) -> None:
+    server = BatchServer()
+    server.on_create = lambda: Response(json.dumps({"id": KEY, "status": "completed"}))
+    with server:  # the batch is looked for in the list, as where the answer was lost
+        assert with_key(plan, server, tmp_path).is_complete
+    assert KEY.encode() not in written(tmp_path)
+
+
+def test_a_batch_that_never_ends_is_given_up(plan: InferencePlan, tmp_path: Path) -> None:
+    with BatchServer(statuses=["in_progress"]) as server:
+        with pytest.raises(InferenceError, match="has the status 'in_progress' more than"):
+            with_key(plan, server, tmp_path, replace(AT_ONCE, patience_s=0.0))
+        # It is taken up again, since it may have been paid for.
+        server.batches["batch_0"]["status"] = "completed"
+        assert with_key(plan, server, tmp_path).is_complete
+    assert set(server.billed.values()) == {1}
+
+
+def test_news_of_another_batch_are_refused(plan: InferencePlan, tmp_path: Path) -> None:
+    with BatchServer() as server:
+        server.on_create = lambda: _renamed(server)
+        with pytest.raises(InferenceError, match="the server tells of another"):
+            with_key(plan, server, tmp_path)
+
+
+def _renamed(server: BatchServer) -> Response:
+    batch = server.batches["batch_0"]
+    said = Response(json.dumps(batch))
+    server.batches["batch_0"] = {**batch, "id": "another"}
+    return said
+
+
+def test_results_of_millions_of_values_are_lines_that_say_nothing() -> None:
+    line = b'{"custom_id":"a","response":{"status_code":200,"body":{"choices":['
+    data = line + b"[]," * 15_000_000 + b"[]]}}}"
+
+    def work() -> None:
+        assert read_result(data) is None
+
+    assert in_bounds(work, cpu_s=60, memory_bytes=400_000_000) == 0
+    assert read_result(b"[" * 10_000) is None
+
+
+def test_a_batch_server_that_redirects_gets_no_second_request(
+    plan: InferencePlan, tmp_path: Path
+) -> None:
+    """Nobody else gets the key; the batch is looked for, as where the answer was lost."""
+    with BatchServer() as server:
+        location = {"Location": f"{server.url}/batches?elsewhere"}
+        server.on_create = lambda: Response("", 307, headers=location)
+        assert with_key(plan, server, tmp_path).is_complete
+    assert server.heard.count("POST /v1/batches") == 1

@@ -15,12 +15,13 @@ from distributed.security import Security
 from judge.cluster.contract import Answered, WorkerFacts
 from judge.cluster.duties import answer
 from judge.cluster.engine.plugin import NAME, JudgePlugin
-from judge.cluster.engine.refusing import refusing_pickles
+from judge.cluster.engine.refusing import reading_plain_data, refusing_pickles
 from judge.errors import ClusterError
 from judge.grading.recipe import WorkerRecipe
 
 _CONNECT_S = 15.0
 _CALL_S = 30.0
+_FETCH_S = 120.0
 _CLOSE_S = 1.0
 _NEWS_S = 1.0
 _ENDED = frozenset({"erred", "memory"})
@@ -134,18 +135,25 @@ class Connection:
             return {}
         try:
             reply = self._client.sync(
-                self._scheduler.gather, keys=list(keys), callback_timeout=_CALL_S
+                self._scheduler.gather, keys=list(keys), callback_timeout=_FETCH_S
             )
+            news = dict(reply)
+        except TimeoutError:  # of a worker: the scheduler is asked for workers all the time
+            return self._fetch_each(keys)
         except OSError as error:
             raise ClusterError(f"the scheduler {self._address} is gone: {error}") from error
         except Exception:  # noqa: BLE001  whatever it is, it is not an answer
-            if len(keys) == 1:
-                return {}
-            return {name: data for key in keys for name, data in self._fetch([key]).items()}
-        if reply.get("status") == "OK":
-            return dict(reply["data"])
-        missing = set(reply.get("keys", keys))
+            return self._fetch_each(keys)
+        if news.get("status") == "OK":
+            return dict(news["data"])
+        missing = set(news.get("keys", keys))
         return self._fetch([key for key in keys if key not in missing])
+
+    def _fetch_each(self, keys: Sequence[str]) -> dict[str, object]:
+        """The same one by one, after they could not be had together."""
+        if len(keys) == 1:
+            return {}
+        return {name: data for key in keys for name, data in self._fetch([key]).items()}
 
     def _answered(self, key: str, data: object) -> Answered:
         if isinstance(data, bytes):
@@ -175,7 +183,7 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
     Raises:
         ClusterError: it does not answer, or refuses this client.
     """
-    with refusing_pickles():
+    with refusing_pickles(), reading_plain_data():
         try:
             client = Client(
                 address,
@@ -198,3 +206,4 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
             connection.release()
             with contextlib.suppress(Exception):
                 client.close(timeout=_CLOSE_S)
+            client.status = "closed"  # or it tries once more when it is destroyed, and says so

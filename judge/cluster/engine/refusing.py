@@ -1,24 +1,55 @@
-"""Nothing that arrives from a cluster is unpickled in a way that could run code.
+"""What arrives from a cluster runs no code, and is bounded before it is read.
 
 ``distributed`` unpickles in many places: results, exceptions, the type of a result, warnings,
 events. Each of them can come from a worker. A pickle runs code only through the classes and
 functions that it names, and Python announces each of these to its audit hooks first; while a
 cluster is in use, every name is refused here but those that are harmless.
+
+A message of Dask begins with the number and the lengths of its parts. The first part describes
+its structure, in msgpack, where one byte may stand for an object of 64 bytes; results and
+exceptions are parts of their own, which may be compressed, pickled, or msgpack again. Lengths are
+checked before anything is read of a message, its structure before it is unpacked, and of all other
+parts only plain bytes are taken: workers answer in bytes, and nothing else of theirs is needed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import pickle
+import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import msgpack
+from distributed import protocol
+from distributed.comm import tcp
+from distributed.protocol.serialize import msgpack_decode_default
+from distributed.protocol.utils import msgpack_opts
+
+from judge.cluster.work import MOST_ANSWER_BYTES
+from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})
 """What Dask names for every answer, which is bytes."""
 
+MOST_MESSAGE_BYTES = MOST_ANSWER_BYTES + 16 * MIB
+"""The longest message; several answers that are longer together are fetched one by one."""
+
+MOST_STRUCTURE_BYTES = 8 * MIB
+"""What describes the structure of a message: that of a thousand workers takes a tenth."""
+
+_MOST_PARTS = 100_000
+_MOST_HEAD_BYTES = 64 * 1024
+_NOT_READ = "not read: it is not plain bytes"
+"""Stands for a part that nothing here needs, so that the rest of its message is read."""
+
+_BIN = {b"\xc4": 1, b"\xc5": 2, b"\xc6": 4}
+"""How bytes begin in msgpack -> in how many bytes their length follows."""
+
 _lock = threading.Lock()
-_state = {"hooked": False, "users": 0}
+_state = {"hooked": False, "users": 0, "readers": 0}
 
 
 class RefusedPickleError(pickle.UnpicklingError):
@@ -38,6 +69,88 @@ def refusing_pickles() -> Iterator[None]:
     finally:
         with _lock:
             _state["users"] -= 1
+
+
+class TooLargeError(Exception):
+    """A message of the cluster is longer than any honest one."""
+
+
+@contextlib.contextmanager
+def reading_plain_data() -> Iterator[None]:
+    """Bounds the messages of clusters, and takes nothing but plain bytes out of them.
+
+    In all threads of this process, which is to be a client: Dask's own programs need more.
+    """
+    with _lock:
+        _state["readers"] += 1
+        if _state["readers"] == 1:
+            for (module, name), replacement in _REPLACED.items():
+                setattr(module, name, replacement)
+    try:
+        yield
+    finally:
+        with _lock:
+            _state["readers"] -= 1
+            if _state["readers"] == 0:
+                for (module, name), original in _ORIGINALS.items():
+                    setattr(module, name, original)
+
+
+async def _read_bytes(stream: Any, size: int) -> Any:
+    if size > MOST_MESSAGE_BYTES:
+        raise TooLargeError(f"a message of {size:,} bytes")
+    read: Callable[[Any, int], Awaitable[Any]] = _ORIGINALS[tcp, "read_bytes_rw"]
+    return await read(stream, size)
+
+
+def _unpack_parts(data: Any, **options: Any) -> Any:
+    (count,) = struct.unpack_from("Q", data)
+    if count > _MOST_PARTS:
+        raise TooLargeError(f"a message of {count:,} parts")
+    found = _ORIGINALS[tcp, "unpack_frames"](data, **options)
+    if options.get("partial") and sum(found[1]) > MOST_MESSAGE_BYTES:
+        raise TooLargeError(f"a message of {sum(found[1]):,} bytes")
+    return found
+
+
+def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = None) -> Any:
+    """A message, as ``distributed.protocol.loads`` reads it, of plain data alone."""
+    del deserialize, deserializers
+    structure = memoryview(parts[0])
+    if structure.nbytes > MOST_STRUCTURE_BYTES:
+        return ()  # no news: were it an error, the client would hear of nothing else any more
+
+    def decoded(value: dict[Any, Any]) -> Any:
+        at = value.get("__Serialized__", 0)
+        if type(at) is int and at > 0:
+            return _bytes_of(parts, at)
+        return _NOT_READ if "__Pickled__" in value else msgpack_decode_default(value)
+
+    return msgpack.loads(structure, object_hook=decoded, use_list=False, **msgpack_opts)
+
+
+def _bytes_of(parts: Sequence[Any], at: int) -> object:
+    """What a part holds, if that is bytes."""
+    if not at < len(parts) or memoryview(parts[at]).nbytes > _MOST_HEAD_BYTES:
+        return _NOT_READ
+    head = msgpack.loads(parts[at], use_list=False, **msgpack_opts)
+    if head.get("serializer") != "msgpack" or any(head.get("compression") or ()):
+        return _NOT_READ
+    data = b"".join(parts[at + 1 : at + 1 + head["num-sub-frames"]])
+    size = _BIN.get(data[:1])
+    if size is None or data[1 : 1 + size] != (len(data) - 1 - size).to_bytes(size, "big"):
+        return _NOT_READ
+    return data[1 + size :]
+
+
+_REPLACED: dict[tuple[Any, str], Any] = {
+    (tcp, "read_bytes_rw"): _read_bytes,
+    (tcp, "unpack_frames"): _unpack_parts,
+    (protocol, "loads"): _loads,
+}
+_ORIGINALS: dict[tuple[Any, str], Any] = {
+    (module, name): getattr(module, name) for module, name in _REPLACED
+}
 
 
 def _check(event: str, arguments: tuple[object, ...]) -> None:

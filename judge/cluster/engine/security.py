@@ -47,7 +47,8 @@ def settle(level: int = _QUIET) -> None:
         level: what Dask may log; nothing by default, since the judge says what matters.
     """
     dask.config.set(SETTINGS)
-    logging.getLogger("distributed").setLevel(level)
+    for name in ("distributed", "tornado", "asyncio"):
+        logging.getLogger(name).setLevel(level)
     os.environ[_LEVEL] = logging.getLevelName(level) if level < _QUIET else "CRITICAL"
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import IO
@@ -40,11 +41,14 @@ class Pace:
         first_s: wait before the first time.
         longest_s: the waits grow up to this one.
         settle_s: wait before the list is searched again for a batch that was not found.
+        patience_s: how long after it was made a batch may be under way: twice the time that the
+            server has for it.
     """
 
     first_s: float = 2.0
     longest_s: float = 60.0
     settle_s: float = 5.0
+    patience_s: float = 2 * 86_400.0
 
 
 @dataclass(slots=True)
@@ -252,6 +256,12 @@ class BatchCarrier:
             for batch, held in list(self._open.values()):
                 assert batch.batch_id is not None
                 state = await self._endpoint.state(batch.batch_id)
+                if state.batch_id != batch.batch_id:
+                    raise CallError(
+                        "gave-up",
+                        f"asked about the batch {batch.batch_id}, the server tells of "
+                        f"{state.batch_id}",
+                    )
                 total = len(batch.requests)
                 desk.tell(
                     BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
@@ -260,6 +270,12 @@ class BatchCarrier:
                     await self._collect(desk, batch, state)
                     held.close()
                     del self._open[batch.label]
+                elif time.time() - batch.begun_s > self._pace.patience_s:
+                    raise CallError(
+                        "gave-up",
+                        f"the batch {batch.batch_id} has the status {state.status!r} more than "
+                        f"{self._pace.patience_s / 3600:g} hours after it was made",
+                    )
 
     async def _collect(self, desk: Desk, batch: OpenBatch, state: BatchState) -> None:
         """Files the replies of a batch that is over; what failed is asked again, or fails."""

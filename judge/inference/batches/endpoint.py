@@ -151,7 +151,7 @@ class BatchEndpoint:
         with tempfile.TemporaryFile(dir=folder) as file:
             await self._model.call(Errand(f"/files/{file_id}/content", keep_in=file))
             while line := file.readline(MOST_LINE_BYTES + 1):
-                yield line
+                yield self._model.mask.masked(line)
 
     async def _ask(self, errand: Errand, *, once: bool = False) -> dict[str, Any]:
         body = await self._model.call(errand, once=once)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import judge
+import judge.errors
 from judge.cli.main import main
 from judge.cli.signals import Ended, ending_by_signals
 from judge.report import view_runs
@@ -99,6 +102,64 @@ def test_the_exit_code_names_the_signal(
     assert "Traceback" not in capsys.readouterr().err
     assert {each: each.read_bytes() for each in before} == before
     assert not list(tmp_path.rglob(".*.xlsx.*"))
+
+
+class SendsWhenNamed:
+    """Python raises a RuntimeError of its own where a class cannot be made."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+class SendsWhenDestroyed:
+    """Python prints what is raised here, and goes on."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+
+
+def import_while_it_comes(number: int) -> None:
+    type("Imported", (), {"field": SendsWhenNamed(number)})
+
+
+def destroy_while_it_comes(number: int) -> None:
+    SendsWhenDestroyed(number)
+    ended = time.monotonic() + 240
+    while time.monotonic() < ended:
+        time.sleep(0.01)
+
+
+def fail_while_it_comes(number: int) -> None:
+    try:
+        os.kill(os.getpid(), number)
+        time.sleep(0.1)
+    finally:
+        raise judge.errors.JudgeError("the scheduler cannot be reached any more")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "command", [import_while_it_comes, destroy_while_it_comes, fail_while_it_comes]
+)
+def test_a_signal_ends_the_command_wherever_it_comes(
+    command: Callable[[int], None],
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    group = importlib.import_module("judge.cli.main").judge
+    monkeypatch.setattr(group, "main", lambda *_, **__: command(number))
+    with pytest.raises(SystemExit) as raised:
+        main(["score"])
+    assert raised.value.code == SIGNALS[number]
+    said = capsys.readouterr().err
+    assert said.strip() == ("interrupted" if number == signal.SIGINT else f"ended by {number.name}")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

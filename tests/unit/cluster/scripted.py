@@ -57,6 +57,9 @@ class ScriptedCluster:
     Attributes:
         introductions: worker -> what it says of itself.
         answer: what a worker does with a request; raises DiesError to die of it.
+        answers_of: the same of single workers.
+        silent: workers that say who they are, and then answer nothing.
+        mute: workers that do not even say that.
         late: workers that come after so many answers.
         restarts: whether a worker that died comes back under another name.
         sent: every request, with the worker that got it.
@@ -67,6 +70,9 @@ class ScriptedCluster:
         default_factory=lambda: {"w1": Introduction(), "w2": Introduction()}
     )
     answer: Callable[[Request], Reply | bytes | None] = all_right
+    answers_of: dict[str, Callable[[Request], Reply | bytes | None]] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    mute: set[str] = field(default_factory=set)
     late: dict[str, int] = field(default_factory=dict)
     restarts: bool = True
     threads: int = 1
@@ -98,7 +104,7 @@ class ScriptedCluster:
             raise ClusterError("the scheduler is gone")
         for address, given in list(self.waiting.items()):
             self.waiting[address] = self.waiting.pop(address)  # the next one is asked next time
-            if given:
+            if given and not self._is_silent(address, given[0][1]):
                 key, request = given.pop(0)
                 return self._do(address, key, request)
         self.now += timeout_s
@@ -107,6 +113,9 @@ class ScriptedCluster:
     def cancel(self, keys: Collection[str]) -> None:
         self.cancelled |= set(keys)
 
+    def _is_silent(self, address: str, request: bytes) -> bool:
+        return address in self.mute or (address in self.silent and request[:1] == b"W")
+
     def _do(self, address: str, key: str, request: bytes) -> Sequence[Answered]:
         self.now += 0.1
         if request[:1] == b"H":
@@ -114,7 +123,8 @@ class ScriptedCluster:
             return (Answered(key, said.to_bytes()),)
         self.answers += 1
         try:
-            reply = self.answer(Request.from_bytes(request[1:]))
+            answer = self.answers_of.get(address, self.answer)
+            reply = answer(Request.from_bytes(request[1:]))
         except DiesError:
             return self._die(address, key)
         if reply is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import struct
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +21,12 @@ from judge.comparison.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.core.verdict import Verdict
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
 from judge.files.documents import MalformedError
 from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
+from judge.grading.case_records import record_of_result
 from judge.grading.jobs import CaseJob, Job
 from judge.grading.keys import CaseKeys
 from judge.grading.recipe import WorkerRecipe
@@ -32,6 +35,7 @@ from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox, Step
 from judge.suites import load_suite
+from tests.bounds import in_bounds
 
 SAMPLE = Path(__file__).resolve().parents[3] / "dataset" / "sample"
 GOLD = next((SAMPLE / "spreadsheet" / "1001").glob("1_*answer.xlsx"))
@@ -203,3 +207,106 @@ def test_a_check_comes_back_as_it_was_made() -> None:
     here = place.perform(asked).checks[0]
     assert replied(place, asked).checks[0] == here
     assert here.gold_accepted
+
+
+def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker with much to do is told from one that is stuck."""
+    now = [0.0]
+    monkeypatch.setattr(duties, "_clock", lambda: now[0])
+
+    def slow(_: RunRequest) -> RunResult:
+        now[0] += duties.RETURN_S / 3
+        return right()
+
+    place, _ = workplace(*(slow for _ in range(8)))
+    assert [set(each) for each in replied(place, request(1, 2, 3, 4)).judged.values()] == [
+        {0, 1},
+        {0},
+    ]
+
+
+def test_records_that_are_long_go_back_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duties, "RETURN_RECORD_BYTES", 10)
+    place, _ = workplace(*(right() for _ in range(6)))
+    assert set(replied(place, request(1, 2)).judged[0]) == {0}
+
+
+# -- answers of a worker that was taken over -------------------------------------------------------
+
+
+def honest_record(asked: Request) -> dict[str, object]:
+    work = asked.work[0]
+    assert isinstance(work, Job)
+    case = work.cases[0]
+    result = CaseResult(work.task.id, work.sample, case.case.number, Verdict.AC)
+    return dict(record_of_result(case.keys, result))
+
+
+def answer_of(record: bytes, *, output: bytes | None = None, **changes: object) -> bytes:
+    """An answer with one record, whatever that is."""
+    length = -1 if output is None else len(output)
+    head = {"seconds": 0.1, "judged": [[0, 0, len(record), length]], "checks": [], "gone": "",
+            "error": "", **changes}  # fmt: skip
+    shown = json.dumps(head).encode()
+    return struct.pack(">I", len(shown)) + shown + record + (output or b"")
+
+
+def test_fields_that_nobody_declared_are_left_out() -> None:
+    asked = request(1)
+    more = {f"field {number}": number for number in range(100_000)}
+    record = {**honest_record(asked), **more, "run": {"stdout": "printed", **more}}
+    reply = Reply.from_bytes(answer_of(json.dumps(record).encode()), asked.work)
+    assert reply.judged[0][0].result.run == {"stdout": "printed"}
+
+
+def hostile_answers(asked: Request) -> dict[str, Callable[[], bytes]]:
+    honest = honest_record(asked)
+    text = json.dumps(honest).encode()
+    return {
+        "a text of 200 MB": lambda: answer_of(
+            json.dumps({**honest, "cause": "x" * 200_000_000}).encode()
+        ),
+        "a text of 70 MB": lambda: answer_of(
+            json.dumps({**honest, "cause": "x" * 70_000_000}).encode()
+        ),
+        "millions of values": lambda: answer_of(
+            text[:-1] + b',"run":{"origin":[' + b"[]," * 20_000_000 + b"[]]}}"
+        ),
+        "millions of values in the head": lambda: answer_of(text, gone=[[]] * 5_000_000),
+        "millions of cases": lambda: answer_of(text, judged=[[0, 0, 1, -1]] * 1_000_000),
+        "a head longer than the answer": lambda: struct.pack(">I", 2**32 - 1) + text,
+        "a negative length": lambda: answer_of(text, judged=[[0, 0, -5, 5]]),
+        "a length beyond the end": lambda: answer_of(text, judged=[[0, 0, len(text), 10**12]]),
+        "a position of four thousand digits": lambda: answer_of(
+            text, judged=[[10**4000, 0, len(text), -1]]
+        ),
+        "work that was not requested": lambda: answer_of(text, judged=[[1, 0, len(text), -1]]),
+        "the last case, from the end": lambda: answer_of(text, judged=[[0, -1, len(text), -1]]),
+        "a deep record": lambda: answer_of(
+            text[:-1] + b',"comparison":{"notes":' + b"[" * 5000 + b"]" * 5000 + b"}}"
+        ),
+        "nothing": lambda: b"",
+    }
+
+
+@pytest.mark.parametrize("name", hostile_answers(request(1)))
+def test_what_no_honest_worker_answers_is_refused_in_little_memory(name: str) -> None:
+    asked = request(1)
+    data = hostile_answers(asked)[name]()
+
+    def work() -> None:
+        with pytest.raises(MalformedError):
+            Reply.from_bytes(data, asked.work)
+
+    assert in_bounds(work, cpu_s=60, memory_bytes=800_000_000) == 0
+
+
+def test_a_check_with_fields_of_other_types_is_refused() -> None:
+    task = load_suite(SAMPLE).task("1001")
+    asked = replace(request(), work=(Check(task, task.cases[0]),))
+    place, _ = workplace()
+    sent = place.perform(asked).to_bytes()
+    with pytest.raises(MalformedError, match="gold_accepted"):
+        Reply.from_bytes(
+            swapped(sent, b'"gold_accepted": true', b'"gold_accepted": "ye"'), asked.work
+        )

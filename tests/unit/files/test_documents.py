@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from judge.errors import StoreError
-from judge.files.documents import MIB, read_kept, read_regular
+from judge.files.documents import MIB, has_more_values, read_kept, read_regular
+from tests.bounds import in_bounds
 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
@@ -80,3 +81,38 @@ def test_an_entry_of_a_cache(tmp_path: Path) -> None:
     path = tmp_path / "entry.json"
     path.write_text('{"a": [1]}')
     assert read_kept(path) == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0", 0),
+        ("[]", 1),
+        ("[0,0,0]", 3),
+        ('{"a": [1, {"b": 2}]}', 4),
+        ('["a,b[{", "\\"[,", "c"]', 3),
+        ('["\\\\", ",,,,,,,,"]', 2),
+        ('["never closed, [[[[[[', 1),
+    ],
+)
+def test_values_are_counted_without_those_that_texts_seem_to_have(text: str, values: int) -> None:
+    """As many as there are brackets and commas: an array or object, and each further value."""
+    assert has_more_values(text, values) is False
+    assert values == 0 or has_more_values(text, values - 1)
+
+
+def test_counting_takes_time_by_the_length_alone() -> None:
+    """Neither quotes that are escaped nor texts that never end are gone through again."""
+    texts = [
+        '"' + "\\n" * 5_000_000,
+        '\\"' * 5_000_000,
+        '["' + '\\\\\\"' * 3_000_000,
+        '"",' * 3_000_000,
+    ]
+
+    def work() -> None:
+        for text in texts:
+            has_more_values(text + "[" * 100, 100_000_000)
+            has_more_values(text + "[" * 100, 90)
+
+    assert in_bounds(work, cpu_s=60, memory_bytes=400_000_000) == 0

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, finding_of
+from judge.core.records.cases import CaseComparison
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
+from judge.files import json_lines
+from judge.files.json_lines import fits_a_line
 from judge.grading.case_records import (
     case_record,
     case_records,
     record_of_result,
+    recordable,
     result_of_record,
 )
 from judge.grading.keys import CaseKeys
@@ -51,3 +56,33 @@ def test_a_verdict_of_another_judge_is_named() -> None:
     record = {**record_of_result(KEYS, found_by_another_checker()), "verdict": "PE"}
     with pytest.raises(StoreError, match=r"record of task '7', case 1 .* 'PE' is not a valid"):
         case_record(record)
+
+
+@pytest.mark.parametrize("bound", ["MOST_LINE_BYTES", "MOST_LINE_VALUES"])
+def test_a_record_that_nobody_would_read_again_is_a_judge_error(
+    bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written to cases.jsonl is within the bounds of those that read it."""
+    monkeypatch.setattr(json_lines, bound, 500)
+    values: CaseComparison = {"notes": [""] * 600}
+    result = CaseResult("1001", 0, 1, Verdict.AC, "said", {"stdout": "x"}, values)
+    keys = CaseKeys("r", "c")
+    with RunDirectory(tmp_path) as store:
+        with pytest.raises(StoreError, match="no command would read it"):
+            store.append(CASES_FILE, record_of_result(keys, result))
+        kept = recordable(keys, result)
+        store.append(CASES_FILE, record_of_result(keys, kept))
+        (record,) = case_records(store).values()
+    assert (record["verdict"], record["run"], record["comparison"]) == ("JE", {}, {})
+    assert "its record is longer" in record["cause"]
+    short = CaseResult("1001", 0, 1, Verdict.AC)
+    assert recordable(keys, short) is short
+
+
+def test_writer_and_reader_have_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "MOST_LINE_VALUES", 50)
+    line = json.dumps({"values": [0] * 60})
+    assert not fits_a_line(line)
+    (tmp_path / CASES_FILE).write_text(line + "\n")
+    with RunDirectory(tmp_path) as store, pytest.raises(StoreError, match="more than 50 values"):
+        list(store.read_records(CASES_FILE))

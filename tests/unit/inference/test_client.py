@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from urllib.parse import quote
 
 import pytest
 from werkzeug import Response
@@ -295,3 +298,76 @@ def test_the_server_says_that_nothing_is_left() -> None:
     started = time.monotonic()
     asyncio.run(pacer.admit(10))
     assert time.monotonic() - started >= 0.2
+
+
+def spellings(key: str) -> dict[str, str]:
+    """Ways in which a server may send a key back, as they stand in the JSON of an answer."""
+    quoted = json.dumps
+    return {
+        "plain": quoted(f"your key is {key}, is it not"),
+        "escaped": '"' + "".join(f"\\u{ord(each):04X}" for each in key) + '"',
+        "half escaped": quoted(key).replace("s", "\\u0073"),
+        "in a header": quoted(f"Authorization: Bearer {key}"),
+        "percent encoded": quoted(quote(f"key={key}&x", safe="")),
+        "in hexadecimal digits": quoted(key.encode().hex()),
+        "in base64": quoted(base64.b64encode(key.encode()).decode()),
+        "in base64 after a letter": quoted(base64.b64encode(f"x{key}y".encode()).decode()),
+        "in base64 after two": quoted(base64.b64encode(f"Be{key}yy".encode()).decode()),
+        "in base64 for addresses": quoted(base64.urlsafe_b64encode(f"{key}".encode()).decode()),
+        "twice": quoted(f"{key}{key}"),
+    }
+
+
+SLASHED = "sk-a/secret+key/0123?456789=~"
+
+
+@pytest.mark.parametrize("key", [KEY, SLASHED])
+@pytest.mark.parametrize("field", ["content", "reasoning_content", "model", "finish_reason"])
+@pytest.mark.parametrize("way", spellings(KEY))
+def test_a_key_that_a_server_sends_back_is_masked(way: str, field: str, key: str) -> None:
+    """In everything that becomes of a reply: records, conversations, submissions, caches."""
+
+    def reply(seen: Seen) -> Response:
+        document = completion("said", seen.body)
+        choice = document["choices"][0]
+        target = {"model": document, "finish_reason": choice}.get(field, choice["message"])
+        target[field] = "MARK"
+        text = json.dumps(document).replace('"MARK"', spellings(key)[way])
+        return Response(text, content_type="application/json")
+
+    with ScriptedServer(reply) as server:
+        found = ask(server, key=key)
+    said = {"content": found.text, "reasoning_content": found.reasoning, "model": found.model,
+            "finish_reason": found.finish_reason}[field]  # fmt: skip
+    assert said is not None
+    assert "[key]" in said
+    kept = json.dumps(found.to_json())
+    assert not [each for each in spellings(key).values() if json.loads(each) in kept]
+
+
+def test_a_password_in_the_address_is_masked() -> None:
+    def reply(seen: Seen) -> Reply:
+        basic = seen.request.headers["Authorization"]
+        return completion(f"{basic} and a-long-password", seen.body)
+
+    with ScriptedServer(reply) as server:
+        url = server.url.replace("://", "://someone:a-long-password@")
+        text = ask(url, key=None).text
+    assert text.startswith("Basic [key]")
+    assert text.endswith("and [key]")
+
+
+@pytest.mark.parametrize("key", ["none", "EMPTY", "token"])
+def test_words_of_replies_are_no_keys(key: str) -> None:
+    """What local servers are given for a key is left in programs, where it is something else."""
+    program = f"if x is {key}: pass"
+    with ScriptedServer(lambda seen: completion(program, seen.body)) as server:
+        assert ask(server, key=key).text == program
+
+
+def test_an_error_is_masked_before_it_is_cut_off() -> None:
+    """Half a key is more than nothing."""
+    said = "x" * 150 + KEY * 40
+    with ScriptedServer(lambda _: fault(400, said)) as server, pytest.raises(CallError) as caught:
+        ask(server)
+    assert KEY[:12] not in caught.value.message

@@ -6,6 +6,7 @@ Nothing here is timed: a server without end counts what the client took of it be
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gzip
 import json
@@ -17,11 +18,12 @@ import pytest
 
 from judge.errors import InferenceError, UsageError
 from judge.inference.address import check_address, origin_of
-from judge.inference.answers import read_reply, read_retry_after
+from judge.inference.answers import NotACompletionError, read_reply, read_retry_after
 from judge.inference.attempts import RetryPolicy
 from judge.inference.bodies import MAX_BODY_BYTES
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.client import OpenAIChatModel
+from tests.bounds import in_bounds
 from tests.inference.raw_server import Exchange, RawServer, Send, raw_server
 
 REQUEST = ChatRequest("m", ({"role": "user", "content": "hello"},))
@@ -291,3 +293,24 @@ def test_what_counts_as_the_same_server() -> None:
     others = ["http://api.openai.com/v1", "https://api.openai.com:8443/v1",
               "https://api.openai.com@host/v1", "https://api.openai.com.host/v1"]  # fmt: skip
     assert all(origin_of(check_address(each)) != one for each in others)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices":[' + b"{}," * 1_000_000 + b"{}]}",
+        b'{"choices":[{"message":{"content":"x"}}' + b",{}" * 2_000_000 + b"]}",
+        b'{"choices":[{"message":{"content":[' + b"{}," * 2_000_000 + b"{}]}}]}",
+        b'{"choices":[{"message":{"tool_calls":[' + b"{}," * 1_000_000 + b"{}]}}]}",
+        b'{"choices":' + b"[" * 4_000_000 + b"]" * 4_000_000 + b"}",
+    ],
+    ids=["empty choices", "a choice and millions", "parts", "calls of tools", "deep"],
+)
+def test_a_million_choices_cost_little_memory(body: bytes) -> None:
+    assert len(body) <= MAX_BODY_BYTES + 100
+
+    def work() -> None:
+        with contextlib.suppress(NotACompletionError):
+            read_reply(body, 0.0)
+
+    assert in_bounds(work, cpu_s=60, memory_bytes=700_000_000) == 0

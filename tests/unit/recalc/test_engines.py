@@ -278,6 +278,13 @@ BOMBS = {
     "texts that grow": {f"A{row}": f"=A{row + 1}&A{row + 1}" for row in range(1, 40)}
     | {"A40": '=REPT("x",30000)'},
     "an array of the whole sheet": {"A1": "=SUM(_xlfn.SEQUENCE(1048576,1000))"},
+    "what is outside": {
+        "A1": '=WEBSERVICE("http://127.0.0.1:1/x")',
+        "A2": '=DDE("soffice","/etc/passwd","A1")',
+        "A3": "='file:///etc/passwd'#$Sheet1.A1",
+        "A4": "='[../../etc/passwd.xlsx]Sheet1'!A1",
+        "A5": '=HYPERLINK("file:///etc/passwd")',
+    },
     "no formula at all": {"A1": "=", "A2": "=)(", "A3": "=+*/"},
 }
 

@@ -267,3 +267,50 @@ def test_half_a_zip_file(tmp_path: Path) -> None:
     archive.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(SuiteError, match=r"not a whole \.tar\.gz or \.zip"):
         unpack(archive, tmp_path / "out")
+
+
+# -- members given twice ---------------------------------------------------------------------------
+
+TWICE = {
+    "the same name": ("suite/dataset.json", "suite/dataset.json"),
+    "with a dot": ("suite/dataset.json", "./suite//dataset.json"),
+    "in another case": ("suite/dataset.json", "suite/Dataset.JSON"),
+    "in a folder of another case": ("suite/dataset.json", "Suite/dataset.json"),
+    "with other accents": ("suite/caf\u00e9.json", "suite/cafe\u0301.json"),
+    "as a folder": ("suite/a", "suite/a/b"),
+    "as a folder before": ("suite/a/b", "suite/a"),
+}
+
+
+def tarred(folder: Path, *names: str) -> Path:
+    path = folder / "suite.tar.gz"
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for number, name in enumerate(names):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(str(number).encode()))
+    return path
+
+
+@pytest.mark.parametrize("way", TWICE)
+@pytest.mark.parametrize("pack", [tarred, lambda folder, *names: zipped(
+    folder, *((name, "x") for name in names))])  # fmt: skip
+def test_a_file_that_is_given_twice_is_refused(
+    pack: Callable[..., Path], way: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SuiteError, match="refused") as caught:
+        unpack(pack(tmp_path, *TWICE[way]), tmp_path / "out")
+    assert "in the archive twice" in str(caught.value.faults)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_and_litter_may_be_given_twice(tmp_path: Path) -> None:
+    path = tarred(tmp_path, "suite/._a", "suite/._a")
+    with tarfile.open(tmp_path / "suite.tar", "w") as tar:
+        for name in ("suite", "suite/b", "suite", "suite/b/c"):
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.REGTYPE if name.endswith("c") else tarfile.DIRTYPE
+            tar.addfile(member, io.BytesIO())
+    for archive in (path, tmp_path / "suite.tar"):
+        unpack(archive, tmp_path / archive.name.replace(".", "-"))
+    assert (tmp_path / "suite-tar/suite/b/c").is_file()
