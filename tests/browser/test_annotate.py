@@ -11,8 +11,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from openpyxl.styles import Font, PatternFill
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from judge.annotate.web.server import check_grid
@@ -75,6 +77,7 @@ class Server:
 
 
 Start = Callable[..., Server]
+Scheme = Literal["light", "dark"]
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +120,12 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
     errors: list[str] = []
     contexts = []
 
-    def show(server: Server) -> Page:
-        context = chromium.new_context(viewport={"width": 1500, "height": 900})
+    def show(
+        server: Server, width: int = 1500, height: int = 900, scheme: Scheme = "light"
+    ) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -126,7 +133,7 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
         page.set_default_timeout(SLOW_MS)
         expect.set_options(timeout=SLOW_MS)
         page.goto(server.address)
-        page.wait_for_selector("#gold-grid td[data-cell='A1']")
+        page.wait_for_selector("#gold-grid td[data-cell='A1']", state="attached")
         return page
 
     yield show
@@ -135,7 +142,7 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
     assert errors == []
 
 
-OpenPage = Callable[[Server], Page]
+OpenPage = Callable[..., Page]
 
 
 def programs(folder: Path, **codes: str) -> list[object]:
@@ -445,6 +452,95 @@ def test_where_references_disagree(
     save(page)
     record = json.loads((suite / "annotations/records.jsonl").read_text().splitlines()[0])
     assert (record["gold_by"], record["gold_disagreeing"]) == (["right.py"], ["wrong.py"])
+
+
+# -- how it looks ---------------------------------------------------------------------------------
+
+CONTRAST = """(selector) => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 });
+  const brush = canvas.getContext("2d", { willReadFrequently: true });
+  const shown = (colour) => {
+    brush.clearRect(0, 0, 1, 1);
+    brush.fillStyle = colour;
+    brush.fillRect(0, 0, 1, 1);
+    return [...brush.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (colour) => colour.slice(0, 3)
+    .map((part) => (part /= 255) <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const element = document.querySelector(selector);
+  let behind = element;
+  while (shown(getComputedStyle(behind).backgroundColor)[3] < 255) behind = behind.parentElement;
+  const ground = shown(getComputedStyle(behind).backgroundColor);
+  const [low, high] = [light(ground), light(shown(getComputedStyle(element).color))]
+    .sort((a, b) => a - b);
+  return { ratio: (high + 0.05) / (low + 0.05), ground: ground.slice(0, 3) };
+}"""
+"""How well text can be told from what is behind it (WCAG 2.1, 1.4.3), and what that is."""
+
+
+def coloured(book: object) -> None:
+    """Cells whose letters, or whose background, have a colour of their own."""
+    sheet = book.active  # type: ignore[attr-defined]
+    sheet.title = "Sheet"
+    sheet["A1"], sheet["A2"], sheet["A3"], sheet["A4"] = "plain", "ink", "fill", "both"
+    sheet["A2"].font = Font(color="000080")
+    sheet["A3"].fill = PatternFill("solid", fgColor="FFFF00")
+    sheet["A4"].font = Font(color="FFFFFF")
+    sheet["A4"].fill = PatternFill("solid", fgColor="1F4E78")
+
+
+@pytest.mark.parametrize(("scheme", "paper"), [("light", [253, 253, 252]), ("dark", [22, 24, 27])])
+def test_the_page_has_the_colours_of_the_reports_and_all_of_it_can_be_read(
+    suite: Path, start: Start, open_page: OpenPage, scheme: Scheme, paper: list[int]
+) -> None:
+    folder = suite / "spreadsheet" / "7"
+    for name in ("1_7_input.xlsx", "1_7_answer.xlsx"):
+        (folder / name).write_bytes(make_book(coloured))
+    page = open_page(start(suite, "7", "--author", "Ann"), scheme=scheme)
+    cell = "#input-grid td[data-cell='{}']".format
+    for selector, ground in (
+        ("#instruction", paper),
+        ("#saved", paper),
+        (cell("A1"), paper),
+        (cell("A2"), paper),
+        # A background is shown as it is, with the letters that a spreadsheet program shows on it.
+        (cell("A3"), [255, 255, 0]),
+        (cell("A4"), [31, 78, 120]),
+        ("#input-grid thead td:nth-child(3)", None),
+        ("#input-tabs button", paper),
+        ("#edits li", paper),
+    ):
+        found = page.evaluate(CONTRAST, selector)
+        assert found["ratio"] >= 4.5, (selector, found)
+        assert ground is None or found["ground"] == ground, selector
+
+
+def test_a_case_is_made_on_a_telephone(
+    suite: Path, start: Start, open_page: OpenPage, references: list[object]
+) -> None:
+    page = open_page(start(suite, "7", "--author", "Ann", *references), width=390, height=844)
+
+    def nothing_stands_out() -> bool:
+        return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+    assert nothing_stands_out()
+    expect(page.locator("#gold-grid")).to_be_hidden()
+    page.locator("#input-grid td[data-cell='A3']").click()
+    page.fill("#formula", "50")
+    page.press("#formula", "Enter")
+    wait_kept(page)
+    page.click("#panes [data-pane='changes']")
+    expect(page.locator("#input-grid")).to_be_hidden()
+    expect(page.locator("#edits li")).to_have_text(["'Sheet'!A3 = 50"])
+    assert nothing_stands_out()
+    page.click("#panes [data-pane='gold']")
+    expect(page.locator("#gold-grid td[data-cell='B3']")).to_be_in_viewport()
+    shows(page, "B3", "100", "gold")
+    assert nothing_stands_out()
+    expect(page.locator("#save")).to_be_in_viewport(ratio=1)
+    save(page, "a larger number")
+    assert values((suite / "spreadsheet/7/4_7_input.xlsx").read_bytes())[3, 1] == 50
 
 
 def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page: OpenPage) -> None:

@@ -14,6 +14,7 @@ from judge.annotate.casebook import ConflictError
 from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.state import show_state
 from judge.errors import JudgeError, UsageError
+from judge.report.html.page import LOOK, asset
 from judge.web.local_page import LocalPage, object_of
 
 STATIC_FILES: Mapping[str, str] = {
@@ -84,8 +85,10 @@ class Page(LocalPage):
         return string.Template(text).substitute(token=self.token)
 
     def file(self, path: str) -> tuple[bytes, str] | None:
-        """The page's own files and those of the grid, by name from a fixed list."""
+        """The page's own files, those of the grid and the look of all pages, from a fixed list."""
         kind, _, name = path[1:].partition("/")
+        if (kind, name) == ("look", LOOK):
+            return asset(LOOK).encode(), "text/css"
         known = {"static": STATIC_FILES, "grid": GRID_FILES}.get(kind, {})
         if name not in known:
             return None

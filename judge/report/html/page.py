@@ -35,6 +35,10 @@ TEMPLATES = frozenset(
 )
 
 
+LOOK = "look.css"
+"""The style sheet of all pages: colours in light and dark, letters, controls."""
+
+
 @cache
 def asset(name: str) -> str:
     """The text of a template, a style sheet or a script of this package."""
@@ -75,11 +79,11 @@ def render_page(
         template: name of a template that extends ``page.html``.
         context: what it is filled with.
         scripts: scripts of this package, in order; they become one.
-        styles: style sheets of this package, in order; they become one.
+        styles: style sheets of this package, in order; they follow :data:`LOOK`.
         connects: whether the script may ask the server that the page came from.
         pictures: whether pictures may be shown that are inside the page.
     """
-    css = "\n".join(map(asset, styles))
+    css = "\n".join(map(asset, (LOOK, *styles)))
     js = "(() => {\n" + "\n".join(asset(name) for name in scripts) + "\n})();" if scripts else ""
     page = environment().get_template(template)
     return page.render(

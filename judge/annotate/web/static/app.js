@@ -222,6 +222,7 @@ function alarm(error) {
 }
 
 async function reveal(name, cell) {
+  showPane(active);
   if (sheet !== name || !grids[active].reveal(cell)) {
     const [row, column] = place(cell);
     await go(name, Math.max(1, row - 20), grids[active].shows(column) ? at.column : Math.max(1, column - 3));
@@ -254,6 +255,15 @@ function onSelection(act) {
   if (area) act(area, grids[active].window.sheet);
   else alarm(new Error("select a cell first"));
 }
+
+// Where there is no room for all three, one of them is shown.
+function showPane(pane) {
+  document.body.dataset.shown = pane;
+  for (const tab of document.querySelectorAll("#panes .tab")) {
+    tab.setAttribute("aria-selected", String(tab.dataset.pane === pane));
+  }
+}
+for (const tab of document.querySelectorAll("#panes .tab")) tab.onclick = () => showPane(tab.dataset.pane);
 
 $("formula").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !selected || $("formula").readOnly) return;

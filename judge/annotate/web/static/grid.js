@@ -185,9 +185,13 @@ export class Grid {
       const column = window.first_column + x;
       const name = letters(column) + row;
       if (element.judgeLook !== (window.styles[name] ?? "")) {
-        for (const each of (element.judgeLook ?? "").split(";")) element.style.removeProperty(each.split(":")[0]);
+        const property = (each) => (each === "color" ? "--own" : each); // which a dark page makes lighter
+        for (const each of (element.judgeLook ?? "").split(";")) element.style.removeProperty(property(each.split(":")[0]));
         element.judgeLook = window.styles[name] ?? "";
-        for (const each of element.judgeLook.split(";").filter(Boolean)) element.style.setProperty(...each.split(":"));
+        const looks = element.judgeLook.split(";").filter(Boolean).map((each) => each.split(":"));
+        for (const [each, value] of looks) element.style.setProperty(property(each), value);
+        element.classList.toggle("inked", looks.some(([each]) => each === "color"));
+        element.classList.toggle("filled", looks.some(([each]) => each === "background-color"));
       }
       element.classList.toggle("answer", inside(answer, row, column));
       element.classList.toggle("marked", inside(marked, row, column));
