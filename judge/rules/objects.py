@@ -78,7 +78,10 @@ def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
     listed = [
         each
         for each in book.facts.charts(tab)
-        if each.plots and each.plots[0].kind in {*_BARS, *_CLASSES} and _is_plain(each.anchor)
+        if each.plots
+        and each.plots[0].kind in {*_BARS, *_CLASSES}
+        and _is_plain(each.anchor)
+        and not each.dropped_by_openpyxl
     ]
     listed.sort(key=lambda each: 3 if each.anchor is None else _ORDER[each.anchor.kind])
     return {chart_key(each): _chart_properties(each, asked) for each in listed}

@@ -195,6 +195,7 @@ class Chart:
         part: name of its part.
         pivot: the pivot table that it shows, as ``[file]sheet!name``; None without.
         automatic_title: whether a chart without a title may be given one by the program.
+        dropped_by_openpyxl: whether openpyxl 3.1.5 leaves it out when it reads the workbook.
     """
 
     plots: tuple[Plot, ...]
@@ -205,6 +206,7 @@ class Chart:
     part: str
     pivot: str | None = None
     automatic_title: bool = True
+    dropped_by_openpyxl: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
         else:
             package.budget.take_cells(_size(known[link.target]))
         found.append(replace(known[link.target], anchor=anchor))
+    if _has_unread_freeform(root):
+        return [replace(each, dropped_by_openpyxl=True) for each in found]
     return found
 
 
@@ -165,6 +167,94 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
         part=part,
         pivot=space.text_of("pivotSource", "name"),
         automatic_title=not _flag(chart, "autoTitleDeleted"),
+        dropped_by_openpyxl=_is_dropped_by_openpyxl(space),
+    )
+
+
+_NOT_READ = {"extLst", "AlternateContent"}
+_CATEGORIES = {"cat", "xVal"}
+_SOURCES = {"numRef", "numLit", "strRef", "strLit", "multiLvlStrRef"}
+_POINTS = {"numCache": "numRef", "strCache": "strRef"}
+_LITERALS = {"numLit", "strLit"}
+_HOLDERS = {"cat", "val", "xVal", "yVal", "bubbleSize", "plus", "minus"}
+
+
+def _is_dropped_by_openpyxl(space: Element) -> bool:
+    """Whether openpyxl raises a TypeError over the data of a chart, and leaves the chart out.
+
+    It does over text in a number cache (LibreOffice 7.4 writes dates there as text), over
+    points without a number, and over categories without a source.
+
+    Source: openpyxl 3.1.5, ``reader/drawings.py`` and ``chart/data_source.py``.
+    """
+    waiting = [space]
+    while waiting:
+        here = waiting.pop()
+        if here.name in _CATEGORIES and not any(each.name in _SOURCES for each in here.children):
+            return True
+        for each in here.children:
+            cached = _POINTS.get(each.name) == here.name
+            if (cached or (each.name in _LITERALS and here.name in _HOLDERS)) and _is_odd(each):
+                return True
+            if each.name not in _NOT_READ:
+                waiting.append(each)
+    return False
+
+
+def _is_odd(points: Element) -> bool:
+    """Whether a cache or a literal has a count, a point or a number that Python does not read."""
+    numbers = points.name.startswith("num")
+    known = {"idx", "v", "formatCode"} if numbers else {"idx", "v"}
+    counts = [each.attributes.get("val", "0") for each in points.all("ptCount")]
+    for point in points.all("pt"):
+        counts.append(point.attributes.get("idx", "" if numbers else "0"))
+        if any(name not in known and ":" not in name for name in point.attributes):
+            return True
+        if numbers and any(
+            each.text and each.text != "#N/A" and not _converts(float, each.text)
+            for each in point.all("v")
+        ):
+            return True
+    return not all(_converts(int, each) for each in counts)
+
+
+def _converts(kind: type[int | float], text: str) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_unread_freeform(drawing: Element) -> bool:
+    """Whether openpyxl raises a TypeError over a freeform shape, and drops the whole drawing.
+
+    Excel names the places where lines may end (``connsiteX0``), and openpyxl reads them as whole
+    numbers. It does not read the shapes of groups.
+
+    Source: openpyxl 3.1.5, ``reader/drawings.py`` and ``drawing/geometry.py``.
+    """
+    for anchor in drawing.children:
+        if anchor.name not in _ANCHORS:
+            continue
+        for shape in (each for each in anchor.children if each.name in {"sp", "cxnSp"}):
+            geometry = shape.find("spPr", "custGeom")
+            if geometry is not None and not _is_numeric(geometry):
+                return True
+    return False
+
+
+def _is_numeric(freeform: Element) -> bool:
+    sites, paths = freeform.child("cxnLst"), freeform.child("pathLst")
+    ends = [] if sites is None else sites.all("cxn")
+    places = [each.child("pos") or Element("pos") for each in ends]
+    floats = [each.attributes.get("ang", "") for each in ends]
+    for each in () if paths is None else paths.all("path"):
+        floats += [each.attributes.get("w", ""), each.attributes.get("h", "")]
+    return (
+        paths is not None
+        and all(_converts(int, each.attributes.get(name, "")) for each in places for name in "xy")
+        and all(_converts(float, each) for each in floats)
     )
 
 

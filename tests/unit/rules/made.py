@@ -65,10 +65,13 @@ def _series(data: str, categories: str) -> str:
     return f"<ser>{category}<val><numRef><f>{data}</f></numRef></val></ser>"
 
 
-def charted(*plots: str, title: str = "", categories: str = "") -> bytes:
+def charted(*plots: str, title: str = "", categories: str = "", cached: str = "") -> bytes:
     """A chart of plots, each a kind and its data; the runs of a title are separated by bars."""
+    cache = f'<numCache><pt idx="0"><v>{cached}</v></pt></numCache>' if cached else ""
     drawn = "".join(
-        f"<{kind}>{_series(data, categories)}</{kind}>"
+        f"<{kind}>{_series(data, categories)}</{kind}>".replace(
+            "</f></numRef>", f"</f>{cache}</numRef>"
+        )
         for kind, data in (plot.split(" ", 1) for plot in plots)
     )
     runs = "".join(f"<r><t>{run}</t></r>" for run in title.split("|"))

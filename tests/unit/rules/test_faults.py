@@ -149,6 +149,8 @@ FAULTS: list[tuple[str, Rules, Workbook, Workbook, tuple[str, ...], str, str]] =
      charted("barChart S!$A$1", "lineChart S!$A$3"), BOTH, EQUAL, DIFFERENT),
     ("first run of a title", chart("title"), charted("barChart S!$A$1", title="Sales|of June"),
      charted("barChart S!$A$1", title="Sales|of May"), BOTH, EQUAL, DIFFERENT),
+    ("dropped charts", chart("type"), charted("barChart S!$A$1", cached="2003-01-01"),
+     charted("barChart S!$A$1", cached="37622"), BOTH, DIFFERENT, EQUAL),
     ("linked title", chart("title"), linked_title("North"), linked_title("South"), BOTH, EQUAL,
      DIFFERENT),
     ("pivot charts", chart("type"), charted("barChart 0", categories="categories"),
