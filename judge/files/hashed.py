@@ -1,16 +1,39 @@
-"""Files of a run that are kept once, under the SHA-256 of their content: pictures, tables."""
+"""Files under the SHA-256 of their content: what a run keeps once, and the judge's own modules."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from pathlib import Path
+from types import ModuleType
 
-from judge.errors import StoreError
+from judge.errors import JudgeError, StoreError
 from judge.files.documents import read_regular
 from judge.files.writing import naming_what_is_written, write_whole
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def digest_of_modules(*packages: ModuleType) -> str:
+    """SHA-256 of all modules of some packages and of those inside, in hexadecimal digits.
+
+    Raises:
+        JudgeError: a package has no modules here, so that changes of it could not be seen.
+    """
+    whole = hashlib.sha256()
+    for package in packages:
+        before = whole.hexdigest()
+        for folder in map(Path, package.__path__):
+            for path in sorted(folder.rglob("*.py")):
+                name = f"{package.__name__}/{path.relative_to(folder).as_posix()}"
+                whole.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        if whole.hexdigest() == before:
+            raise JudgeError(
+                f"the modules of {package.__name__} cannot be found, so results that are kept "
+                "cannot be known to be those of this code",
+                hint="Install the package as files, not as an archive.",
+            )
+    return whole.hexdigest()
 
 
 class HashedFolder:

@@ -1,14 +1,17 @@
 """Decides which engine is believed for which cell.
 
-IronCalc and formualizer answer in milliseconds; if they agree, and the benchmark found their
-agreement to be right for everything that the value depends on, no other engine is asked. For the
-rest LibreOffice is asked; it is believed unless it has no value or the trust table says that it is
-wrong there. Disagreements are noted in every case.
+IronCalc and formualizer answer in milliseconds; if they agree in a cell, and the benchmark found
+their agreement to be right for everything that the value depends on, that is its value. For the
+other cells LibreOffice is asked; it is believed unless it has no value or the trust table says that
+it is wrong there. Disagreements are noted in every case.
+
+Which engines are asked, and which is believed, follows from the content of the workbook and from
+their answers. Time can only take a value away: see :meth:`_Inquiry._settle`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -20,8 +23,8 @@ from judge.recalc.agreement import (
     same_value,
     with_logical,
 )
-from judge.recalc.asking import QUICK_S, SECOND_OPINION_S, Asking, Question
-from judge.recalc.contract import Engine
+from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
+from judge.recalc.contract import Engine, EngineResult
 from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
@@ -34,6 +37,8 @@ disagreement is noticed: the one that is fastest with large workbooks."""
 
 NOTED_DISAGREEMENTS = 5
 
+_IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
+
 
 @dataclass(slots=True)
 class CascadeResult:
@@ -44,7 +49,8 @@ class CascadeResult:
         failed: cell -> why there is none.
         used: engines whose values were taken.
         notes: disagreements and crashes of engines.
-        complete: whether every engine that was asked answered.
+        complete: whether every engine that could matter answered, and early enough that it does so
+            in every run.
     """
 
     values: dict[CellRef, CellValue] = field(default_factory=dict)
@@ -75,6 +81,21 @@ class Cascade:
         return _Inquiry(self._engines, self._trust, question).run()
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What some answers make of one cell.
+
+    Attributes:
+        value: its value.
+        engines: whose value that is.
+        against: engine -> what it says, if they disagree and that is worth a note.
+    """
+
+    value: CellValue
+    engines: tuple[str, ...]
+    against: Mapping[str, CellValue] | None = None
+
+
 class _Inquiry:
     """One question on its way through the engines."""
 
@@ -86,52 +107,88 @@ class _Inquiry:
         self._question = question
         self._outcome = CascadeResult()
         self._asking = Asking(engines, question)
-        self._answers = self._asking.answers
         self._disagreements = 0
         dependencies = question.dependencies
         self._nameless = bool(dependencies.unprefixed or dependencies.unknown or dependencies.names)
+        self._sure = self._on_sure_ground()
 
     def run(self) -> CascadeResult:
-        question = self._question
-        office = LIBREOFFICE in self._engines
-        left = set(question.formulas)
-        if not office:
-            self._asking.ask_pair(question.timeout_s)
-            left = self._take_agreed(left)
-        elif self._on_sure_ground():
-            self._asking.ask_together()
-            left = self._take_agreed(left)
-            if left:
-                self._asking.ask(LIBREOFFICE, question.timeout_s)
-        else:
-            # LibreOffice will be asked in any case, so it starts together with them.
-            with ThreadPoolExecutor(max_workers=1) as beside:
-                asked = beside.submit(self._asking.ask, LIBREOFFICE, question.timeout_s)
-                if WITNESS in self._engines:
-                    self._asking.ask(WITNESS, QUICK_S)
-                asked.result()
-        if office and any(self._needs_second_opinion(cell) for cell in left):
-            silent = LIBREOFFICE not in self._answers
-            self._asking.ask_pair(question.timeout_s if silent else SECOND_OPINION_S)
-        left = {cell for cell in sorted(left) if not self._decide(cell)}
-        if left and FORMULAS in self._engines and not self._asking.out_of_time:
-            # It takes a hundred times as long as the others: if they time out, so does it.
-            self._asking.ask(FORMULAS, question.timeout_s)
-            left = {cell for cell in sorted(left) if not self._decide_without_office(cell)}
-        for cell in sorted(left):
-            self._outcome.failed[cell] = self._why_not(cell)
+        self._ask()
+        for cell in sorted(self._question.formulas):
+            self._settle(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
-        enough_s = min(SECOND_OPINION_S, question.timeout_s)
-        self._outcome.complete = all(
-            waited < enough_s for waited in self._asking.fell_over.values()
+        asking = self._asking
+        self._outcome.complete = asking.timely.keys() == asking.answers.keys() and all(
+            asking.given_s[name] <= self._question.quick_s for name in asking.silent
         )
         return self._outcome
 
+    def _ask(self) -> None:
+        """Asks the engines in turn, until the answers settle every cell."""
+        question, asking = self._question, self._asking
+        if LIBREOFFICE not in self._engines:
+            asking.ask_pair(question.timeout_s)
+        elif self._sure:
+            asking.ask_pair(question.quick_s, second_alone=False)
+            if next(self._left_by_pair(), None) is not None:
+                asking.ask(LIBREOFFICE, question.timeout_s)
+        else:
+            # LibreOffice will be asked in any case, so it starts together with the other.
+            with ThreadPoolExecutor(max_workers=1) as beside:
+                asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
+                asking.ask(WITNESS, min(SECOND_OPINION_S, question.timeout_s))
+                asked.result()
+        if LIBREOFFICE in asking.given_s:
+            if LIBREOFFICE not in asking.timely:
+                asking.ask_pair(question.timeout_s)
+            elif any(self._needs_second_opinion(cell) for cell in self._left_by_pair()):
+                asking.ask_pair(min(SECOND_OPINION_S, question.timeout_s))
+        # It takes a hundred times as long as the others: if they run out of time, so does it.
+        if not asking.out_of_time_of(question.timeout_s) and self._unsettled():
+            asking.ask(FORMULAS, question.timeout_s)
+
+    def _settle(self, cell: CellRef) -> None:
+        """Takes a value for a cell, or says why there is none.
+
+        An answer that came late does not come in every run. It may confirm a value, and give one
+        where there is no other, but where the value would be another one without it, there is none.
+        """
+        answers, timely = self._asking.answers, self._asking.timely
+        choice = self._choice(cell, answers)
+        if choice is not None and len(timely) < len(answers):
+            other = self._choice(cell, timely)
+            if other is not None and not same_value(choice.value, other.value):
+                late = ", ".join(sorted(answers.keys() - timely.keys()))
+                self._outcome.failed[cell] = (
+                    f"{late} took almost too long, and without it the value would be "
+                    f"{_shown(other.value)} rather than {_shown(choice.value)}"
+                )
+                return
+        if choice is None:
+            self._outcome.failed[cell] = self._why_not(cell)
+            return
+        self._outcome.values[cell] = choice.value
+        self._outcome.used.update(choice.engines)
+        if choice.against is not None:
+            self._note(cell, choice.against, choice.engines[0])
+
+    def _unsettled(self) -> bool:
+        """Whether a cell has no value by the answers that every run gets."""
+        timely = self._asking.timely
+        return any(self._choice(cell, timely) is None for cell in self._question.formulas)
+
+    def _left_by_pair(self) -> Iterator[CellRef]:
+        """The cells that the agreement of the pair does not settle."""
+        timely = self._asking.timely
+        for cell in self._question.formulas:
+            if self._agreed(self._results(cell, timely)) is None:
+                yield cell
+
     def _needs_second_opinion(self, cell: CellRef) -> bool:
         """Whether LibreOffice has no value for a cell, or one that can be overruled."""
-        result = self._result_of(LIBREOFFICE, cell)
+        result = self._results(cell, self._asking.timely).get(LIBREOFFICE)
         if result is None or (isinstance(result, ErrorValue) and result.code in COARSE_ERRORS):
             return True
         functions = traits(self._question.formulas[cell]).functions
@@ -145,33 +202,22 @@ class _Inquiry:
             and dependencies.complete
             and not (dependencies.array_sensitive or dependencies.opaque)
             and not (dependencies.unprefixed or dependencies.unknown or dependencies.volatile)
+            and self._question.ascii_only
             and self._trust.pair_is_sure(dependencies.functions)
         )
 
-    def _take_agreed(self, cells: set[CellRef]) -> set[CellRef]:
-        """Accepts the cells in which the pair agrees, if that can be relied on.
+    def _results(self, cell: CellRef, answers: Mapping[str, EngineResult]) -> dict[str, CellValue]:
+        """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order."""
+        found: dict[str, CellValue] = {}
+        for name in _IN_ORDER:
+            answer = answers.get(name)
+            value = None if answer is None else self._usable(name, answer.values.get(cell))
+            if value is not None:
+                found[name] = value
+        return found
 
-        Returns:
-            The cells that are left.
-        """
-        if not self._on_sure_ground():
-            return cells
-        left = set()
-        for cell in cells:
-            first, second = (self._result_of(name, cell) for name in PAIR_ENGINES)
-            agreed = first is not None and (
-                cell in self._asking.vouched or (second is not None and same_value(first, second))
-            )
-            if agreed and not is_doubtful(first):
-                self._take(cell, first, *PAIR_ENGINES)
-            else:
-                left.add(cell)
-        return left
-
-    def _result_of(self, name: str, cell: CellRef) -> CellValue:
-        """The value that an engine has for a cell; None if it has no usable one."""
-        answer = self._answers.get(name)
-        value = answer.values.get(cell) if answer is not None else None
+    def _usable(self, name: str, value: CellValue) -> CellValue:
+        """A value of an engine; None if it only means that the engine lacks something."""
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and not self._nameless:
                 return ErrorValue("#REF!") if self._question.dependencies.broken else None
@@ -179,43 +225,52 @@ class _Inquiry:
                 return None
         return value
 
-    def _decide(self, cell: CellRef) -> bool:
-        """Settles one cell with the answers so far, including that of LibreOffice."""
-        office = self._result_of(LIBREOFFICE, cell)
-        if office is None:
-            return self._decide_without_office(cell)
-        names = [name for name in self._answers if name != LIBREOFFICE]
-        others = {
-            name: result for name in names if (result := self._result_of(name, cell)) is not None
-        }
+    def _choice(self, cell: CellRef, answers: Mapping[str, EngineResult]) -> _Choice | None:
+        """What some answers make of a cell; None if they do not settle it."""
+        results = self._results(cell, answers)
+        agreed = self._agreed(results)
+        if agreed is not None:
+            return agreed
+        last = {FORMULAS: results.pop(FORMULAS)} if FORMULAS in results else {}
+        if LIBREOFFICE in results:
+            return self._with_office(cell, results.pop(LIBREOFFICE), results)
+        return self._without_office(cell, results) or self._without_office(cell, results | last)
+
+    def _agreed(self, results: Mapping[str, CellValue]) -> _Choice | None:
+        """The value in which the pair agrees, if that can be relied on."""
+        first, second = (results.get(name) for name in PAIR_ENGINES)
+        if not self._sure or first is None or second is None or is_doubtful(first):
+            return None
+        return _Choice(first, PAIR_ENGINES) if same_value(first, second) else None
+
+    def _with_office(
+        self, cell: CellRef, office: CellValue, others: Mapping[str, CellValue]
+    ) -> _Choice:
+        """The choice where LibreOffice has a value."""
         against = {
             name: result for name, result in others.items() if not same_value(result, office)
         }
         if not against:
-            self._take(cell, with_logical(office, others), LIBREOFFICE)
-            return True
+            return _Choice(with_logical(office, others), (LIBREOFFICE,))
         agreed = agreed_error(office, others)
         if agreed is not None:
-            self._take(cell, agreed, *others)
-            return True
-        better = self._better_than_office(cell, against)
+            return _Choice(agreed, tuple(others))
+        said = {LIBREOFFICE: office, **against}
+        better = self._better_than_office(cell, office, against)
         if better is not None:
-            self._disagree(cell, {LIBREOFFICE: office, **against}, better)
-            self._take(cell, against[better], better)
-            return True
+            return _Choice(against[better], (better,), said)
         chosen = with_logical(office, others)
-        if not same_value(chosen, next(iter(against.values()))):
-            self._disagree(cell, {LIBREOFFICE: office, **against}, LIBREOFFICE)
-        self._take(cell, chosen, LIBREOFFICE)
-        return True
+        agrees = same_value(chosen, next(iter(against.values())))
+        return _Choice(chosen, (LIBREOFFICE,), None if agrees else said)
 
-    def _better_than_office(self, cell: CellRef, against: Mapping[str, CellValue]) -> str | None:
+    def _better_than_office(
+        self, cell: CellRef, office: CellValue, against: Mapping[str, CellValue]
+    ) -> str | None:
         """The engine that is believed instead of LibreOffice, if one is."""
         if cell in self._question.intersecting:
             return None
         functions = traits(self._question.formulas[cell]).functions
         weak = self._trust.weak(LIBREOFFICE, functions)
-        office = self._answers[LIBREOFFICE].values[cell]
         good = [
             name
             for name, result in against.items()
@@ -225,58 +280,48 @@ class _Inquiry:
         ]
         return max(good, key=lambda name: self._trust.share(name, weak), default=None)
 
-    def _decide_without_office(self, cell: CellRef) -> bool:
-        """Settles one cell with the answers of the other engines: two that agree, or a good one.
+    def _without_office(self, cell: CellRef, results: Mapping[str, CellValue]) -> _Choice | None:
+        """The choice of the other engines: two that agree, or a good one.
 
         An engine that is the only one was requested by name, and is believed.
         """
-        names = [name for name in self._answers if name != LIBREOFFICE]
-        results = {
-            name: result for name in names if (result := self._result_of(name, cell)) is not None
-        }
         if not results or (len(self._engines) > 1 and cell in self._question.intersecting):
-            return False
+            return None
+        if len(self._engines) == 1:
+            ((name, value),) = results.items()
+            return _Choice(value, (name,))
         functions = self._question.functions_below(cell)
         standing = {name: self._trust.share(name, functions) for name in results}
         ranked = sorted(results, key=lambda name: standing[name], reverse=True)
+        split = any(not same_value(results[ranked[0]], result) for result in results.values())
+        against = results if split else None
         for index, name in enumerate(ranked):
             allies = [
                 other for other in ranked[index + 1 :] if same_value(results[name], results[other])
             ]
             if allies:
-                self._note_split(cell, results, name)
-                self._take(cell, results[name], name, *allies)
-                return True
-        best = ranked[0]
-        if len(self._engines) == 1:
-            self._take(cell, results[best], best)
-            return True
+                return _Choice(results[name], (name, *allies), against)
+        best, *rivals = ranked
         if standing[best] < RIGHT or is_doubtful(results[best]):
-            return False
-        self._note_split(cell, results, best)
-        self._take(cell, results[best], best)
-        return True
+            return None
+        # A rival that is as good was measured on other arguments than the ones at hand. Of many
+        # cells the functions of all are known, by which a rival may seem worse than it is.
+        if rivals and (standing[rivals[0]] >= RIGHT or not self._question.follows_each):
+            return None
+        return _Choice(results[best], (best,), against)
 
-    def _note_split(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
-        if any(not same_value(result, results[taken]) for result in results.values()):
-            self._disagree(cell, results, taken)
-
-    def _disagree(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
+    def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
         if self._disagreements <= NOTED_DISAGREEMENTS:
             said = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
-
-    def _take(self, cell: CellRef, value: CellValue, *engines: str) -> None:
-        self._outcome.values[cell] = value
-        self._outcome.used.update(engines)
 
     def _why_not(self, cell: CellRef) -> str:
         said = []
         if cell in self._question.intersecting:
             said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
         for name in self._engines:
-            answer = self._answers.get(name)
+            answer = self._asking.answers.get(name)
             if answer is None:
                 if name in self._asking.silent:
                     said.append(self._asking.silent[name])

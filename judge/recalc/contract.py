@@ -15,6 +15,10 @@ class EngineUnavailableError(RecalcError):
     """An engine cannot be started: the judge's own fault, whatever the workbook contains."""
 
 
+class OutOfTimeError(RecalcError):
+    """An engine used up the processor time that it was given for a workbook."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineResult:
     """What one engine computed for one workbook.
@@ -23,7 +27,7 @@ class EngineResult:
         values: every cell of the requested ranges for which the engine has a value. Numbers are
             numbers: a serial becomes a date only where the cell's number format is known.
         failed: cells that it could not compute -> why.
-        seconds: how long it took, start-up of the engine not counted.
+        seconds: processor time that it took, start-up of the engine not counted.
     """
 
     values: Mapping[CellRef, CellValue]
@@ -87,13 +91,14 @@ class Engine(Protocol):
         Args:
             workbook: the package.
             ranges: rectangles to read, on sheets by their real names.
-            timeout_s: how long the calculation may take.
+            timeout_s: processor seconds that the calculation may take, however long the engine
+                waits for a processor.
             dialect: how its formulas are interpreted.
 
         Raises:
-            RecalcError: the engine cannot open the workbook, or took longer than ``timeout_s``;
-                the next call works again.
-            EngineUnavailableError: the engine cannot be started.
+            OutOfTimeError: the calculation took more; the next call works again.
+            RecalcError: the engine cannot open the workbook; the next call works again.
+            EngineUnavailableError: the engine cannot be started, or hangs.
         """
         ...
 
@@ -102,25 +107,8 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a second engine is waited for.
-
-    Attributes:
-        times: so many times what the first took,
-        least_s: or so many seconds, if that is more.
-    """
-
-    times: float
-    least_s: float
-
-    def limit_s(self, taken_s: float) -> float:
-        """The limit, given how long the first took."""
-        return max(self.times * taken_s, self.least_s)
-
-
 @runtime_checkable
-class TeamedEngine(Protocol):
+class TeamedEngine(Engine, Protocol):
     """An engine that can compute a workbook together with another one, for less than twice."""
 
     def is_teamed_with(self, other: Engine) -> bool:
@@ -134,10 +122,11 @@ class TeamedEngine(Protocol):
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        patience: Patience,
         dialect: Dialect = PLAIN,
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
         """As :meth:`Engine.compute`, with this engine and then with a second one.
+
+        Each may take ``timeout_s``.
 
         Returns:
             Both results; for the second one, why there is none where it fails.

@@ -7,7 +7,7 @@ from typing import Any
 
 from judge.comparison.sealed import UnreadableFileError
 from judge.errors import RecalcError
-from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult, Patience
+from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult
 from judge.recalc.service import ServicePool, compute_request, read_answer
 from judge.recalc.versions import VersionBook
 from judge.workbook.cell import CellRange
@@ -115,17 +115,12 @@ class ServiceEngine:
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        patience: Patience,
         dialect: Dialect = PLAIN,
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
         """Calculates with two engines; see :class:`judge.recalc.contract.TeamedEngine`."""
         request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
-        request["then"] = {
-            "engine": second.name,
-            "times": patience.times,
-            "least_s": patience.least_s,
-        }
-        answer = self.pool.ask(request, workbook, patience.limit_s(timeout_s))
+        request["then"] = second.name
+        answer = self.pool.ask(request, workbook, 2 * timeout_s)
         first = read_answer(answer, ranges, self._name)
         then = answer.get("then")
         try:

@@ -45,6 +45,39 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
         return workbook.data
 
 
+def is_ascii_only(package: bytes) -> bool:
+    """Whether no part of a package holds text beyond ASCII that a formula could read.
+
+    Letters count in any notation: as they are, as numbers of XML, as Excel's own ``_x00E9_``. Which
+    parts are sheets is up to the package, so every part of XML counts but those that cannot be one.
+    A package that cannot be read here may hold anything.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            check_size(archive)
+            return not any(_beyond_ascii(archive.read(entry)) for entry in archive.infolist())
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        return False
+
+
+def _beyond_ascii(part: bytes) -> bool:
+    start = part[:4096].lstrip()
+    if not start.startswith((b"<", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0<")):
+        return False  # a picture
+    if _NEVER_CELLS.match(start):
+        return False
+    # A zero byte is part of a letter of two bytes.
+    return not part.isascii() or b"\0" in part or _ESCAPED.search(part) is not None
+
+
+_NEVER_CELLS = re.compile(
+    rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|coreProperties|Properties)\b"
+)
+"""How parts begin in which programs write names of fonts and of people."""
+
+_ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
+
+
 def _reduced(archive: zipfile.ZipFile, footing: Footing, index: FormulaIndex) -> bytes | None:
     superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
     check_size(archive)

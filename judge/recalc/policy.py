@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib import resources
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+import judge.recalc
+import judge.sandbox
+import judge.workbook
 from judge.core.answer import Origin
 from judge.errors import RecalcError
+from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, address
-from judge.recalc.contract import Dialect, Engine
+from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
-from judge.recalc.footing import reduced
+from judge.recalc.footing import is_ascii_only, reduced
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
@@ -46,7 +47,8 @@ from judge.workbook.xml_numbers import whole_number
 
 Mode = Literal["auto", "never", "always"]
 
-DEFAULT_TIMEOUT_S = 30.0
+DEFAULT_TIMEOUT_S = 60.0
+"""Processor seconds that one engine may take for one workbook."""
 
 UNKNOWN_FUNCTION = "JUDGE.UNKNOWN"
 """A function name that no engine knows, for what Excel would not know either."""
@@ -69,16 +71,15 @@ def calculates(facts: WorkbookFacts) -> bool:
 
 @functools.cache
 def code_digest() -> str:
-    """Changes whenever any module of this package or of the reader changes."""
-    texts = hashlib.sha256()
-    for package in ("recalc", "workbook"):
-        folder = Path(str(resources.files("judge"))) / package
-        for module in sorted(folder.rglob("*.py")):
-            texts.update(module.name.encode() + b"\0" + module.read_bytes())
-    return texts.hexdigest()
+    """Changes whenever a module changes that has to do with what is computed.
+
+    These are the modules that ask the engines, those that read workbooks, and those that start the
+    engines and so decide in which environment they run.
+    """
+    return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
 
 
-RULES = 3
+RULES = 4
 """Incremented whenever the policy or the cascade decides differently."""
 
 OLDEST_EXCEL = 9
@@ -97,7 +98,7 @@ class Recalculator:
         engines: the available engines; none is started before a formula needs it.
         mode: ``auto`` computes where no value can be trusted, ``never`` nothing, ``always`` every
             formula cell of the requested ranges.
-        timeout_s: seconds that one engine may take for one workbook.
+        timeout_s: processor seconds that one engine may take for one workbook.
         cache: remembers results by content; None for a cache of its own.
         lenient_names: whether newer functions without their prefix are computed (Excel shows
             ``#NAME?``); noted where it happens.
@@ -135,7 +136,8 @@ class Recalculator:
     def identity(self) -> tuple[str, ...]:
         """What determines the results: engines with their versions, and a digest of our rules.
 
-        Starts the engines to ask for their versions; an engine that cannot be started is left out.
+        Starts the engines to ask for their versions; of one that does not answer, only the name is
+        a part of it.
         """
         with self._lock:
             if self._identity is None:
@@ -147,8 +149,13 @@ class Recalculator:
             return ("never",)
         found = []
         for engine in self._engines:
-            with contextlib.suppress(RecalcError):
+            try:
                 found.append(f"{engine.name} {engine.version}")
+            except EngineUnavailableError:
+                # It may answer the next time, so nothing is kept under the name of its version.
+                found.append(f"{engine.name} of an unknown version")
+            except RecalcError:
+                continue
         if not found:
             return ()
         rules = f"{RULES}{services_digest()}{table_digest()}"
@@ -246,14 +253,16 @@ class Recalculator:
                 "not array formulas, so Excel takes the cell in their own row or column: "
                 f"{address(min(intersecting))}"
             )
+        package = reduced(workbook, rests_on, index)
         question = Question(
-            workbook=reduced(workbook, rests_on, index),
+            workbook=package,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
             dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
+            ascii_only=is_ascii_only(package),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

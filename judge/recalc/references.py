@@ -77,14 +77,6 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
     return form.traits, found
 
 
-def form_of(formula: str) -> tuple[str, ...] | None:
-    """The text of a formula around its row numbers; None if it is too long to be read.
-
-    Formulas that have the same differ only in rows.
-    """
-    return None if is_too_long(formula) else tuple(_ROWS.split(formula)[::2])
-
-
 class _Place(NamedTuple):
     """A rectangle in a form: its rows, or where the row numbers are among those of a formula."""
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
-from judge.workbook.address import cell_name, column_number
+from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dates import DAYS_BETWEEN_SYSTEMS, to_serial
 
@@ -34,7 +34,6 @@ _FORMULA = re.compile(rb"<(?:\w+:)?f\b")
 
 COPIED_BYTES, COPIED_PARTS = 64 * 1024 * 1024, 10_000
 """Most that a package may unpack to, and its parts, for a copy that only saves time."""
-_SHARED_BY_OTHERS = re.compile(rb"<(?:\w+:)?f\b[^<>]*\sref\s*=")
 
 
 class _Keep:
@@ -67,34 +66,6 @@ def with_values(
         return _copy(archive, changes, date_1904=date_1904)
 
 
-def with_constants(package: bytes, values: Mapping[CellRef, CellValue]) -> bytes:
-    """A copy of a workbook in which some formula cells hold a value in place of their formula.
-
-    A formula that other cells share stays, since they refer to it.
-
-    Args:
-        package: the workbook.
-        values: cell -> its value, a date as a number.
-
-    Raises:
-        WorkbookError: a sheet cannot be found, or the package is too large to be copied.
-    """
-    target = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(package)) as archive,
-        # For one reading, so nothing is compressed.
-        zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy,
-    ):
-        check_size(archive)
-        cells_of = _by_part(sheet_parts(archive), values)
-        for entry in archive.infolist():
-            content = archive.read(entry)
-            if entry.filename in cells_of:
-                content = _settled(content, cells_of[entry.filename])
-            copy.writestr(entry, content, compress_type=zipfile.ZIP_STORED)
-    return target.getvalue()
-
-
 def check_size(archive: zipfile.ZipFile) -> None:
     """Makes sure that a package can be copied; no part unpacks to more than it claims.
 
@@ -123,27 +94,6 @@ def _lookup(
     return lambda row, column, _: cells.get((row, column), KEEP)
 
 
-def _settled(xml: bytes, cells: Mapping[tuple[int, int], CellValue]) -> bytes:
-    """A sheet in which some formula cells hold values instead."""
-    values = {cell_name(row, column).encode(): value for (row, column), value in cells.items()}
-    left = len(values)
-
-    def settle(found: re.Match[bytes]) -> bytes:
-        nonlocal left
-        value = values.get(found["name"], KEEP)
-        if isinstance(value, _Keep):
-            return found[0]
-        left -= 1
-        kind, text = _as_xml(value, date_1904=False)
-        start = found["start"] + _TYPE.sub(b"", found["rest"]) + kind + b">"
-        return start + (b"</c>" if text is None else b"<v>" + text + b"</v></c>")
-
-    usual = _USUAL_CELL.sub(settle, xml)
-    if not left:
-        return usual
-    return _edit(xml, _unless_shared(cells), date_1904=False, formulas=False)
-
-
 def without_formulas(xml: bytes, kept: AbstractSet[bytes]) -> bytes:
     """A sheet in which formula cells are blank, except for some.
 
@@ -167,14 +117,6 @@ _USUAL_CELL = re.compile(
     rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
 """A cell with a formula of its own, as most programs write it."""
-
-
-def _unless_shared(cells: Mapping[tuple[int, int], CellValue]) -> _Changes:
-    def change(row: int, column: int, body: bytes) -> Change:
-        value = cells.get((row, column), KEEP)
-        return KEEP if value is KEEP or _SHARED_BY_OTHERS.search(body) else value
-
-    return change
 
 
 def without_values(package: bytes) -> bytes:
@@ -205,14 +147,13 @@ def _copy(
     return target.getvalue()
 
 
-def _edit(xml: bytes, change: _Changes, *, date_1904: bool, formulas: bool = True) -> bytes:
+def _edit(xml: bytes, change: _Changes, *, date_1904: bool) -> bytes:
     """A sheet with other values.
 
     Args:
         xml: the sheet.
         change: row, column and content of a cell -> its new value.
         date_1904: the workbook's date system.
-        formulas: whether what has a new value keeps its formula.
     """
     pieces: list[bytes] = []
     written = skip_to = row = column = 0
@@ -234,8 +175,7 @@ def _edit(xml: bytes, change: _Changes, *, date_1904: bool, formulas: bool = Tru
         kind, value = _as_xml(new, date_1904=date_1904)
         pieces.append(xml[written : found.start()])
         pieces.append(b"<" + prefix + b"c" + _TYPE.sub(b"", found["attributes"]) + kind + b">")
-        if formulas:
-            pieces.append(_without_value(body))
+        pieces.append(_without_value(body))
         if value is not None:
             pieces.append(b"<" + prefix + b"v>" + value + b"</" + prefix + b"v>")
         pieces.append(b"</" + prefix + b"c>")

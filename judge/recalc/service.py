@@ -10,12 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from judge.errors import RecalcError, SandboxError
-from judge.recalc.contract import Dialect, EngineResult, EngineUnavailableError
+from judge.recalc.contract import (
+    Dialect,
+    EngineResult,
+    EngineUnavailableError,
+    OutOfTimeError,
+)
+from judge.recalc.services.common import HANG_FACTOR, HANG_S
 from judge.sandbox.contract import ServiceChannel
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
-GRACE_S = 75.0
-"""How much longer than the engine the channel may take, for restarting it, sending and reading."""
+GRACE_S = 300.0
+"""How much longer than the engine the channel may take, for restarting it, sending and reading. The
+service itself ends an engine that hangs, so this is for a service that does."""
 
 ATTEMPTS = 2
 """A service that ends without an answer may have been ended from outside; one that does so twice
@@ -44,10 +51,15 @@ class ServicePool:
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
         """Sends one request and returns the answer; tries once more if the service ends during it.
 
+        Args:
+            header: the request.
+            workbook: what it is about.
+            timeout_s: processor seconds that all engines together may take. How long the service
+                is waited for is many times that, since the machine may be busy.
+
         Raises:
-            EngineUnavailableError: the service, or the engine in it, cannot be started.
-            RecalcError: the service ended, or did not answer in time; the next call starts
-                another.
+            EngineUnavailableError: the service, or the engine in it, cannot be started, or hangs.
+            RecalcError: the service ended; the next call starts another.
         """
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
@@ -59,7 +71,7 @@ class ServicePool:
                 if channel is None:
                     channel = self._start()
                 try:
-                    answer = _asked(channel, payload, timeout_s + GRACE_S)
+                    answer = _asked(channel, payload, _waited_s(timeout_s))
                 except (TimeoutError, SandboxError, ValueError, EngineUnavailableError) as error:
                     self._drop(channel)
                     channel = None
@@ -105,11 +117,16 @@ def _asked(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[st
     return answer
 
 
+def _waited_s(timeout_s: float) -> float:
+    """Wall-clock seconds after which a service hangs, whatever it was asked to compute."""
+    return ATTEMPTS * (2 * HANG_S + HANG_FACTOR * timeout_s) + GRACE_S
+
+
 def _as_ours(error: Exception) -> RecalcError:
     if isinstance(error, RecalcError):
         return error
     if isinstance(error, TimeoutError):
-        return RecalcError("the calculation took too long and was ended")
+        return EngineUnavailableError("the calculation service does not answer, and was ended")
     if isinstance(error, SandboxError):
         return RecalcError(f"the calculation service ended: {error.message}", hint=error.hint)
     return RecalcError(f"the calculation service sent an invalid answer: {error}")
@@ -143,8 +160,11 @@ def read_answer(
     """The cells of an answer.
 
     Raises:
+        OutOfTimeError: the engine used up its processor time.
         RecalcError: the engine has no values at all for the workbook, or the answer does not fit.
     """
+    if answer.get("timed_out"):
+        raise OutOfTimeError(f"{engine}: {answer.get('error')}")
     if "error" in answer:
         raise RecalcError(f"{engine}: {answer['error']}")
     lists = answer.get("values")

@@ -8,22 +8,24 @@ finds it out from the workbooks. docs/reports.md describes the rules, and
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
+import judge.report
+import judge.workbook
 from judge.errors import WorkbookError
 from judge.files.documents import MOST_DOCUMENT_BYTES, read_kept
+from judge.files.hashed import digest_of_modules
 from judge.files.writing import write_whole
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
-
-RULES_VERSION = 1
-"""Raised with every change of the rules: shapes that were kept under others do not count."""
 
 LEAST_ROWS = 3
 """Rows of a table: a header and two records."""
@@ -167,6 +169,14 @@ def _overlap(one: Window, other: Window) -> bool:
 # -- kept by content ------------------------------------------------------------------------------
 
 
+@functools.cache
+def shapes_digest() -> str:
+    """Changes whenever the rules do, or the way in which workbooks are read."""
+    rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
+    read = digest_of_modules(judge.workbook)
+    return hashlib.sha256(rules + read.encode()).hexdigest()[:16]
+
+
 class ShapeCache:
     """Shapes of workbooks, kept by content: a workbook is read once, whatever its name.
 
@@ -175,7 +185,7 @@ class ShapeCache:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = None if folder is None else folder / f"shapes-{RULES_VERSION}"
+        self._folder = None if folder is None else folder / "shapes" / shapes_digest()
         self._known: dict[str, WorkbookShape | None] = {}
 
     def of(self, data: bytes) -> WorkbookShape | None:

@@ -17,9 +17,12 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 
 from judge.recalc.services.common import (
+    LOOKED_EVERY_S,
     Answer,
     CannotStartError,
     Request,
+    Stopwatch,
+    out_of_time,
     read_frame,
     split_request,
     write_frame,
@@ -83,42 +86,43 @@ class ReadyChild:
         os.close(task_read)
         os.close(answer_write)
 
-    def ask(
-        self, payload: bytes, timeout_s: float, then_s: Callable[[float], float] | None = None
-    ) -> Answer:
+    def ask(self, payload: bytes, timeout_s: float, *, engines: int = 1) -> Answer:
         """Passes a request and waits for the answer; the process is ended either way.
 
         An answer that may be due to lack of space says so (``unavailable``).
 
         Args:
             payload: the request.
-            timeout_s: how long the first engine may take.
-            then_s: how long a second one may take, given how long the first took; its answer is
-                ``then`` in the first one's. None where there is only one.
+            timeout_s: processor seconds that each engine may take.
+            engines: how many compute it, 1 or 2; the second one's answer is ``then`` in the
+                first's.
         """
-        started = time.monotonic()
         try:
+            watch = Stopwatch(self._process, timeout_s)
             with contextlib.suppress(BrokenPipeError), os.fdopen(self._task, "wb") as task:
                 write_frame(task, payload)
-            said = self._answer_by(started + timeout_s, timeout_s)
-            if then_s is not None and "error" not in said:
-                now = time.monotonic()
-                limit_s = then_s(now - started)
-                then = self._answer_by(now + limit_s, limit_s)
+            said = self._next_answer(watch)
+            if engines > 1 and "error" not in said:
+                then = self._next_answer(Stopwatch(self._process, timeout_s))
                 said = then if "unavailable" in then else {**said, "then": then}
         finally:
             self.end()
         return said
 
-    def _answer_by(self, deadline: float, timeout_s: float) -> Answer:
+    def _next_answer(self, watch: Stopwatch) -> Answer:
         said: Answer
-        text = next_frame(self._answer, deadline)
+        text = next_frame(self._answer, watch)
         # Its folder is removed with it, so this is the last chance to check.
         full = self._temporary.is_full()
         if text is None:
-            said = {"error": f"took longer than {timeout_s:g} s", "timed_out": True}
+            said = watch.verdict()
         elif not text:
-            said = {"error": f"the engine crashed (wait status {self.end()})"}
+            status = self.end()
+            said = {"error": f"the engine crashed (wait status {status})"}
+            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+                said = out_of_time(watch.limit_s)
+            elif os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+                said["killed"] = True
         else:
             said = json.loads(text)
         if full and "error" in said:
@@ -146,8 +150,9 @@ def work(compute: Compute, task: int, answer: int) -> None:
     if payload is None:
         return
     request, workbook = split_request(payload)
-    cpu_s = int(float(str(request["timeout_s"]))) + 5 + int(time.process_time())
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    # For each of two engines, should the parent process not end this one in time.
+    cpu_s = 2 * int(float(str(request["timeout_s"]))) + 10 + int(time.process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     with os.fdopen(answer, "wb") as stream_out:
         for said in answers(compute, request, workbook):
             write_frame(stream_out, json.dumps(said).encode())
@@ -184,21 +189,23 @@ def keep_only(*descriptors: int) -> None:
 MOST_DESCRIPTORS = 256
 
 
-def next_frame(descriptor: int, deadline: float) -> bytes | None:
+def next_frame(descriptor: int, watch: Stopwatch) -> bytes | None:
     """The next frame that the child writes; None if it takes too long, nothing if it ended."""
-    head = _exactly(descriptor, 4, deadline)
+    head = _exactly(descriptor, 4, watch)
     if not head:
         return head
     size = int.from_bytes(head, "big")
-    return _exactly(descriptor, size, deadline) if size <= ANSWER_LIMIT_BYTES else b""
+    return _exactly(descriptor, size, watch) if size <= ANSWER_LIMIT_BYTES else b""
 
 
-def _exactly(descriptor: int, count: int, deadline: float) -> bytes | None:
+def _exactly(descriptor: int, count: int, watch: Stopwatch) -> bytes | None:
     chunks: list[bytes] = []
     while count:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        ready = select.select([descriptor], [], [], LOOKED_EVERY_S)[0]
+        if watch.hangs or (not ready and watch.is_up):
             return None
+        if not ready:
+            continue
         chunk = os.read(descriptor, min(count, 1 << 20))
         if not chunk:
             return b""

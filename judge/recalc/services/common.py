@@ -9,14 +9,16 @@ payload of a request is a JSON header with its own 4-byte length before it, then
     {"op": "compute", "engine": …, "ranges": [[sheet, row, column, last row, last column], …],
      "names": {"XLOOKUP": "_xlfn.XLOOKUP", …}, "timeout_s": 20}
         -> {"values": [[…], …], "seconds": …}    one list for each range, row by row
-    the same with "then": {"engine": …, "times": 4, "least_s": 0.025}
-        -> {"values": …, "seconds": …, "then": {"values": …}}    what a second engine computes, in
-        so many times what the first took
+    the same with "then": engine
+        -> {"values": …, "seconds": …, "then": {"values": …}}    what a second engine computes
 
 In those lists numbers, strings and booleans are themselves, ``{"e": "#N/A"}`` is an error, and
 ``{"x": why}`` a cell that could not be computed. ``{"error": why}`` instead of the lists means that
-there are no values for the whole workbook; ``"unavailable": true`` with it, that the workbook is
-not at fault.
+there are no values for the whole workbook; ``"timed_out": true`` with it, that the processor time
+was used up, and ``"unavailable": true``, that the workbook is not at fault.
+
+``timeout_s`` and ``seconds`` are processor seconds of the engine's process: how busy the machine is
+does not matter.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import math
 import os
 import struct
 import sys
+import time
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
@@ -39,6 +42,67 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes:
         """Up to ``size`` bytes; none at the end."""
         ...
+
+
+HANG_S = 60.0
+HANG_FACTOR = 20
+"""An engine that has not used up its processor time after this many seconds of wall-clock time, and
+so many times its processor time in addition, hangs or gets no processor: nobody can tell which, so
+that is not the workbook's fault."""
+
+LOOKED_EVERY_S = 0.05
+"""How often the processor time of an engine is looked at."""
+
+
+class Stopwatch:
+    """The processor time that a process has used since a moment, and whether it hangs.
+
+    Args:
+        process: its number.
+        limit_s: the processor seconds that it may use.
+
+    Attributes:
+        limit_s: the same.
+    """
+
+    def __init__(self, process: int, limit_s: float) -> None:
+        # Linux's clock of all threads of a process (CPUCLOCK_SCHED); it can be read for any.
+        self._clock = (~process << 3) | 2
+        self.limit_s = limit_s
+        self._used_s = self._read()
+        self._started_s = time.monotonic()
+
+    def _read(self) -> float:
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError:  # it has ended
+            return 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The processor seconds that it used."""
+        return max(0.0, self._read() - self._used_s)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it used more than it may."""
+        return self.seconds > self.limit_s
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it has neither ended nor used up its time for far too long."""
+        return time.monotonic() - self._started_s > HANG_S + HANG_FACTOR * self.limit_s
+
+    def verdict(self) -> Answer:
+        """The answer for a process that was ended for one of the two."""
+        if self.is_up:
+            return out_of_time(self.limit_s)
+        return {"error": "the engine hangs, or gets no processor", "unavailable": True}
+
+
+def out_of_time(limit_s: float) -> Answer:
+    """The answer where the processor time is used up."""
+    return {"error": f"took longer than {limit_s:g} s of processor time", "timed_out": True}
 
 
 EXCEL_ERRORS = frozenset(

@@ -9,7 +9,7 @@ from typing import Any
 import openpyxl
 from openpyxl.worksheet.formula import ArrayFormula
 
-from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.recalc.contract import PLAIN, Dialect, EngineResult, OutOfTimeError
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -24,6 +24,8 @@ def ref(row: int, column: int = 1) -> CellRef:
 class ScriptedEngine:
     """Gives the same cells whenever it is asked; an exception is raised instead.
 
+    With ``seconds`` it takes so much processor time, and has no answer where it gets less.
+
     Attributes:
         asked: for each call the ranges and the names to rewrite.
     """
@@ -33,8 +35,11 @@ class ScriptedEngine:
         name: str,
         values: Mapping[CellRef, CellValue] | BaseException,
         failed: Mapping[CellRef, str] | None = None,
+        *,
+        seconds: float = 0.0,
     ) -> None:
         self._name = name
+        self._seconds = seconds
         self._values = values
         self._failed = failed or {}
         self.asked: list[tuple[tuple[CellRange, ...], dict[str, str]]] = []
@@ -59,7 +64,9 @@ class ScriptedEngine:
         self.asked.append((tuple(ranges), dict(dialect.names)))
         if isinstance(self._values, BaseException):
             raise self._values
-        return EngineResult(self._values, self._failed, 0.0)
+        if self._seconds > timeout_s:
+            raise OutOfTimeError(f"{self._name}: took longer than {timeout_s:g} s")
+        return EngineResult(self._values, self._failed, self._seconds)
 
     def close(self) -> None:
         self.closed = True

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import json
+import struct
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import Question
+from judge.recalc.asking import FOLLOWED_ALONE, LATE_SHARE, SECOND_OPINION_S, Question
 from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import (
     PLAIN,
@@ -17,12 +21,16 @@ from judge.recalc.contract import (
     Engine,
     EngineResult,
     EngineUnavailableError,
-    Patience,
+    OutOfTimeError,
 )
 from judge.recalc.dependency import FormulaIndex, dependencies
+from judge.recalc.service import read_answer
+from judge.recalc.services.children import ReadyChild
+from judge.recalc.services.common import Answer, Request
+from judge.recalc.services.folders import TemporaryFolder
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
-from tests.unit.recalc.fakes import SHEET, ScriptedEngine, ref
+from tests.unit.recalc.fakes import SHEET, ScriptedEngine, package, ref
 
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
 UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
@@ -225,7 +233,7 @@ def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
 
 
 def test_a_quick_engine_that_was_slow_is_asked_again_only_where_it_matters() -> None:
-    slow = RecalcError("ironcalc: took longer")
+    slow = OutOfTimeError("ironcalc: took longer")
     _, _, engines = ask("=SUM(A2)", libreoffice=4, ironcalc=slow, formualizer=4)
     assert len(engines["ironcalc"].asked) == 1
     _, outcome, engines = ask("=SUM(A2)", libreoffice=VALUE, ironcalc=slow, formualizer=4)
@@ -267,23 +275,8 @@ def test_values_that_differ_in_the_last_digits_are_the_same() -> None:
     assert not same_value(NA, "#N/A")
 
 
-class SlowEngine(ScriptedEngine):
-    """Takes all the time that it is given, and has no answer then."""
-
-    def compute(
-        self,
-        workbook: bytes,
-        ranges: Sequence[CellRange],
-        *,
-        timeout_s: float,
-        dialect: Dialect = PLAIN,
-    ) -> EngineResult:
-        time.sleep(timeout_s)
-        return super().compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect)
-
-
 def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() -> None:
-    slow = SlowEngine("libreoffice", RecalcError("took longer"))
+    slow = ScriptedEngine("libreoffice", OutOfTimeError("took longer"))
     last = ScriptedEngine("formulas", {ref(1): 1})
     cell = Cell(1, 1, None, formula="=CELL(A2)")
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
@@ -312,10 +305,8 @@ class Teamed(ScriptedEngine):
         ranges: Sequence[CellRange],
         *,
         timeout_s: float,
-        patience: Patience,
         dialect: Dialect = PLAIN,
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
-        assert patience.limit_s(timeout_s) >= timeout_s
         return self.compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect), self.then
 
 
@@ -355,3 +346,189 @@ def test_a_second_engine_that_cannot_be_started_is_our_fault() -> None:
     question = Question(b"", {ref(1): "=SUM(B1)"}, rests_on, PLAIN, 30.0)
     with pytest.raises(EngineUnavailableError, match="no room"):
         Cascade(engines, TRUST).compute(question)
+
+
+MANY = 1200
+COLUMN = {ref(row, 2): f"=SUM(A$1:A{row})" for row in range(1, MANY + 1)}
+TRUTH: dict[CellRef, CellValue] = {cell: cell.row * 10 for cell in COLUMN}
+
+
+def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
+    # Wrong in one engine of the pair, in a few cells that a program would like to have missed.
+    wrong = TRUTH | dict.fromkeys((ref(row, 2) for row in range(40, MANY, 60)), 9)
+    cells = {f"B{cell.row}": formula for cell, formula in COLUMN.items()}
+    book = package(cells | {f"A{cell.row}": 10 for cell in COLUMN})
+    rests_on = dependencies(
+        [(SHEET, Cell(cell.row, 2, None, formula=text)) for cell, text in COLUMN.items()],
+        FormulaIndex([SHEET], lambda _: []),
+    )
+    for comment in range(40):
+        stream = io.BytesIO(book)
+        with zipfile.ZipFile(stream, "a") as archive:
+            archive.comment = str(comment).encode()
+        engines = [
+            ScriptedEngine("formualizer", wrong),
+            ScriptedEngine("ironcalc", TRUTH),
+            ScriptedEngine("libreoffice", TRUTH),
+        ]
+        question = Question(stream.getvalue(), COLUMN, rests_on, PLAIN, 30.0)
+        assert Cascade(engines, TRUST).compute(question).values == TRUTH
+
+
+def test_records_made_of_ascii_text_say_nothing_of_other_text() -> None:
+    cell = Cell(1, 1, None, formula="=SUM(A2)")
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    for ascii_only, expected in ((True, 5), (False, 9)):
+        engines = [
+            ScriptedEngine("formualizer", {ref(1): 5}),
+            ScriptedEngine("ironcalc", {ref(1): 5}),
+            ScriptedEngine("libreoffice", {ref(1): 9}),
+        ]
+        question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0, ascii_only=ascii_only)
+        assert Cascade(engines, TRUST).compute(question).values == {ref(1): expected}
+
+
+def test_a_rival_that_is_as_good_leaves_no_value() -> None:
+    value, outcome, _ = ask("=SUM(A2)", formualizer="RENé", ironcalc="RENÉ")
+    assert value == "formualizer says 'RENé'; ironcalc says 'RENÉ' (SUM)"
+    assert outcome.values == {}
+
+
+def test_among_many_cells_a_rival_may_only_seem_to_be_worse() -> None:
+    # Of many cells the functions of all count: SUM here seems as unreliable as DAY elsewhere.
+    count = FOLLOWED_ALONE + 1
+    cells = [Cell(1, 1, None, formula="=SUM(B1)")]
+    cells += [Cell(row, 1, None, formula="=DAY(B1)") for row in range(2, count + 1)]
+    for rows, expected in ((cells[:2], {}), (cells, {})):
+        index = FormulaIndex([SHEET], lambda _, rows=rows: rows)
+        formulas = {ref(each.row): each.formula or "" for each in rows}
+        question = Question(
+            b"",
+            formulas,
+            dependencies([(SHEET, each) for each in rows], index),
+            PLAIN,
+            30.0,
+            dependencies_of=lambda cell, index=index, rows=rows: dependencies(
+                [(SHEET, rows[cell.row - 1])], index
+            ),
+        )
+        engines = [
+            ScriptedEngine("formualizer", {ref(1): 5}),
+            ScriptedEngine("ironcalc", {ref(1): 6}),
+        ]
+        assert Cascade(engines, TRUST).compute(question).values == expected
+
+
+SLOWNESS = (0.0, 0.05, 0.2, 0.4, 2.0, 4.0, 10.0, 16.0, 25.0, 61.0)
+"""Processor seconds, on both sides of each limit and of where an answer is late."""
+
+CASES = {
+    "a sure pair": ("=SUM(A2)", 5, 5, 9),
+    "a sure pair and LibreOffice": ("=SUM(A2)", 5, 5, 5),
+    "a pair that is split": ("=SUM(A2)", 5, 6, 9),
+    "TRUE that LibreOffice loses": ("=TEXT(A2,1)", True, True, 1),
+    "a coarse error": ("=TEXT(A2,1)", NUM, NUM, VALUE),
+    "a better engine": ("=DAY(A2)", 5, 4, 4),
+    "nothing from LibreOffice": ("=TEXT(A2,1)", 5, 5, NAME),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_two_runs_give_two_values(case: str) -> None:
+    """Whatever processor time one engine needs, another run that needs more of it agrees."""
+    formula, *words = CASES[case]
+    assert isinstance(formula, str)
+    names = ("formualizer", "ironcalc", "libreoffice")
+    for slow in names:
+        outcomes = [timed(formula, dict(zip(names, words, strict=True)), slow, s) for s in SLOWNESS]
+        for seconds, outcome in zip(SLOWNESS, outcomes, strict=True):
+            # As long as a loaded machine makes it, short of what divides early from never.
+            others = [
+                other
+                for other_s, other in zip(SLOWNESS, outcomes, strict=True)
+                if seconds <= other_s < seconds / LATE_SHARE
+            ]
+            values = {repr(each.values[ref(1)]) for each in (outcome, *others) if each.values}
+            assert len(values) <= 1, (slow, seconds, values)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_kept_is_what_every_run_computes(case: str) -> None:
+    formula, *words = CASES[case]
+    assert isinstance(formula, str)
+    names = ("formualizer", "ironcalc", "libreoffice")
+    quick = timed(formula, dict(zip(names, words, strict=True)), "libreoffice", 0.0)
+    assert quick.complete
+    for seconds in (25.0, 61.0):
+        outcome = timed(formula, dict(zip(names, words, strict=True)), "libreoffice", seconds)
+        if "libreoffice" in outcome.used or outcome.failed:
+            assert not outcome.complete
+
+
+def timed(formula: str, words: Mapping[str, object], slow: str, seconds: float) -> CascadeResult:
+    """One formula, where one engine needs some processor time."""
+    cell = Cell(1, 1, None, formula=formula)
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    engines = [
+        ScriptedEngine(name, {ref(1): word}, seconds=seconds if name == slow else 0.0)  # type: ignore[dict-item]
+        for name, word in words.items()
+    ]
+    return Cascade(engines, TRUST).compute(Question(b"", {ref(1): formula}, rests_on, PLAIN, 60.0))
+
+
+class WaitingEngine(ScriptedEngine):
+    """Computes in a process of its own that waits for a processor, as on a busy machine."""
+
+    wait_s = 0.5
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        dialect: Dialect = PLAIN,
+    ) -> EngineResult:
+        values = super().compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect).values
+
+        def answers(_: Request, __: bytes) -> list[Answer]:
+            time.sleep(self.wait_s)
+            return [{"values": [[values[ref(1)]]], "seconds": time.process_time()}]
+
+        header = json.dumps({"timeout_s": timeout_s}).encode()
+        child = ReadyChild(answers, 4 << 30, TemporaryFolder())
+        said = child.ask(struct.pack(">I", len(header)) + header, timeout_s)
+        return read_answer(said, ranges, self.name)
+
+
+@pytest.mark.parametrize("slow", ["formualizer", "ironcalc", "libreoffice"])
+def test_an_engine_that_waits_for_a_processor_changes_nothing(slow: str) -> None:
+    cell = Cell(1, 1, None, formula="=SUM(A2)")
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    engines = [
+        (WaitingEngine if name == slow else ScriptedEngine)(name, {ref(1): value})
+        for name, value in {"formualizer": 5, "ironcalc": 5, "libreoffice": 9}.items()
+    ]
+    question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0)
+    outcome = Cascade(engines, TRUST).compute(question)
+    assert outcome.values == {ref(1): 5}
+    assert outcome.used == {"formualizer", "ironcalc"}
+
+
+def test_a_late_answer_confirms_but_does_not_choose() -> None:
+    late_s = 0.25
+    words: dict[str, object] = {"formualizer": 5, "ironcalc": 5, "libreoffice": 9}
+    outcome = timed("=SUM(A2)", words, "ironcalc", late_s)
+    assert outcome.failed == {
+        ref(1): "ironcalc took almost too long, and without it the value would be 9 rather than 5"
+    }
+    assert not outcome.complete
+    outcome = timed("=SUM(A2)", words | {"libreoffice": 5}, "ironcalc", late_s)
+    assert outcome.values == {ref(1): 5}
+    outcome = timed("=SUM(A2)", words, "ironcalc", 1.0)
+    assert outcome.values == {ref(1): 9}
+    # What is late for a quick look is not for a second opinion.
+    words = {"formualizer": 5, "ironcalc": 4, "libreoffice": 4}
+    assert timed("=DAY(A2)", words, "formualizer", 0.9 * SECOND_OPINION_S * LATE_SHARE).values == {
+        ref(1): 5
+    }

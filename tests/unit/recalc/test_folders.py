@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.recalc.services import folders
+from judge.recalc.services import common, folders
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, CannotStartError, Request
 from judge.recalc.services.folders import Folder, TemporaryFolder, write_book
@@ -47,9 +48,21 @@ def crashes(_: Request, workbook: bytes) -> Answer:
     os.abort()
 
 
+def computes_on(_: Request, workbook: bytes) -> Answer:
+    write_book(tempfile.gettempdir(), workbook)
+    while True:
+        pass
+
+
 def hangs(_: Request, workbook: bytes) -> Answer:
     write_book(tempfile.gettempdir(), workbook)
     time.sleep(1000)
+    return {}
+
+
+def is_killed(_: Request, workbook: bytes) -> Answer:
+    write_book(tempfile.gettempdir(), workbook)
+    os.kill(os.getpid(), signal.SIGKILL)
     return {}
 
 
@@ -62,7 +75,8 @@ ENDS: dict[str, tuple[Callable[[Request, bytes], Answer], str | None]] = {
     "an answer": (answers, None),
     "an answer and litter": (litters, None),
     "a crash": (crashes, "crashed"),
-    "a time-out": (hangs, "longer than"),
+    "a time-out": (computes_on, "longer than 0.5 s of processor time"),
+    "a kill": (is_killed, "crashed"),
     "an exception": (raises, "no workbook"),
 }
 
@@ -76,7 +90,7 @@ def test_nothing_is_left_however_a_calculation_ends(temporary: Path, end: str) -
     compute, error = ENDS[end]
     ready = child(compute)
     (folder,) = temporary.iterdir()
-    said = ready.ask(REQUEST + b"a workbook", timeout_s=1 if compute is hangs else 30)
+    said = ready.ask(REQUEST + b"a workbook", timeout_s=0.5 if compute is computes_on else 30)
     if error is None:
         assert "error" not in said
     else:
@@ -167,24 +181,43 @@ def test_a_workbook_that_cannot_be_written_is_no_fault_of_its_own(temporary: Pat
         write_book(str(temporary / "nowhere"), b"")
 
 
-@pytest.mark.parametrize("then", [answers, crashes, hangs, raises])
-def test_a_second_engine_is_waited_for_by_what_the_first_took(
+def test_time_that_passes_without_a_processor_is_no_fault_of_a_workbook(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "HANG_S", 0.2)
+    monkeypatch.setattr(common, "HANG_FACTOR", 0)
+    said = child(hangs).ask(REQUEST + b"a workbook", timeout_s=30)
+    assert "hangs" in str(said["error"])
+    assert said["unavailable"] is True
+    assert "timed_out" not in said
+    assert list(temporary.iterdir()) == []
+
+
+def test_waiting_is_not_counted() -> None:
+    def waits(_: Request, __: bytes) -> Answer:
+        time.sleep(0.6)
+        return {"values": []}
+
+    assert child(waits).ask(REQUEST, timeout_s=0.2) == {"values": []}
+
+
+def test_a_child_that_was_killed_says_so() -> None:
+    assert child(is_killed).ask(REQUEST, timeout_s=30)["killed"] is True
+    assert "killed" not in child(crashes).ask(REQUEST, timeout_s=30)
+
+
+@pytest.mark.parametrize("then", [answers, crashes, computes_on, raises])
+def test_a_second_engine_has_a_limit_of_its_own(
     temporary: Path, then: Callable[[Request, bytes], Answer]
 ) -> None:
     def both(request: Request, workbook: bytes) -> Iterator[Answer]:
         yield {"values": []}
         yield then(request, workbook)
 
-    asked: list[float] = []
-
-    def then_s(taken_s: float) -> float:
-        asked.append(taken_s)
-        return 1 if then is hangs else 30
-
     ready = ReadyChild(both, MEMORY_BYTES, TemporaryFolder())
-    said = ready.ask(REQUEST + b"a workbook", 30, then_s)
+    limit_s = 0.5 if then is computes_on else 30
+    said = ready.ask(REQUEST + b"a workbook", limit_s, engines=2)
     assert said["values"] == []
-    assert len(asked) == 1
     second = said["then"]
     assert isinstance(second, dict)
     error = next(error for compute, error in ENDS.values() if compute is then)
@@ -195,5 +228,5 @@ def test_a_second_engine_is_waited_for_by_what_the_first_took(
 
 def test_a_second_engine_is_not_waited_for_where_the_first_has_no_answer() -> None:
     ready = ReadyChild(lambda *asked: [raises(*asked)], MEMORY_BYTES, TemporaryFolder())
-    said = ready.ask(REQUEST + b"a workbook", 30, lambda _: pytest.fail("waited for"))
+    said = ready.ask(REQUEST + b"a workbook", 30, engines=2)
     assert "then" not in said
