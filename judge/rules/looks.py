@@ -107,9 +107,7 @@ class SheetLooks:
         for element, (_, keys, target) in zip(listed, linked, strict=False):
             attributes = element.attributes
             said = tuple(attributes.get(name) for name in ("location", "tooltip", "display"))
-            identifier = next(
-                (text for name, text in attributes.items() if name.endswith(":id")), None
-            )
+            identifier = attributes.get("r:id")
             for key in keys:
                 state = found.get(key, _ABSENT)
                 if state.merged:

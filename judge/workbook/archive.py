@@ -49,6 +49,7 @@ _FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG
 _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _READ_AS_TEXT = (".xml", ".rels", ".vml")
 _PLAIN_NAME = re.compile(r"(?:\w[\w.-]*+/)*+\w[\w.-]*+")
+_PIECE = re.compile(r"/\[[0-9]+\](?:\.last)?\.piece\Z", re.IGNORECASE)
 _ODD_CHARACTER = re.compile(r"[\x00-\x1f\x7f\\]")
 _AMBIGUOUS_HINT = "Write the workbook with another program, or once more with this one."
 
@@ -248,6 +249,8 @@ def _check_names(entries: list[Entry]) -> None:
                 f"the archive's entry {_cut(entry.name)!a} has a name that is not a plain path",
                 hint=_AMBIGUOUS_HINT,
             )
+        if "[" in name and _PIECE.search(name):
+            raise _ambiguous(f"{_cut(name)} is a piece of a part, which some programs put together")
         if not entry.encoded_name.isascii():
             is_text = name.casefold().endswith(_READ_AS_TEXT)
             if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:

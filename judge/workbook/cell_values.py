@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.dates import from_iso8601, from_serial, from_whole_serials
 from judge.workbook.number_formats import NumberFormats
+
+CELL_TYPES = frozenset({"n", "s", "str", "inlineStr", "b", "e", "d"})
+"""The types of cells: ECMA-376 part 1, 18.18.11."""
+
+ODD_NUMBER = re.compile(r"[^0-9.eE+\-\0]|[eE][+-]?[0-9]{3}|[0-9]{300}")
+"""What the texts of numbers, with a zero byte between them, do not hold, or only if it has to be
+looked at; Python's own numbers may be written with underscores, in other digits, as ``nan``."""
+
+_NUMBER = re.compile(r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
+_INDEX = re.compile(r"[0-9]{1,9}")
+_DATE_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
+    r"|T?[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?"
+)
+_ERRORS = frozenset(
+    {
+        *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"),
+        *("#SPILL!", "#CALC!", "#FIELD!", "#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#EXTERNAL!"),
+        *("#BUSY!", "#PYTHON!", "#TIMEOUT!"),
+    }
+)
+"""The error values of Excel, those of its newer versions included."""
+
+_TRUTH = {"0": False, "1": True}
 
 _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
 
@@ -26,6 +52,7 @@ class ValueReader:
         self, formats: NumberFormats, *, date_1904: bool, fail: Callable[[str], NoReturn]
     ) -> None:
         self._dates = formats.dates
+        self._formats = max(1, len(formats.ids))
         self._elapsed = formats.elapsed
         self._date_1904 = date_1904
         self._fail = fail
@@ -36,10 +63,14 @@ class ValueReader:
 
     def number(self, text: str, style: int) -> CellValue:
         """The value of a cell of type ``n``, which may be a date."""
+        if _NUMBER.fullmatch(text) is None:
+            self._fail(f"the number {text[:30]!r}")
         try:
             number = float(text) if "." in text or "E" in text or "e" in text else int(text)
-        except ValueError:
+        except ValueError:  # thousands of digits
             self._fail(f"the number {text[:30]!r}")
+        if isinstance(number, float) and not math.isfinite(number):
+            self._fail(f"the number {text[:30]!r}, which is too large")
         if style in self._dates:
             try:
                 return from_serial(
@@ -59,21 +90,33 @@ class ValueReader:
             return None
 
     def typed(self, kind: str, text: str) -> CellValue:
-        """The value of a cell of any type except ``n``, ``s`` and ``inlineStr``."""
+        """The value of a cell of the type ``str``, ``b``, ``e`` or ``d``."""
         if kind == "b":
-            return bool(self.integer(text))
+            if text not in _TRUTH:
+                self._fail(f"the truth value {text[:30]!r}")
+            return _TRUTH[text]
         if kind == "e":
+            if text not in _ERRORS:
+                self._fail(f"the error {text[:30]!r}")
             return ErrorValue(text)
         if kind == "d":
+            if _DATE_TIME.fullmatch(text) is None:
+                self._fail(f"the date {text[:30]!r}")
             try:
                 return from_iso8601(text)
             except ValueError:
                 self._fail(f"the date {text[:30]!r}")
         return text
 
-    def integer(self, text: str) -> int:
-        """A whole number, such as an index."""
-        try:
-            return int(text)
-        except ValueError:
+    def index(self, text: str) -> int:
+        """A whole number of the file, such as the index of a string."""
+        if _INDEX.fullmatch(text) is None:
             self._fail(f"{text[:30]!r} where a whole number belongs")
+        return int(text)
+
+    def style(self, text: str) -> int:
+        """The index of a cell format that the workbook has."""
+        number = self.index(text)
+        if number >= self._formats:
+            self._fail(f"the cell format {number}, of which the workbook has {self._formats}")
+        return number

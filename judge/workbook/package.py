@@ -32,6 +32,7 @@ class Package:
 
     def __init__(self, data: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         self._data = data
+        self._namespace: str | None = None
         self.budget = Budget(limits)
         if len(data) > limits.file_bytes:
             raise WorkbookError(
@@ -53,6 +54,19 @@ class Package:
             if error.culprit is None:
                 error.culprit = self
             raise
+
+    def agree_on_namespace(self, uri: str, part: str) -> None:
+        """Called with the main namespace of each part, the transitional or the strict one.
+
+        Raises:
+            WorkbookError: another part has the other one; openpyxl reads only the transitional one.
+        """
+        if self._namespace not in {None, uri}:
+            raise WorkbookError(
+                f"{part} is not in the namespace of the workbook's other parts: one is the "
+                "transitional, the other the strict one"
+            )
+        self._namespace = uri
 
     @property
     def names(self) -> tuple[str, ...]:

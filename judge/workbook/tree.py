@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from judge.errors import WorkbookError
+from judge.workbook.namespaces import SHEET_NAMES, Names
 from judge.workbook.package import Package
 from judge.workbook.xml_parts import scan_part
 
 
 @dataclass(slots=True)
 class Element:
-    """An element of a small part: name, attributes, children, text.
+    """An element of a small part: short name, attributes, children, text.
 
-    Names of attributes keep their prefix. The text is that between the start of the element and
-    its first child, or its end; empty if the tree was read without text.
+    Names are those of :mod:`judge.workbook.namespaces`. The text is that between the start of the
+    element and its first child, or its end; empty if the tree was read without text.
     """
 
     name: str
@@ -58,7 +59,12 @@ class Element:
 
 
 def read_tree(
-    package: Package, part: str, *, text: bool = False, most: int | None = None
+    package: Package,
+    part: str,
+    *,
+    text: bool = False,
+    most: int | None = None,
+    names: Names = SHEET_NAMES,
 ) -> Element:
     """A whole part as a tree; its size counts against the cells.
 
@@ -67,6 +73,7 @@ def read_tree(
         part: name of the part.
         text: keep the text of elements, too.
         most: elements that the part may have; None for the limit of the workbook.
+        names: gives elements and attributes their short names.
 
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
@@ -91,7 +98,7 @@ def read_tree(
             package.budget.take_chars(len(piece))
             here.text += piece
 
-    scan_part(package, part, on_start, path.pop, on_text if text else None)
+    scan_part(package, part, on_start, path.pop, on_text if text else None, names=names)
     if not top.children:
         raise WorkbookError(f"{part} is empty")
     return top.children[0]
@@ -122,16 +129,12 @@ class TreeListener:
         self._budget.take_cells(1)
         if self._left < 0:
             raise WorkbookError(f"{self._part} has too many elements around its rows")
-        element = Element(tag.rpartition(":")[2], attributes)
-        if element.name == "sheetData":
-            return  # its end is never heard
+        element = Element(tag, attributes)
         self._path[-1].children.append(element)
         self._path.append(element)
 
     def end(self, tag: str, text: list[str]) -> None:  # noqa: ARG002
         """Called when an element ends, with the text since the last element began."""
-        if len(self._path) == 1:
-            return
         here = self._path.pop()
         if not here.children:
             here.text = "".join(text)

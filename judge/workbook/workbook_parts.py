@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from judge.errors import WorkbookError
+from judge.workbook.namespaces import PROPERTY_NAMES, TYPE_NAMES, local_name
 from judge.workbook.package import Package
-from judge.workbook.xml_parts import Relationship, feed, new_parser, relationships, scan_part
+from judge.workbook.xml_parts import PartParser, Relationship, relationships, scan_part
 
-_TRUE = {"1", "true", "t"}
+_TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _CONTENT_TYPES = "[Content_Types].xml"
 _APPLICATION = "docProps/app.xml"
+_SHEETML = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+_MAIN_TYPES = frozenset(
+    {
+        f"{_SHEETML}sheet.main+xml",
+        f"{_SHEETML}template.main+xml",
+        "application/vnd.ms-excel.sheet.macroenabled.main+xml",
+        "application/vnd.ms-excel.template.macroenabled.main+xml",
+        "application/vnd.ms-excel.addin.macroenabled.main+xml",
+    }
+)
+_TYPES = {
+    "worksheet": f"{_SHEETML}worksheet+xml",
+    "chartsheet": f"{_SHEETML}chartsheet+xml",
+    "dialogsheet": f"{_SHEETML}dialogsheet+xml",
+    "sharedStrings": f"{_SHEETML}sharedstrings+xml",
+    "styles": f"{_SHEETML}styles+xml",
+}
+_SHEETS = frozenset({"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet", "xlIntlMacrosheet"})
+_READ_BY_NAME = frozenset(
+    {"workbookPr", "bookViews", "sheets", "definedNames", "calcPr", "externalReferences"}
+)
+"""Elements of the main part that openpyxl reads whatever their namespace is."""
+
+_STATES = frozenset({"visible", "hidden", "veryHidden"})
+_USUAL_STYLES = "xl/styles.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,34 +82,181 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     """Finds and reads the main part of a workbook.
 
     Raises:
-        WorkbookError: the package is not a workbook, or the part is broken or over a limit.
+        WorkbookError: the package is not a workbook, the part is broken or over a limit, or two
+            programs could find other sheets or strings in it.
     """
-    main = main_part(package)
+    types = _content_types(package)
+    main = _main_part(package, types)
     links = relationships(package, main)
-    tabs: list[Tab] = []
-    flags = {"date_1904": False, "full_calc_on_load": False}
-
-    def on_start(tag: str, attributes: dict[str, str]) -> None:
-        if tag == "sheet":
-            tab = _tab(attributes, links, package)
-            if tab is not None:
-                tabs.append(tab)
-        elif tag == "workbookPr":
-            flags["date_1904"] = attributes.get("date1904") in _TRUE
-        elif tag == "calcPr":
-            flags["full_calc_on_load"] = attributes.get("fullCalcOnLoad") in _TRUE
-
-    scan_part(package, main, on_start)
-    if not any(tab.is_worksheet for tab in tabs):
+    reader = _MainReader(main, links, package)
+    scan_part(package, main, reader.start, reader.end)
+    if reader.lists != 1:
+        raise WorkbookError(f"{main} has {reader.lists} lists of sheets")
+    for part, kind in reader.parts.items():
+        types.check(part, kind)
+    if not any(tab.is_worksheet for tab in reader.tabs):
         raise WorkbookError("the workbook has no worksheet")
+    strings = _linked(links, "sharedStrings", package)
+    if types.only_part("sharedStrings") != strings:
+        raise WorkbookError(
+            "the relationships and the content types of the workbook name different tables of "
+            "shared strings"
+        )
+    styles = _linked(links, "styles", package)
+    if styles is not None:
+        types.check(styles, "styles")
+    if styles != _USUAL_STYLES and _USUAL_STYLES in package:
+        # openpyxl reads the style sheet of this name, others the one that is pointed to.
+        raise WorkbookError(f"the workbook has {_USUAL_STYLES}, and does not point to it")
     return WorkbookPart(
-        tabs=tuple(tabs),
-        date_1904=flags["date_1904"],
-        full_calc_on_load=flags["full_calc_on_load"],
-        shared_strings=_linked(links, "sharedStrings", package),
-        styles=_linked(links, "styles", package),
+        tabs=tuple(reader.tabs),
+        date_1904=reader.flags["date1904"],
+        full_calc_on_load=reader.flags["fullCalcOnLoad"],
+        shared_strings=strings,
+        styles=styles,
         theme=_linked(links, "theme", package),
     )
+
+
+class _MainReader:
+    """Hears the main part: its sheets, in their order, and what it says about all of them.
+
+    Attributes:
+        tabs: the sheets.
+        parts: part of each sheet -> its kind.
+        lists: how many lists of sheets there are.
+        flags: the attributes that say yes or no.
+    """
+
+    def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:
+        self.tabs: list[Tab] = []
+        self.parts: dict[str, str] = {}
+        self.lists = 0
+        self.flags = {"date1904": False, "fullCalcOnLoad": False}
+        self._main = main
+        self._links = links
+        self._package = package
+        self._path: list[str] = []
+        self._names: set[str] = set()
+        self._seen: set[str] = set()
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Called when an element begins."""
+        self._path.append(tag)
+        if self._path[0] != "workbook":
+            raise WorkbookError(f"{self._main} is not a workbook: it begins with {tag[:80]}")
+        if len(self._path) == 2 and local_name(tag) in _READ_BY_NAME and local_name(tag) != tag:
+            raise WorkbookError(f"{self._main} holds {tag[:80]}, which some programs read")
+        if tag == "sheet":
+            self._expect(["workbook", "sheets", "sheet"])
+            self._add(attributes)
+        elif tag == "sheets":
+            self._expect(["workbook", "sheets"])
+            self.lists += 1
+        elif self._path[:2] == ["workbook", "sheets"]:
+            raise WorkbookError(f"{self._main} has {tag[:80]} in its list of sheets")
+        elif tag in {"workbookPr", "calcPr"}:
+            self._expect(["workbook", tag])
+            if tag in self._seen:
+                raise WorkbookError(f"{self._main} has {tag} twice")
+            self._seen.add(tag)
+            for name in self.flags.keys() & attributes.keys():
+                if attributes[name] not in _TRUTH:
+                    raise WorkbookError(f"{self._main} holds {name}={attributes[name][:20]!r}")
+                self.flags[name] = _TRUTH[attributes[name]]
+
+    def end(self) -> None:
+        """Called when an element ends."""
+        self._path.pop()
+
+    def _expect(self, path: list[str]) -> None:
+        if self._path != path:
+            raise WorkbookError(
+                f"{self._main} has {path[-1]} where it does not belong: "
+                f"{'/'.join(self._path)[:200]}"
+            )
+
+    def _add(self, attributes: Mapping[str, str]) -> None:
+        name, identifier = attributes.get("name"), attributes.get("r:id")
+        link = self._links.get(identifier or "")
+        if name is None or link is None or link.kind not in _SHEETS:
+            raise WorkbookError(f"{self._main} lists the sheet {name!r}, which points to no sheet")
+        if link.target not in self._package:
+            raise WorkbookError(f"the workbook lacks the part of the sheet {name!r}: {link.target}")
+        if name.casefold() in self._names or link.target in self.parts:
+            raise WorkbookError(f"{self._main} lists the sheet {name!r}, or its part, twice")
+        state = attributes.get("state", "visible")
+        if state not in _STATES:
+            raise WorkbookError(f"{self._main} says that the sheet {name!r} is {state[:20]!r}")
+        self._names.add(name.casefold())
+        self.parts[link.target] = link.kind
+        self.tabs.append(Tab(name, link.target, link.kind != "chartsheet", state))
+
+
+@dataclass(frozen=True, slots=True)
+class _ContentTypes:
+    """What the package says about the content of its parts.
+
+    Attributes:
+        defaults: content type by ending.
+        overrides: content type by name of the part.
+    """
+
+    defaults: dict[str, str] = field(default_factory=dict)
+    overrides: dict[str, str] = field(default_factory=dict)
+
+    def of(self, part: str) -> str | None:
+        """The content type of a part, in small letters; None if nothing says it."""
+        return self.overrides.get(part) or self.defaults.get(part.rpartition(".")[2].lower())
+
+    def check(self, part: str, kind: str) -> None:
+        """Makes sure that a part is what the relationship that leads to it says.
+
+        Raises:
+            WorkbookError: it is declared as something else.
+        """
+        wanted, declared = _TYPES.get(kind), self.of(part)
+        if wanted is not None and declared != wanted:
+            raise WorkbookError(f"{_CONTENT_TYPES} says that {part} is {(declared or '?')[:100]!r}")
+
+    def only_part(self, kind: str) -> str | None:
+        """The part that is declared to be of a kind; None without any.
+
+        Raises:
+            WorkbookError: there are two.
+        """
+        found = [part for part, declared in self.overrides.items() if declared == _TYPES[kind]]
+        if len(found) > 1 or _TYPES[kind] in self.defaults.values():
+            raise WorkbookError(f"{_CONTENT_TYPES} declares more than one part as {kind}")
+        return found[0] if found else None
+
+
+def _content_types(package: Package) -> _ContentTypes:
+    """Reads what the package says about the content of its parts.
+
+    Raises:
+        WorkbookError: it is broken, or says two things about a part.
+    """
+    found = _ContentTypes()
+    if _CONTENT_TYPES not in package:
+        return found
+    path: list[str] = []
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        path.append(tag)
+        if path == ["Types"]:
+            return
+        known, key = found.overrides, attributes.get("PartName", "").removeprefix("/")
+        if tag == "Default":
+            known, key = found.defaults, attributes.get("Extension", "").lower()
+        if len(path) != 2 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
+            raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not read there")
+        if key in known:
+            raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
+        known[key] = attributes.get("ContentType", "").lower()
+
+    scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES)
+    return found
 
 
 def main_part(package: Package) -> str:
@@ -92,20 +265,21 @@ def main_part(package: Package) -> str:
     Raises:
         WorkbookError: the package is not a workbook of this kind.
     """
-    for link in relationships(package, "").values():
-        if link.kind == "officeDocument" and link.target in package:
-            return link.target
-    found: list[str] = []
+    return _main_part(package, _content_types(package))
 
-    def on_start(tag: str, attributes: dict[str, str]) -> None:
-        if tag == "Override" and attributes.get("ContentType", "").endswith("main+xml"):
-            found.append(attributes.get("PartName", "").lstrip("/"))
 
-    if _CONTENT_TYPES in package:
-        scan_part(package, _CONTENT_TYPES, on_start)
-    for name in [*found, "xl/workbook.xml"]:
-        if name in package:
-            return name
+def _main_part(package: Package, types: _ContentTypes) -> str:
+    targets = {
+        link.target
+        for link in relationships(package, "").values()
+        if link.kind == "officeDocument" and link.target in package
+    }
+    if len(targets) > 1:
+        raise WorkbookError("the package points to several main parts")
+    declared = {part for part, kind in types.overrides.items() if kind in _MAIN_TYPES}
+    main = next(iter(targets), None)
+    if main is not None and declared == {main}:
+        return main
     if "xl/workbook.bin" in package:
         raise WorkbookError(
             "the file is a binary workbook (.xlsb)", hint="Save it as an .xlsx workbook."
@@ -114,29 +288,28 @@ def main_part(package: Package) -> str:
         raise WorkbookError(
             "the file is an OpenDocument spreadsheet (.ods)", hint="Save it as an .xlsx workbook."
         )
+    if main is None and not declared:
+        raise WorkbookError(
+            "the file is a zip archive, but not a workbook: it has no workbook part",
+            hint="Save it as an .xlsx workbook.",
+        )
     raise WorkbookError(
-        "the file is a zip archive, but not a workbook: it has no workbook part",
+        "the relationships and the content types of the package name different main parts",
         hint="Save it as an .xlsx workbook.",
     )
 
 
-def _tab(
-    attributes: Mapping[str, str], links: Mapping[str, Relationship], package: Package
-) -> Tab | None:
-    identifier = next((text for name, text in attributes.items() if name.endswith(":id")), None)
-    link = links.get(identifier or "")
-    name = attributes.get("name")
-    # Listed sheets without a part are left out, as Excel and openpyxl do.
-    if link is None or name is None or link.external or link.target not in package:
-        return None
-    return Tab(name, link.target, link.kind != "chartsheet", attributes.get("state", "visible"))
-
-
 def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> str | None:
-    for link in links.values():
-        if link.kind == kind and not link.external and link.target in package:
-            return link.target
-    return None
+    """The part of a kind that the main part points to; None without any.
+
+    Raises:
+        WorkbookError: it points to several.
+    """
+    targets = {link.target for link in links.values() if link.kind == kind and not link.external}
+    if len(targets) > 1:
+        raise WorkbookError(f"the workbook points to {len(targets)} parts of the kind {kind}")
+    target = next(iter(targets), None)
+    return target if target is not None and target in package else None
 
 
 def read_application(package: Package) -> tuple[str | None, str | None]:
@@ -149,23 +322,23 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
         return None, None
     found: dict[str, str] = {}
     text: list[str] = []
-    parser = new_parser()
+    parser = PartParser(package, _APPLICATION)
 
     def on_start(_: str, __: dict[str, str]) -> None:
         text.clear()
 
     def on_end(tag: str) -> None:
-        name = tag.rpartition(":")[2]
+        name = PROPERTY_NAMES[tag]
         if name in {"Application", "AppVersion"}:
             found.setdefault(name, "".join(text).strip()[:200])
         text.clear()
 
-    parser.StartElementHandler = on_start
-    parser.EndElementHandler = on_end
-    parser.CharacterDataHandler = text.append
+    parser.expat.StartElementHandler = on_start
+    parser.expat.EndElementHandler = on_end
+    parser.expat.CharacterDataHandler = text.append
     try:
         for chunk in package.chunks(_APPLICATION):
-            feed(parser, chunk, _APPLICATION)
+            parser.feed(chunk)
     except WorkbookError:
         # A damaged property part does not name its program; the cells can still be read.
         return None, None

@@ -25,6 +25,7 @@ from judge.workbook.facts.reading import (
     number,
     whole,
 )
+from judge.workbook.namespaces import CHART_NAMES, DRAWING_NAMES
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import relationships
@@ -55,7 +56,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
     Raises:
         WorkbookError: a part is broken or over a limit.
     """
-    root = read_tree(package, drawing, text=True, most=MOST_ELEMENTS)
+    root = read_tree(package, drawing, text=True, most=MOST_ELEMENTS, names=DRAWING_NAMES)
     links = relationships(package, drawing)
     known: dict[str, Chart] = {}
     found = []
@@ -140,7 +141,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
     """
-    space = read_tree(package, part, text=True, most=MOST_ELEMENTS)
+    space = read_tree(package, part, text=True, most=MOST_ELEMENTS, names=CHART_NAMES)
     chart = space.child("chart")
     area = None if chart is None else chart.child("plotArea")
     if chart is None or area is None:

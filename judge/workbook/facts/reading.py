@@ -32,7 +32,7 @@ def whole(text: str | None) -> int | None:
 
 def identifier(attributes: Mapping[str, str]) -> str | None:
     """The id of the relationship that an element names."""
-    return next((text for name, text in attributes.items() if name.endswith(":id")), None)
+    return attributes.get("r:id")
 
 
 def colour(element: Element | None) -> str | None:

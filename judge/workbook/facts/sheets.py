@@ -181,9 +181,9 @@ def table_of(root: Element) -> TableFact:
 def validations_of(root: Element) -> tuple[Validation, ...]:
     """Data validations, those of the extension part last."""
     return tuple(
-        _validation(each, extension=each.child("sqref") is not None)
+        _validation(each, extension=each.child("xm:sqref") is not None)
         for each in root.walk()
-        if each.name == "dataValidation"
+        if each.name in {"dataValidation", "x14:dataValidation"}
     )
 
 
@@ -208,7 +208,7 @@ def _validation(element: Element, *, extension: bool) -> Validation:
 def _places(element: Element) -> tuple[str, ...]:
     written = element.attributes.get("sqref")
     if written is None:
-        written = element.text_of("sqref") or ""
+        written = element.text_of("xm:sqref") or ""
     return tuple(islice(written.split(), _MOST_PLACES))
 
 
@@ -216,8 +216,8 @@ def _formulas(element: Element, names: tuple[str, ...]) -> tuple[str, ...]:
     """Formulas; those of the extension part are one element further in."""
     found = []
     for each in element.children:
-        if each.name in names:
-            inner = each.child("f")
+        if each.name.rpartition(":")[2] in names:
+            inner = each.child("xm:f")
             found.append(each.text if inner is None else inner.text)
     return tuple(found)
 
@@ -233,10 +233,10 @@ def formats_of(
     """
     found = []
     for holder in root.walk():
-        if holder.name != "conditionalFormatting":
+        if holder.name not in {"conditionalFormatting", "x14:conditionalFormatting"}:
             continue
         places = _places(holder)
-        for rule in holder.all("cfRule"):
+        for rule in holder.all(holder.name.replace("conditionalFormatting", "cfRule")):
             attributes = rule.attributes
             index = whole(attributes.get("dxfId"))
             look = looks[index] if index is not None and 0 <= index < len(looks) else ()
@@ -255,7 +255,7 @@ def formats_of(
                     )
                     + _drawn(rule),
                     look=look,
-                    extension=holder.child("sqref") is not None,
+                    extension=holder.child("xm:sqref") is not None,
                 )
             )
     return tuple(found)
@@ -265,10 +265,10 @@ def _drawn(rule: Element) -> tuple[tuple[str, str], ...]:
     """What colour scales, data bars and icon sets draw."""
     found = []
     for scale in rule.children:
-        if scale.name in {"colorScale", "dataBar", "iconSet"}:
+        if scale.name.removeprefix("x14:") in {"colorScale", "dataBar", "iconSet"}:
             for each in (scale, *islice(scale.children, 16)):
                 said = ", ".join(f"{name}={text}" for name, text in each.attributes.items())
-                found.append((each.name, said))
+                found.append((each.name.removeprefix("x14:"), said))
     return tuple(found)
 
 
@@ -290,14 +290,14 @@ def sparklines_of(root: Element) -> tuple[Sparkline, ...]:
     """Sparklines, in the order of the file."""
     found: list[Sparkline] = []
     for group in root.walk():
-        if group.name != "sparklineGroup":
+        if group.name != "x14:sparklineGroup":
             continue
         kind = group.attributes.get("type", "line")
         found.extend(
             Sparkline(
-                kind, (each.text_of("sqref") or "").strip(), (each.text_of("f") or "").strip()
+                kind, (each.text_of("xm:sqref") or "").strip(), (each.text_of("xm:f") or "").strip()
             )
             for each in group.walk()
-            if each.name == "sparkline"
+            if each.name == "x14:sparkline"
         )
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from judge.workbook.features.features import FeatureKind, Features
+from judge.workbook.namespaces import CHART_NAMES, DRAWING_NAMES
 from judge.workbook.package import Package
 from judge.workbook.xml_parts import relationships, scan_part
 
@@ -45,9 +46,9 @@ def read_drawing(package: Package, part: str, sheet: str, found: Features) -> No
             package.budget.take_cells(1)
             found.add(FeatureKind.SHAPE, "", "drawn shape or control", sheet=sheet)
         elif tag == "chart":
-            charts.extend(text for name, text in attributes.items() if name.endswith(":id"))
+            charts.extend(text for name, text in attributes.items() if name == "r:id")
 
-    scan_part(package, part, on_start, path.pop)
+    scan_part(package, part, on_start, path.pop, names=DRAWING_NAMES)
     links = relationships(package, part) if charts else {}
     for identifier in charts:
         package.budget.take_cells(1)
@@ -69,7 +70,7 @@ def _read_chart(package: Package, part: str, sheet: str, found: Features) -> Non
             if "layoutId" in attributes:  # the newer kinds, such as waterfall
                 types.add(attributes["layoutId"])
 
-    scan_part(package, part, on_start)
+    scan_part(package, part, on_start, names=CHART_NAMES)
     known = sorted(each for each in types if each)
     content = "+".join(known)[:200]
     found.add(FeatureKind.CHART, content, f"chart ({', '.join(known) or 'empty'})", sheet=sheet)

@@ -176,7 +176,7 @@ def _read_comments(package: Package, part: str, sheet: str, found: Features) -> 
     comments: list[tuple[str, list[str]]] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
-        if tag in {"comment", "threadedComment"}:
+        if tag in {"comment", "tc:threadedComment"}:
             package.budget.take_cells(1)
             comments.append((attributes.get("ref", ""), []))
 

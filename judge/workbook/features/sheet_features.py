@@ -18,6 +18,19 @@ from judge.workbook.sheets.surroundings import scan_surroundings
 from judge.workbook.workbook_parts import Tab
 
 _FORMULAS = {"formula", "formula1", "formula2", "f"}
+_RULES = {
+    "x14:dataValidation": "dataValidation",
+    "x14:conditionalFormatting": "conditionalFormatting",
+    "x14:cfRule": "cfRule",
+    "x14:sparkline": "sparkline",
+    "x14:formula1": "formula1",
+    "x14:formula2": "formula2",
+    "x14:id": "id",
+    "xm:f": "f",
+    "xm:sqref": "sqref",
+}
+"""What the extension part of a worksheet calls the same things."""
+
 _TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
 _MOST_EXACT = 200
 """Rectangles of one rule up to which cells that two of them cover count once."""
@@ -64,7 +77,7 @@ class _RuleCollector:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Called when an element begins."""
-        tag = tag.rpartition(":")[2]
+        tag = _RULES.get(tag, tag)
         if tag == "mergeCell":
             self._budget.take_cells(1)
             if (window := parse_window(attributes.get("ref", ""))) is not None:
@@ -87,7 +100,7 @@ class _RuleCollector:
 
     def end(self, tag: str, text: list[str]) -> None:
         """Called when an element ends."""
-        tag = tag.rpartition(":")[2]
+        tag = _RULES.get(tag, tag)
         if tag in _FORMULAS and self._rule is not None:
             written = "".join(text)
             # In the extension part, <formula1><f>…</f></formula1> ends twice with one text.

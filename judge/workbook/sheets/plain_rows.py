@@ -25,11 +25,12 @@ from judge.workbook.address import (
     column_number,
 )
 from judge.workbook.cell import CellValue
-from judge.workbook.cell_values import ValueReader
+from judge.workbook.cell_values import CELL_TYPES, ODD_NUMBER, ValueReader
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.sheets.raw_formula import (
     ATTRIBUTE,
     ATTRIBUTES,
+    FORMULA_KINDS,
     TEXT,
     UNUSUAL_ENTITY,
     RawFormula,
@@ -41,8 +42,8 @@ from judge.workbook.sheets.sheet_cells import SheetCells
 _CELL = (
     '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
     f"(<f{ATTRIBUTES} ?(?:/>|>{TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
-    f"(?:<v>({TEXT}+)</v>)?"
-    f'(?:<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>)?'
+    f"(?:<v>({TEXT}+)</v>|"
+    f'<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>)?'
     "</c>)"
 )
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
@@ -52,6 +53,9 @@ _FEWEST_CHARS = 50_000
 _MOST_DATES = 100_000
 
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
+
+_NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
+_ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
 _KINDS = {"n": _NUMBER, "s": _SHARED, "inlineStr": _INLINE}
@@ -223,6 +227,7 @@ class PlainRows:
                 read.values.update(dict.fromkeys(keys))
                 continue
             if kind is _SHARED and cell.value == "v":
+                _check_texts((), values)
                 read.strings.update(zip(keys, map(int, values), strict=True))
                 continue
             if entities:
@@ -240,9 +245,11 @@ class PlainRows:
         """The values of the cells of one column."""
         if (kind is _INLINE) is (cell.value == "v"):
             # The type says where the value is, but it is not there.
-            return [None] * len(texts)
+            raise _UnusualError
         if kind is _INLINE:
             return texts
+        if kind in {_NUMBER, _DATE}:
+            _check_texts(texts, ())
         if kind is _NUMBER:
             try:
                 return [*map(int, texts)]
@@ -261,13 +268,14 @@ class PlainRows:
     # -- cell by cell ----------------------------------------------------------------------------
 
     def _read(self, text_of_rows: str, read: SheetCells) -> int:
-        if text_of_rows.count("<c") != text_of_rows.count('<c r="'):
-            raise _UnusualError
+        _check_markup(text_of_rows)
         found: list[tuple[str, ...]] = self._cell.findall(text_of_rows)
         rows, columns, kinds = self._rows, self._columns, self._kinds
         values, strings, blanks = read.values, read.strings, self._blanks
         several, first, last = self._several, self._first_column, self._last_column
         kept = 0
+        numbers: list[str] = []
+        indices: list[str] = []
         for letters, digits, attributes, formula, text, inline in found:
             if not (text or formula or inline or (blanks and letters)):
                 if not letters:
@@ -283,16 +291,19 @@ class PlainRows:
             if formula or (blanks and style):
                 kept += self._keep_formula(key, known, formula, text, read)
             if kind is _NUMBER and text:
+                numbers.append(text)
                 values[key] = (
                     float(text) if "." in text or "E" in text or "e" in text else int(text)
                 )
             elif kind is _SHARED and text:
+                indices.append(text)
                 strings[key] = int(text)
             elif kind is _DATE and text:
                 values[key] = self._dates_of(style)[text]
             else:
                 kept += len(text) + len(inline)
                 values[key] = self._other(known, text, inline)
+        _check_texts(numbers, indices)
         if strings and not strings.keys().isdisjoint(values):
             raise _UnusualError  # an address occurs twice
         return kept
@@ -312,6 +323,8 @@ class PlainRows:
     def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
         """The value of a cell that holds no number and no shared string."""
         kind, _, named = known
+        if (text and kind is _INLINE) or (inline and kind is not _INLINE):
+            raise _UnusualError
         if kind is _INLINE:
             return unescape(inline.partition(">")[2]) if inline else None
         return self._reader.typed(named, unescape(text)) if text else None
@@ -326,12 +339,28 @@ class PlainRows:
             raise _UnusualError
         given = dict(ATTRIBUTE.findall(attributes))
         named = given.get("t", "n")
-        style = self._reader.integer(given.get("s") or "0")
+        if named not in CELL_TYPES:
+            raise _UnusualError
+        style = self._reader.style(given.get("s", "0"))
         kind = _KINDS.get(named, _OTHER)
         if kind is _NUMBER and self._reader.is_date(style):
             kind = _DATE
         known = self._kinds[attributes] = (kind, style, named)
         return known
+
+
+def _check_markup(rows: str) -> None:
+    """Leaves cells whose address is not their first attribute, and unknown formulas, to others."""
+    if rows.count("<c") != rows.count('<c r="'):
+        raise _UnusualError
+    if "<f " in rows and _ODD_FORMULA.search(rows) is not None:
+        raise _UnusualError
+
+
+def _check_texts(numbers: Sequence[str], indices: Sequence[str]) -> None:
+    """Leaves what Python takes for a number, and a workbook does not, to the parser."""
+    if ODD_NUMBER.search("\0".join(numbers)) or _NOT_DIGITS.search("\0".join(indices)):
+        raise _UnusualError
 
 
 def _number(text: str) -> int | float:

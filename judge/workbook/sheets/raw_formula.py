@@ -9,6 +9,9 @@ TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
 ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
 ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
 
+FORMULA_KINDS = frozenset({"normal", "shared", "array", "dataTable"})
+"""Types of formulas: ECMA-376 part 1, 18.18.6."""
+
 _FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
 _ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, parse_window
 from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.raw_formula import RawFormula
@@ -71,18 +72,15 @@ class SharedFormulas:
             key: the cell.
             index: the index of its shared formula.
 
-        Returns:
-            The formula; empty if no cell of the worksheet writes it out.
-
         Raises:
-            WorkbookError: the worksheet is broken or over a limit.
+            WorkbookError: no cell of the worksheet writes it out, or it is broken or over a limit.
         """
         master = self._covering(key, index)
         if master is None:
             master = self._covering_anywhere(key, index)
-        self._count(len(master.text) if master is not None else 0)
         if master is None:
-            return ""
+            raise WorkbookError(f"no cell of the sheet has the shared formula {index[:20]!r}")
+        self._count(len(master.text))
         rows = (key >> COLUMN_BITS) - (master.key >> COLUMN_BITS)
         columns = (key & COLUMN_MASK) - (master.key & COLUMN_MASK)
         return shift_formula(master.text, rows, columns)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from judge.errors import WorkbookError
+from judge.workbook.namespaces import MAIN, SHEET_NAMES
 from judge.workbook.package import Package
 from judge.workbook.sheets.plain_strings import plain_strings
 from judge.workbook.sheets.rich_text import InlineText
-from judge.workbook.xml_parts import check_token, feed, new_parser
+from judge.workbook.xml_parts import PartParser
+
+_DEEPEST = 64
 
 
 class _EnoughError(Exception):
@@ -46,26 +49,22 @@ class SharedStrings:
         found = plain_strings(self._package.chunks(part), wanted)
         if found is None:
             return self._parse(part, wanted)
+        self._package.agree_on_namespace(MAIN, part)
         self._package.budget.take_chars(sum(map(len, found.values())))
         # openpyxl removes this half of an escaped escape, and keeps the rest as it is.
         return {index: string.replace("x005F_", "") for index, string in found.items()}
 
     def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:
-        collector = _StringCollector(wanted, self._package.budget.limits.text_chars)
-        parser = new_parser()
-        parser.StartElementHandler = collector.start
-        parser.EndElementHandler = collector.end
-        parser.CharacterDataHandler = collector.text.append
-        fed = 0
+        limits = self._package.budget.limits
+        parser = PartParser(self._package, part)
+        collector = _StringCollector(wanted, limits.text_chars, part, parser)
         try:
             for chunk in self._package.chunks(part):
-                feed(parser, chunk, part)
-                fed += len(chunk)
-                check_token(parser, fed, part, self._package.budget.limits)
+                parser.feed(chunk)
                 collector.check()
                 self._package.budget.take_chars(collector.chars)
                 collector.chars = 0
-            feed(parser, b"", part, final=True)
+            parser.feed(b"", final=True)
         except _EnoughError:
             return collector.strings
         raise WorkbookError(
@@ -74,7 +73,9 @@ class SharedStrings:
 
 
 class _StringCollector:
-    def __init__(self, wanted: set[int], max_chars: int) -> None:
+    """Hears the table; what is not a string where strings are is an error."""
+
+    def __init__(self, wanted: set[int], max_chars: int, part: str, parser: PartParser) -> None:
         self.strings: dict[int, str] = {}
         self.count = 0
         self.chars = 0
@@ -82,30 +83,48 @@ class _StringCollector:
         self._wanted = wanted
         self._left = len(wanted)
         self._max_chars = max_chars
+        self._part = part
+        self._parser = parser
         self._current: InlineText | None = None
-        self._depth = 0
+        self._path: list[str] = []
+        parser.expat.StartElementHandler = self.start
+        parser.expat.EndElementHandler = self.end
+        parser.expat.CharacterDataHandler = self.text.append
 
-    def start(self, tag: str, _: dict[str, str]) -> None:
-        self._depth += 1
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Called when an element begins."""
+        name = SHEET_NAMES[tag]
+        path = self._path
+        path.append(name)
         self.text.clear()
-        if self._depth == 2:
+        if len(path) == 1:
+            if name != "sst":
+                raise WorkbookError(f"{self._part} is no table of strings: it begins with {name!r}")
+            self._parser.check_compatibility(attributes)
+        elif len(path) == 2:
+            if name not in {"si", "extLst"}:
+                raise WorkbookError(f"{self._part} holds {name[:80]!r} among its strings")
             if self.count in self._wanted:
-                self._current = InlineText()
-        elif self._current is not None:
-            if self._depth > 64:
-                raise WorkbookError("a shared string nests more than 64 elements")
-            self._current.start(tag.rpartition(":")[2])
+                self._current = InlineText(self._part)
+        elif path[1] == "si":
+            if name == "si":
+                raise WorkbookError(f"{self._part} holds a string within a string")
+            if self._current is not None:
+                self._current.start(name)
+        if len(path) > _DEEPEST:
+            raise WorkbookError(f"{self._part} nests more than {_DEEPEST} elements")
 
-    def end(self, tag: str) -> None:
-        self._depth -= 1
-        if self._depth == 1:
-            self._end_string(tag)
-        elif self._current is not None and self._depth > 1:
-            self._current.end(tag.rpartition(":")[2], self.text)
+    def end(self, _: str) -> None:
+        """Called when an element ends."""
+        name = self._path.pop()
+        if len(self._path) == 1:
+            self._end_string(name)
+        elif self._current is not None and self._path:
+            self._current.end(name, self.text)
         self.text.clear()
 
-    def _end_string(self, tag: str) -> None:
-        if tag.rpartition(":")[2] != "si":
+    def _end_string(self, name: str) -> None:
+        if name != "si":
             self._current = None
             return
         if self._current is not None:

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
-from xml.parsers import expat
+from typing import NoReturn, Protocol
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_BITS, Window, parse_cell
+from judge.workbook.address import COLUMN_BITS, MAX_COLUMN, MAX_ROW, Window, column_number
 from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
-from judge.workbook.cell_values import ValueReader
+from judge.workbook.cell_values import CELL_TYPES, ValueReader
+from judge.workbook.namespaces import SHEET_NAMES
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.sheets.raw_formula import RawFormula
+from judge.workbook.sheets.raw_formula import FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.rich_text import InlineText
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener
+from judge.workbook.xml_parts import PartParser
+
+_ROOTS = frozenset({"worksheet", "dialogsheet", "xm:macrosheet"})
+_ROW_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
+_CELL_REFERENCE = re.compile(r"([A-Za-z]{1,3})([1-9][0-9]{0,6})")
+
+_PARENTS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        (
+            *("sheetData", "dimension", "cols", "mergeCells", "hyperlinks", "dataValidations"),
+            *("conditionalFormatting", "tableParts"),
+        ),
+        _ROOTS,
+    ),
+    **dict.fromkeys(("row", "c", "v", "f", "is", "si", "sst"), frozenset[str]()),
+    "mergeCell": frozenset({"mergeCells"}),
+    "hyperlink": frozenset({"hyperlinks"}),
+    "cfRule": frozenset({"conditionalFormatting"}),
+    "formula": frozenset({"cfRule"}),
+    "dataValidation": frozenset({"dataValidations"}),
+    "col": frozenset({"cols"}),
+    "autoFilter": _ROOTS | {"customSheetView"},
+    "filterColumn": frozenset({"autoFilter"}),
+}
+"""Elements around the rows that are read, and what they must be in: elsewhere, programs differ in
+whether they read them."""
+
+_ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 
 
 @dataclass(slots=True)
@@ -58,8 +87,23 @@ class SheetCells:
         return len(self.values) + len(self.strings)
 
 
+class RowListener(Protocol):
+    """What is called for the rows of a worksheet, in their order."""
+
+    def hear(self, row: int, attributes: Mapping[str, str]) -> None:
+        """Called with the number of a row and its attributes."""
+        ...
+
+    def hear_plain(self, row: int, attributes: bytes) -> None:
+        """The same for a row whose tag was not parsed: what is written after its number."""
+        ...
+
+
 class CellCollector:
-    """Handlers for the rows of a worksheet; keeps the cells that are in some rectangles.
+    """Handlers for a worksheet; keeps the cells that are in some rectangles.
+
+    What is not expected among rows is an error, whatever namespace it is in: other programs may
+    take it for a row, a cell or a value, or leave out a row that is within it.
 
     The handlers run several times per cell, which is why they look their tags up in attributes,
     share one text buffer, and leave rare things to methods of their own.
@@ -73,6 +117,7 @@ class CellCollector:
         limits: bounds on what reading may cost.
         listener: what is called for the elements around the rows; None for what
             :class:`SheetTail` keeps of them.
+        row_listener: what is called with the number and the attributes of each row.
     """
 
     def __init__(
@@ -85,10 +130,10 @@ class CellCollector:
         part: str,
         limits: ReadLimits,
         listener: TailListener | None = None,
+        row_listener: RowListener | None = None,
     ) -> None:
         self.cells = SheetCells()
         self.row = 0
-        self.stopped_at: int | None = None
         self._kept = 0
         self.kept_chars = 0
         self._windows = tuple(windows)
@@ -98,6 +143,7 @@ class CellCollector:
         self._part = part
         self._limits = limits
         self._tail: TailListener = listener or TailCollector(self.cells.tail, part)
+        self.row_listener = row_listener
         self._values = self.cells.values
         self._styles = self.cells.styles
         self._style_numbers: dict[str, int] = {}
@@ -107,8 +153,8 @@ class CellCollector:
         self._column = 0
         self._letters: dict[str, int] = {}
         self._key = 0
-        self._in_row = self._in_cell = self._in_value = False
-        self._depth = 0
+        self._path: list[str] = []
+        self._seen: set[str] = set()
         self._attributes: dict[str, str] = {}
         self._value: str | None = None
         self._formula: dict[str, str] | None = None
@@ -116,33 +162,16 @@ class CellCollector:
         self._inline: InlineText | None = None
         self._text: list[str] = []
 
-    def install(
-        self, parser: expat.XMLParserType, prefix: str, *, stop_after_rows: bool = False
-    ) -> None:
-        """Makes a parser call the handlers.
-
-        Args:
-            parser: the parser.
-            prefix: the namespace prefix of the worksheet's elements with its colon, or nothing.
-            stop_after_rows: call no handler after the last wanted row, but note in ``stopped_at``
-                the offset of the byte where the rest begins.
-        """
+    def install(self, parser: PartParser) -> None:
+        """Makes a parser of a whole worksheet call the handlers."""
         self._parser = parser
-        self._stop_after_rows = stop_after_rows
-        self.stopped_at = None
-        self._in_row = self._in_cell = self._in_value = False
-        self._set_prefix(prefix)
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text.append
-
-    def install_tail(self, parser: expat.XMLParserType, prefix: str) -> None:
-        """Makes a parser call the handlers of what precedes and follows the rows."""
-        self._set_prefix(prefix)
         self._in_row = self._in_cell = False
-        parser.StartElementHandler = self._start_other
-        parser.EndElementHandler = self._end_other
-        parser.CharacterDataHandler = self._text.append
+        self._leaf = ""
+        self._path = []
+        self._seen = set()
+        parser.expat.StartElementHandler = self._start_root
+        parser.expat.EndElementHandler = self._end_other
+        parser.expat.CharacterDataHandler = self._text.append
 
     def finish(self) -> SheetCells:
         """Returns what was read.
@@ -155,15 +184,6 @@ class CellCollector:
         self._values, self._styles = self.cells.values, self.cells.styles
         self._tail = TailCollector(self.cells.tail, self._part)
         return cells
-
-    def _set_prefix(self, prefix: str) -> None:
-        self._row_tag = f"{prefix}row"
-        self._cell_tag = f"{prefix}c"
-        self._value_tag = f"{prefix}v"
-        self._formula_tag = f"{prefix}f"
-        self._inline_tag = f"{prefix}is"
-        self._data_tag = f"{prefix}sheetData"
-        self._prefix_length = len(prefix)
 
     def check(self, budget: Budget) -> None:
         """Called between chunks: stops if text or the number of cells exceeds its bound.
@@ -181,41 +201,121 @@ class CellCollector:
                 f"{self._part} holds a string of more than {self._limits.text_chars:,} characters"
             )
 
-    # -- events ----------------------------------------------------------------------------------
+    # -- around the rows -------------------------------------------------------------------------
+
+    def _start_root(self, tag: str, attributes: dict[str, str]) -> None:
+        name = SHEET_NAMES[tag]
+        if name not in _ROOTS:
+            self._malformed(f"no worksheet: it begins with {name[:80]}")
+        self._parser.check_compatibility(attributes)
+        self._path.append(name)
+        self._parser.expat.StartElementHandler = self._start_other
+
+    def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
+        self._text.clear()
+        name = SHEET_NAMES[tag]
+        path = self._path
+        parents = _PARENTS.get(name)
+        if parents is not None and path[-1] not in parents:
+            self._malformed(f"{name} within {path[-1][:80]}")
+        path.append(name)
+        if len(path) > self._limits.depth:
+            self._malformed(f"more than {self._limits.depth} elements within each other")
+        self._parser.check_compatibility(attributes)
+        if name in _ONCE:
+            if name in self._seen:
+                self._malformed(f"{name} twice")
+            self._seen.add(name)
+        if name == "sheetData":
+            self._start_rows(tag.removesuffix("sheetData"))
+        else:
+            self._tail.start(name, SHEET_NAMES.attributes(attributes))
+
+    def _end_other(self, _: str) -> None:
+        name = self._path.pop()
+        if self._path:
+            self._tail.end(name, self._text)
+
+    def _start_rows(self, namespace: str) -> None:
+        self._row_tag = f"{namespace}row"
+        self._cell_tag = f"{namespace}c"
+        self._value_tag = f"{namespace}v"
+        self._formula_tag = f"{namespace}f"
+        self._inline_tag = f"{namespace}is"
+        self._parser.expat.StartElementHandler = self._start
+        self._parser.expat.EndElementHandler = self._end
+
+    # -- rows ------------------------------------------------------------------------------------
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == self._cell_tag:
             self._start_cell(attributes)
-        elif tag == self._value_tag and self._in_cell:
-            if self._in_value:
-                self._malformed("a value within a value")
-            self._in_value = True
-            self._text.clear()
+        elif self._in_cell:
+            self._start_content(tag, attributes)
         elif tag == self._row_tag:
             self._start_row(attributes)
         else:
-            self._start_other(tag, attributes)
+            self._malformed(f"{SHEET_NAMES[tag][:80]} among its rows")
+
+    def _start_content(self, tag: str, attributes: dict[str, str]) -> None:
+        """The start of an element within a cell."""
+        self._text.clear()
+        if self._leaf == "is" and self._inline is not None:
+            self._inline.start(SHEET_NAMES[tag])
+        elif self._leaf:
+            self._malformed(f"{SHEET_NAMES[tag][:80]} within {self._leaf}")
+        elif tag == self._value_tag and self._value is None and self._inline is None:
+            self._leaf = "v"
+        elif tag == self._formula_tag and self._is_empty():
+            self._leaf = "f"
+            self._formula = attributes
+        elif tag == self._inline_tag and self._inline is None and self._value is None:
+            self._leaf = "is"
+            self._inline = InlineText(self._part)
+        else:
+            self._malformed(f"{SHEET_NAMES[tag][:80]} in a cell, where it does not belong")
+
+    def _is_empty(self) -> bool:
+        return self._formula is None and self._value is None and self._inline is None
 
     def _end(self, tag: str) -> None:
         if tag == self._cell_tag:
             self._in_cell = False
             if self._key:
                 self._finish_cell()
-        elif tag == self._value_tag and self._in_value:
-            self._in_value = False
-            if self._value is None:
-                self._value = "".join(self._text)
+        elif self._in_cell:
+            self._end_content(tag)
         elif tag == self._row_tag:
             self._in_row = False
-        else:
-            self._end_other(tag)
+        else:  # the end of the rows
+            self._path.pop()
+            self._text.clear()
+            self._parser.expat.StartElementHandler = self._start_other
+            self._parser.expat.EndElementHandler = self._end_other
+
+    def _end_content(self, tag: str) -> None:
+        """The end of an element within a cell."""
+        if tag == self._value_tag and self._leaf == "v":
+            self._value = "".join(self._text)
+            self._leaf = ""
+        elif tag == self._formula_tag and self._leaf == "f":
+            self._formula_text = "".join(self._text)
+            self._leaf = ""
+        elif tag == self._inline_tag:
+            self._leaf = ""
+        elif self._inline is not None:
+            self._inline.end(SHEET_NAMES[tag], self._text)
+        self._text.clear()
 
     def _start_row(self, attributes: dict[str, str]) -> None:
         if self._in_row:
             self._malformed("a row within a row")
         self._in_row = True
+        self._parser.check_compatibility(attributes)
         number = attributes.get("r")
         row = self.row + 1 if number is None else self._row_number(number)
+        if not self.row < row <= MAX_ROW:
+            self._malformed(f"row {row} after row {self.row}")
         self.row = row
         self._column = 0
         self._text.clear()
@@ -228,95 +328,49 @@ class CellCollector:
                 if each.min_row <= row <= each.max_row
             ]
         )
+        if self.row_listener is not None:
+            self.row_listener.hear(row, attributes)
         if row > self._last_row:
             self.cells.rows_below = True
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._stop_after_rows and self.stopped_at is None:
-            self.stopped_at = self._parser.CurrentByteIndex
-            self._parser.StartElementHandler = None
-            self._parser.EndElementHandler = None
-            self._parser.CharacterDataHandler = None
 
     def _row_number(self, text: str) -> int:
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            number = float(text)
-        except ValueError:
+        if _ROW_NUMBER.fullmatch(text) is None:
             self._malformed(f"{text[:20]!r} as a row number")
-        if not number.is_integer():
-            self._malformed(f"{text[:20]!r} as a row number")
-        return int(number)
+        return int(text)
 
     def _start_cell(self, attributes: dict[str, str]) -> None:
-        if self._in_cell:
-            self._malformed("a cell within a cell")
+        if self._in_cell or not self._in_row:
+            self._malformed("a cell that is not in a row")
         self._in_cell = True
+        self._leaf = ""
         self._text.clear()
         self._key = 0
+        self._parser.check_compatibility(attributes)
         reference = attributes.get("r")
-        if not reference:
+        if reference is None:
             column = self._column + 1
         else:
             known = self._letters.get(reference[: -self._row_digits])
             if known is None or not reference.endswith(self._row_text):
-                self._start_unusual_cell(reference, attributes)
-                return
+                known = self._column_of(reference)
             column = known
+        if not self._column < column <= MAX_COLUMN:
+            self._malformed(f"a cell at {reference!r} that is not in the order of its row")
         self._column = column
+        self._value = self._formula = self._inline = None
         for first, last in self._columns:
             if first <= column <= last:
                 self._key = self.row << COLUMN_BITS | column
                 self._attributes = attributes
-                self._value = self._formula = self._inline = None
                 return
 
-    def _start_unusual_cell(self, reference: str, attributes: dict[str, str]) -> None:
-        """The first cell of a column, or one whose address is not that of its row."""
-        place = parse_cell(reference)
-        if place is None:
+    def _column_of(self, reference: str) -> int:
+        """The column of the first cell with some letters."""
+        match = _CELL_REFERENCE.fullmatch(reference)
+        if match is None or match[2] != self._row_text:
             self._malformed(f"a cell at {reference[:20]!r}")
-        row, column = place
-        self._column = column
-        if row == self.row and reference.endswith(self._row_text):
-            self._letters[reference[: -self._row_digits]] = column
-        if any(each.holds(row, column) for each in self._windows):
-            self._key = row << COLUMN_BITS | column
-            self._attributes = attributes
-            self._value = self._formula = self._inline = None
-
-    def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        if self._depth > self._limits.depth:
-            self._malformed(f"more than {self._limits.depth} elements within each other")
-        if self._in_cell:
-            if self._inline is not None:
-                self._inline.start(tag[self._prefix_length :])
-            elif tag == self._formula_tag and self._formula is None:
-                self._formula = attributes
-            elif tag == self._inline_tag:
-                self._inline = InlineText()
-            self._text.clear()
-        else:
-            self._text.clear()
-            self._tail.start(tag[self._prefix_length :], attributes)
-
-    def _end_other(self, tag: str) -> None:
-        self._depth -= 1
-        if self._in_cell:
-            if self._inline is not None and tag != self._inline_tag:
-                self._inline.end(tag[self._prefix_length :], self._text)
-            elif tag == self._formula_tag:
-                self._formula_text = "".join(self._text)
-            self._text.clear()
-        elif tag == self._data_tag:
-            self._stop()
-        else:
-            self._tail.end(tag[self._prefix_length :], self._text)
+        column = self._letters[match[1]] = column_number(match[1])
+        return column
 
     def _malformed(self, what: str) -> NoReturn:
         raise WorkbookError(f"{self._part} holds {what} (near row {self.row})")
@@ -327,9 +381,12 @@ class CellCollector:
         key = self._key
         self._key = 0
         text = self._value
+        attributes = self._attributes
+        kind = attributes.get("t", "n")
         if not text and self._formula is None and self._inline is None and not self._blanks:
             return
-        attributes = self._attributes
+        if kind not in CELL_TYPES:
+            self._malformed(f"a cell of the type {kind[:20]!r}")
         style = 0
         if "s" in attributes:
             style = self._style_number(attributes["s"])
@@ -339,25 +396,22 @@ class CellCollector:
             self.kept_chars += len(text)
         if self._formula is not None:
             self._keep_formula(key, self._formula, text)
-        kind = attributes.get("t", "n")
+        if (text and kind == "inlineStr") or (self._inline is not None and kind != "inlineStr"):
+            self._malformed(f"a value that is not one of the type {kind!r}")
         if kind == "n":
             self._values[key] = self._reader.number(text, style) if text else None
         elif kind == "s" and text:
-            self.cells.strings[key] = self._reader.integer(text)
-            self._values.pop(key, None)
-            return
+            self.cells.strings[key] = self._reader.index(text)
         elif kind == "inlineStr":
             self._values[key] = self._inline_text()
         else:
             self._values[key] = self._reader.typed(kind, text) if text else None
-        # If an address occurs twice, the last cell counts.
-        self.cells.strings.pop(key, None)
 
     def _style_number(self, text: str) -> int:
         number = self._style_numbers.get(text)
         if number is None:
             # One number is shared by all cells of a format.
-            number = self._style_numbers[text] = self._reader.integer(text or "0")
+            number = self._style_numbers[text] = self._reader.style(text)
         return number
 
     def _inline_text(self) -> str | None:
@@ -373,6 +427,8 @@ class CellCollector:
         cached = value is not None and (
             bool(value) or self._attributes.get("t") in {"str", "inlineStr"}
         )
+        if attributes.get("t", "normal") not in FORMULA_KINDS:
+            self._malformed(f"a formula of the type {attributes['t'][:20]!r}")
         self.cells.formulas[key] = RawFormula(
             self._formula_text, attributes, cached=cached or self._inline is not None
         )

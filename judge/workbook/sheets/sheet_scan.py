@@ -1,10 +1,8 @@
 """One pass over a worksheet's XML: to the wanted rows, through them, and past the others.
 
-Rows above and below the wanted ones are skipped as bytes, and wanted rows that are written as usual
-are read as text, which is several times faster than parsing them. That is exact as long as these
-bytes contain no comment, CDATA section or processing instruction: in well-formed XML without these,
-``<row`` is always a tag. Rows that are written in any other way are parsed. If there is a comment
-or the like, and for encodings other than UTF-8, the whole part is parsed.
+Rows in their plain form (:mod:`judge.workbook.sheets.row_grammar`) are skipped, or read as text,
+which is several times faster than parsing them. What is around them is parsed. If anything in a
+worksheet is not plain, the whole part is parsed, by namespaces.
 """
 
 from __future__ import annotations
@@ -14,31 +12,32 @@ from collections.abc import Iterator, Sequence
 
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_MASK, Window
+from judge.workbook.namespaces import MAIN, STRICT_MAIN
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.plain_rows import PlainRows
-from judge.workbook.sheets.sheet_cells import CellCollector, SheetCells
-from judge.workbook.xml_parts import check_token, feed, new_parser
+from judge.workbook.sheets.row_grammar import NotPlainError, Row, RowGrammar, check_characters
+from judge.workbook.sheets.sheet_cells import CellCollector, RowListener, SheetCells
+from judge.workbook.sheets.sheet_tail import TailListener
+from judge.workbook.xml_parts import PartParser
 
-_ATTRIBUTES = rb"""(?:\s+[^\s=<>"']+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*"""
 _ROOT = re.compile(
-    rb"""(?:\xef\xbb\xbf)?\s*+(?:<\?xml\s([^>]*)\?>)?\s*+"""
-    rb"""(<(?:([A-Za-z_][\w.\-]*:)?)worksheet""" + _ATTRIBUTES + rb""">)"""
+    rb"""(?:\xef\xbb\xbf)?(?:<\?xml\s++([^<>?]*+)\?>)?\s*+"""
+    rb"""(<worksheet(?:\s++[^\s=<>"'/]++\s*+=\s*+(?:"[^"<&]*+"|'[^'<&]*+'))*+\s*+>)"""
 )
-_ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)["']""")
-_ROW_NUMBER = re.compile(rb"""\sr\s*=\s*["'](\d+)["']""")
-_NUMBERED_ROW = re.compile(rb'<row r="([0-9]+)"')
-_ROW_START = re.compile(rb'<row(?: r="([0-9]+)")?')
-_READABLE = {b"utf-8", b"utf8", b"us-ascii", b"ascii"}
+_DEFAULT_NAMESPACE = re.compile(rb"""\sxmlns\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
+_DECLARATION = re.compile(
+    rb"""version=["']1\.0["'](?:\s++encoding=["']utf-8["'])?(?:\s++standalone=["'](?:yes|no)["'])?\s*""",
+    re.IGNORECASE,
+)
+_SHEET_DATA = re.compile(rb"<sheetData\s*+(/?)>")
+_END_OF_ROWS = re.compile(rb"\s*+</sheetData\s*+>")
+_MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 LONGEST_PASSED_BYTES = 16 << 20
 """Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
 
 _LONGEST_HEAD_BYTES = 4 << 20
 _LONGEST_ROW_BYTES = 4 << 20
-
-
-class NotSkippableError(Exception):
-    """The part holds something that cannot be skipped as bytes."""
 
 
 def scan_sheet(
@@ -66,7 +65,7 @@ def scan_sheet(
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=blanks)
     try:
         return scanner.scan_skipping()
-    except NotSkippableError:
+    except NotPlainError:
         return scanner.scan_all()
 
 
@@ -92,9 +91,9 @@ def scan_first_rows(
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=False)
     try:
         return scanner.scan_skipping(
-            head=True, tail=package.inflated_size(part) <= LONGEST_PASSED_BYTES
+            below=False, tail=package.inflated_size(part) <= LONGEST_PASSED_BYTES
         )
-    except NotSkippableError:
+    except NotPlainError:
         return scanner.scan_all()
 
 
@@ -126,6 +125,7 @@ class SheetScanner:
         self._formats = formats
         self._date_1904 = date_1904
         self._blanks = blanks
+        self._first_row = min((each.min_row for each in windows), default=1)
         self._last_row = max((each.max_row for each in windows), default=0)
 
     def collector(self) -> CellCollector:
@@ -137,282 +137,200 @@ class SheetScanner:
             blanks=self._blanks,
             part=self._part,
             limits=self._package.budget.limits,
+            listener=self.listener(),
+            row_listener=self.row_listener(),
         )
+
+    def listener(self) -> TailListener | None:
+        """What hears the elements around the rows, instead of what is kept of them otherwise."""
+        return None
+
+    def row_listener(self) -> RowListener | None:
+        """What hears the tags of the rows."""
+        return None
 
     # -- parsing everything ----------------------------------------------------------------------
 
     def scan_all(self) -> SheetCells:
         """Parses the whole part."""
         collector = self.collector()
-        parser = new_parser()
-        budget = self._package.budget
-
-        def on_root(tag: str, _: dict[str, str]) -> None:
-            collector.install(parser, tag.rpartition(":")[0] + ":" if ":" in tag else "")
-
-        parser.StartElementHandler = on_root
-        fed = 0
+        parser = self._parser(collector)
         for chunk in self._package.chunks(self._part):
-            feed(parser, chunk, self._part)
-            fed += len(chunk)
-            check_token(parser, fed, self._part, budget.limits)
-            collector.check(budget)
-        feed(parser, b"", self._part, final=True)
+            parser.feed(chunk)
+            collector.check(self._package.budget)
+        parser.feed(b"", final=True)
         return collector.finish()
+
+    def _parser(self, collector: CellCollector) -> PartParser:
+        parser = PartParser(self._package, self._part)
+        collector.install(parser)
+        return parser
 
     # -- parsing what is wanted ------------------------------------------------------------------
 
-    def scan_skipping(self, *, head: bool = False, tail: bool = True) -> SheetCells:
-        """Parses the wanted rows and what follows the last row of the sheet.
+    def scan_skipping(self, *, below: bool = True, tail: bool = True) -> SheetCells:
+        """Reads the wanted rows as text, and parses what precedes and follows the rows.
 
         Args:
-            head: parse what precedes the rows, too.
-            tail: parse what follows the rows.
+            below: make sure that the rows below the wanted ones are in their plain form: they
+                could hold wanted cells otherwise.
+            tail: read what follows the rows; without it, rows below are not even inflated.
 
         Raises:
-            NotSkippableError: bytes would have to be skipped that could be misread.
+            NotPlainError: something is not in its plain form.
         """
         chunks = self._package.chunks(self._part)
-        root, prefix, before, rest = self._read_head(chunks)
+        root, before, rest = self._read_head(chunks)
         collector = self.collector()
-        if head:
-            closing = b"</" + prefix + b"worksheet>"
-            self._parse_tail(iter(()), before + closing, root, prefix, collector)
-        element, _, behind = rest.partition(b">")
-        if element.endswith(b"/"):
-            self._parse_tail(chunks, behind, root, prefix, collector)
-            return collector.finish()
-        first_row = min((each.min_row for each in self._windows), default=1)
-        if first_row > 1:
-            rest, collector.row = self._skip_rows_above(chunks, rest, prefix, first_row)
-        rest = self._read_rows(chunks, rest, root, prefix, collector)
-        if tail:
-            behind = self._skip_rows_below(chunks, rest, prefix)
-            self._parse_tail(chunks, behind, root, prefix, collector)
+        data = _SHEET_DATA.match(rest)
+        if data is None:
+            raise NotPlainError
+        rest = rest[data.end() :]
+        whole = True
+        if not data[1]:
+            rest = self._read_rows(chunks, rest, root, collector, below=below)
+            if not below and collector.cells.rows_below:
+                whole = tail
+                rest = self._pass_rows_below(chunks, rest) if tail else b""
+        self._parse_around(chunks, root, before, rest, collector, whole=whole)
         return collector.finish()
 
-    def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes, bytes]:
-        """The root's start tag, its prefix, and the bytes before and from ``sheetData``."""
+    def _read_head(self, chunks: Iterator[bytes]) -> tuple[bytes, bytes, bytes]:
+        """The root's start tag, the bytes behind it, and those from ``sheetData`` on."""
         head = b""
         for chunk in chunks:
             head += chunk
             match = _ROOT.match(head)
             if match is None:
-                raise NotSkippableError
-            declaration, root, prefix = match.groups()
-            named = _ENCODING.search(declaration or b"")
-            if named is not None and named[1].lower() not in _READABLE:
-                raise NotSkippableError
-            prefix = prefix or b""
-            start = head.find(b"<" + prefix + b"sheetData", match.end())
+                raise NotPlainError
+            declaration, root = match.groups()
+            _check_root(declaration or b"", root)
+            start = head.find(b"<sheetData", match.end())
             if start >= 0 and head.find(b">", start) >= 0:
                 before = head[match.end() : start]
-                _check_skippable(before)
-                return root, prefix, before, head[start:]
+                _check_plain(before)
+                return root, before, head[start:]
             if len(head) > _LONGEST_HEAD_BYTES:
                 break
-        raise NotSkippableError
-
-    def _skip_rows_above(
-        self, chunks: Iterator[bytes], pending: bytes, prefix: bytes, first_row: int
-    ) -> tuple[bytes, int]:
-        """Skips rows until one that is wanted.
-
-        Returns:
-            The bytes from there, after a ``sheetData`` tag, and the number of the row above.
-        """
-        opening = b"<" + prefix + b"sheetData>"
-        numbered = b"<" + prefix + b'row r="'
-        row_tag = re.compile(
-            b"<" + re.escape(prefix) + rb"""row(?=[\s/>])(?:[^<>"']++|"[^<"]*+"|'[^<']*+')*+>"""
-        )
-        closing = b"</" + prefix + b"sheetData"
-        row = 0
-        while True:
-            _check_skippable(pending)
-            last = _last_number(pending, numbered)
-            if last is not None and last < first_row and closing not in pending:
-                row = last
-            else:
-                for match in row_tag.finditer(pending):
-                    number = _ROW_NUMBER.search(match[0])
-                    following = int(number[1]) if number else row + 1
-                    if following >= first_row:
-                        return opening + pending[match.start() :], row
-                    row = following
-                if (end := pending.find(closing)) >= 0:
-                    return opening + pending[end:], row
-            cut = pending.rfind(b"<")
-            kept = pending[cut:] if cut > pending.rfind(b">") else b""
-            chunk = next(chunks, None)
-            if chunk is None or len(kept) > _LONGEST_HEAD_BYTES:
-                raise NotSkippableError
-            pending = kept + chunk
+        raise NotPlainError
 
     def _read_rows(
         self,
         chunks: Iterator[bytes],
         pending: bytes,
         root: bytes,
-        prefix: bytes,
         collector: CellCollector,
+        *,
+        below: bool,
     ) -> bytes:
-        """Reads rows to the last wanted one and returns the bytes that follow it.
-
-        Whole rows are read as plain text if they are written as usual, and parsed if not.
-        """
-        opening = root + b"<" + prefix + b"sheetData>"
-        pending = pending[pending.index(b">") + 1 :]
-        if prefix or not self._windows:
-            return self._parse_rows(chunks, pending, opening, prefix, collector)
-        plain = PlainRows(
-            self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks
+        """Reads all rows, or those that are wanted, and returns the bytes that follow them."""
+        plain = (
+            PlainRows(self._windows, self._formats, date_1904=self._date_1904, blanks=self._blanks)
+            if self._windows
+            else None
         )
+        grammar = RowGrammar()
         while True:
-            if _holds_more_than_tags(pending) or len(pending) > _LONGEST_ROW_BYTES:
-                return self._parse_rows(chunks, pending, opening, prefix, collector)
-            end = pending.find(b"</sheetData")
-            cut = end if end >= 0 else pending.rfind(b"<row")
-            if cut > 0:
-                left = self._read_some_rows(pending[:cut], opening, plain, collector)
-                pending = pending[cut:]
-                if left is not None:
-                    return left + pending
-            if end >= 0:
+            position = 0
+            wanted: list[Row] = []
+            for row in grammar.rows(pending):
+                position = row.end
+                if row.number > self._last_row:
+                    collector.cells.rows_below = True
+                    if not below:
+                        break
+                elif row.number >= self._first_row:
+                    grammar.check_columns(pending, row.start, row.end)
+                    wanted.append(row)
+                if collector.row_listener is not None:
+                    collector.row_listener.hear_plain(row.number, row.attributes)
+            check_characters(pending[:position])
+            if wanted and plain is not None:
+                self._read_some_rows(pending, wanted, root, plain, collector)
+            pending = pending[position:]
+            if not below and collector.cells.rows_below:
                 return pending
+            if (end := _END_OF_ROWS.match(pending)) is not None:
+                return pending[end.end() :]
+            if _is_other(pending) or len(pending) > _LONGEST_ROW_BYTES:
+                raise NotPlainError
             chunk = next(chunks, None)
             if chunk is None:
                 raise WorkbookError(f"{self._part} ends among its rows")
             pending += chunk
 
-    def _read_some_rows(
-        self, rows: bytes, opening: bytes, plain: PlainRows, collector: CellCollector
-    ) -> bytes | None:
-        """Reads complete rows; returns those after the last wanted one, or None without any."""
-        left = None
-        numbers = _ROW_START.findall(rows)
-        last = int(numbers[-1]) if numbers and b"" not in numbers else None
-        if last is not None and last > self._last_row:
-            for match in _NUMBERED_ROW.finditer(rows):
-                if int(match[1]) > self._last_row:
-                    rows, left = rows[: match.start()], rows[match.start() :]
-                    collector.cells.rows_below = True
-                    break
-        kept = None
-        if last is not None:
-            try:
-                kept = plain.take(rows.decode(), collector.cells)
-            except UnicodeDecodeError:
-                kept = None
-        if last is None or kept is None:
-            behind = self._parse_some_rows(rows, opening, collector)
-            left = left if behind is None else behind + (left or b"")
-        else:
-            collector.row = min(last, self._last_row)
-            collector.kept_chars += kept
-        collector.check(self._package.budget)
-        return left
-
-    def _parse_some_rows(
-        self, rows: bytes, opening: bytes, collector: CellCollector
-    ) -> bytes | None:
-        """Parses complete rows; returns those after the last wanted one, or None without any."""
-        parser = new_parser()
-        feed(parser, opening, self._part)
-        collector.install(parser, "", stop_after_rows=True)
-        feed(parser, rows, self._part)
-        if collector.stopped_at is not None:
-            return rows[collector.stopped_at - len(opening) :]
-        feed(parser, b"</sheetData></worksheet>", self._part, final=True)
-        collector.stopped_at = None
-        return None
-
-    def _parse_rows(
-        self,
-        chunks: Iterator[bytes],
-        pending: bytes,
-        opening: bytes,
-        prefix: bytes,
-        collector: CellCollector,
-    ) -> bytes:
-        """Parses rows to the last wanted one and returns the bytes that follow it."""
-        parser = new_parser()
-        feed(parser, opening, self._part)
-        collector.install(parser, prefix.decode(), stop_after_rows=True)
-        fed = len(opening)
+    def _pass_rows_below(self, chunks: Iterator[bytes], pending: bytes) -> bytes:
+        """Passes over the rest of the rows and returns the bytes after their end tag."""
         while True:
-            feed(parser, pending, self._part)
-            collector.check(self._package.budget)
-            if collector.stopped_at is not None:
-                # A tag that began in an earlier chunk has a negative offset here.
-                return pending[max(0, collector.stopped_at - fed) :]
-            fed += len(pending)
-            check_token(parser, fed, self._part, self._package.budget.limits)
-            chunk = next(chunks, None)
-            if chunk is None:
-                # The document ends before its rows do: the parser says how.
-                feed(parser, b"", self._part, final=True)
-                return b""
-            pending = chunk
-
-    def _skip_rows_below(self, chunks: Iterator[bytes], pending: bytes, prefix: bytes) -> bytes:
-        """Skips the rest of the rows and returns the bytes after their end tag."""
-        closing = b"</" + prefix + b"sheetData"
-        while True:
-            start = pending.find(closing)
-            end = pending.find(b">", start) if start >= 0 else -1
-            if end >= 0:
-                _check_skippable(pending[:start])
-                return pending[end + 1 :]
-            _check_skippable(pending)
+            end = _END_OF_ROWS.search(pending)
+            _check_plain(pending[: end.start()] if end else pending)
+            if end is not None:
+                return pending[end.end() :]
             chunk = next(chunks, None)
             if chunk is None:
                 raise WorkbookError(f"{self._part} ends among its rows")
-            pending = pending[start if start >= 0 else -len(closing) :] + chunk
+            pending = pending[pending.rfind(b"<") :] + chunk
 
-    def _parse_tail(
+    def _read_some_rows(
         self,
-        chunks: Iterator[bytes],
-        pending: bytes,
+        data: bytes,
+        rows: Sequence[Row],
         root: bytes,
-        prefix: bytes,
+        plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Parses what precedes and follows the rows, as a separate document with the same root."""
-        parser = new_parser()
-        feed(parser, root, self._part)
-        collector.install_tail(parser, prefix.decode())
-        fed = len(root)
-        chunk: bytes | None = pending
+        """Reads wanted rows, which follow each other among some bytes."""
+        written = data[rows[0].start : rows[-1].end]
+        kept = plain.take(written.decode(), collector.cells)
+        if kept is None:
+            parser = self._parser(collector)
+            parser.feed(root + b"<sheetData>" + written + b"</sheetData></worksheet>", final=True)
+        else:
+            collector.row = rows[-1].number
+            collector.kept_chars += kept
+        collector.check(self._package.budget)
+
+    def _parse_around(
+        self,
+        chunks: Iterator[bytes],
+        root: bytes,
+        before: bytes,
+        behind: bytes,
+        collector: CellCollector,
+        *,
+        whole: bool,
+    ) -> None:
+        """Parses what precedes and follows the rows, as a document without them."""
+        parser = self._parser(collector)
+        parser.feed(root + before + b"<sheetData/>")
+        if not whole:
+            return
+        chunk: bytes | None = behind
         while chunk is not None:
-            feed(parser, chunk, self._part)
+            parser.feed(chunk)
             collector.check(self._package.budget)
-            fed += len(chunk)
-            check_token(parser, fed, self._part, self._package.budget.limits)
             chunk = next(chunks, None)
-        feed(parser, b"", self._part, final=True)
+        parser.feed(b"", final=True)
 
 
-def _check_skippable(passed_over: bytes) -> None:
-    if _holds_more_than_tags(passed_over):
-        raise NotSkippableError
+def _check_root(declaration: bytes, root: bytes) -> None:
+    """Makes sure that names without a prefix are in the main namespace, in UTF-8."""
+    found = [one or other for one, other in _DEFAULT_NAMESPACE.findall(root)]
+    if (
+        (declaration and _DECLARATION.fullmatch(declaration) is None)
+        or len(found) != 1
+        or found[0] not in _MAINS
+    ):
+        raise NotPlainError
 
 
-def _holds_more_than_tags(data: bytes) -> bool:
-    """Whether a comment, a CDATA section or a processing instruction begins among the bytes."""
+def _check_plain(data: bytes) -> None:
+    """Makes sure that no comment, CDATA section or processing instruction begins among bytes."""
     # The second characters are rare, and single ones are found many times as fast as pairs.
-    return (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data)
+    if (b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data):
+        raise NotPlainError
 
 
-def _last_number(pending: bytes, numbered: bytes) -> int | None:
-    """Number of the last row whose tag is complete in the bytes, in its usual form."""
-    start = pending.rfind(numbered)
-    if start < 0:
-        return None
-    start += len(numbered)
-    digits = pending[start : pending.find(b'"', start)]
-    return int(digits) if digits.isdigit() and len(digits) < _MOST_DIGITS else None
-
-
-_MOST_DIGITS = 10
-"""Digits of a row number, with some to spare; :class:`int` refuses thousands of them."""
+def _is_other(pending: bytes) -> bool:
+    """Whether bytes that are not rows in their plain form cannot become some by what follows."""
+    return b"</row>" in pending or b"</sheetData" in pending or b"<!" in pending

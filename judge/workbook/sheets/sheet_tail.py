@@ -98,7 +98,7 @@ class TailListener(Protocol):
     """What is called for the elements before and after the rows of a worksheet."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Called when an element begins, with its name without the worksheet's own prefix."""
+        """Called when an element begins, with its short name."""
         ...
 
     def end(self, tag: str, text: list[str]) -> None:
@@ -123,7 +123,7 @@ class TailCollector:
         self._drawn: list[tuple[str, tuple[tuple[str, str], ...]]] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Called when an element begins, with its local name."""
+        """Called when an element begins, with its short name."""
         if tag == "mergeCell":
             self._tail.merges.append(self._window(attributes.get("ref", "")))
         elif tag == "hyperlink":
@@ -141,7 +141,7 @@ class TailCollector:
             self._drawn.append((tag, tuple(sorted(attributes.items()))))
 
     def end(self, tag: str, text: list[str]) -> None:
-        """Called when an element ends, with its local name and the text before that."""
+        """Called when an element ends, with its short name and the text before that."""
         if self._rule is None:
             return
         if tag == "formula":
@@ -151,7 +151,7 @@ class TailCollector:
             self._rule = None
 
     def _add_link(self, attributes: dict[str, str]) -> None:
-        identifier = next((text for name, text in attributes.items() if name.endswith(":id")), None)
+        identifier = attributes.get("r:id")
         window = self._window(attributes.get("ref", ""))
         self._tail.links.append(Link(window, identifier, attributes.get("location")))
 

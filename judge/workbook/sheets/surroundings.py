@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets.sheet_cells import CellCollector
-from judge.workbook.sheets.sheet_scan import NotSkippableError, SheetScanner
+from judge.workbook.sheets.row_grammar import NotPlainError
+from judge.workbook.sheets.sheet_scan import SheetScanner
 from judge.workbook.sheets.sheet_tail import TailListener
 
 _Listener = TypeVar("_Listener", bound=TailListener)
@@ -29,29 +29,23 @@ def scan_surroundings(package: Package, part: str, listener: Callable[[], _Liste
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    heard = listener()
+    scan = _Surroundings(package, part, listener)
     try:
-        _Surroundings(package, part, heard).scan_skipping(head=True)
-    except NotSkippableError:
-        heard = listener()
-        _Surroundings(package, part, heard).scan_all()
-    return heard
+        scan.scan_skipping()
+    except NotPlainError:
+        scan.scan_all()
+    return scan.heard
 
 
-class _Surroundings(SheetScanner):
+class _Surroundings(SheetScanner, Generic[_Listener]):
     """A pass over a worksheet that keeps no cell."""
 
-    def __init__(self, package: Package, part: str, listener: TailListener) -> None:
-        super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
-        self._listener = listener
+    heard: _Listener
 
-    def collector(self) -> CellCollector:
-        return CellCollector(
-            (),
-            NumberFormats(),
-            date_1904=False,
-            blanks=False,
-            part=self._part,
-            limits=self._package.budget.limits,
-            listener=self._listener,
-        )
+    def __init__(self, package: Package, part: str, make: Callable[[], _Listener]) -> None:
+        super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
+        self._make = make
+
+    def listener(self) -> _Listener:
+        self.heard = self._make()
+        return self.heard

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from judge.errors import WorkbookError
+from judge.workbook.namespaces import MAIN, SHEET_NAMES, STRICT_MAIN, local_name
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.raw_formula import UNUSUAL_ENTITY, unescape
 from judge.workbook.xml_numbers import whole_number
-from judge.workbook.xml_parts import check_token, feed, new_parser
+from judge.workbook.xml_parts import PartParser
 
 _SECTION = b"<(%b)(?: [^<>]*)?>(.*?)</\\1>"
 _CUSTOM = re.compile(_SECTION % b"numFmts", re.DOTALL)
@@ -19,10 +20,13 @@ _XF = re.compile(b'<xf ((?:[A-Za-z]+="[^"<>&]*" ?)*)/?>')
 _NUMBER = re.compile(b'(?:^| )numFmtId="([0-9]+)"')
 _NUMBER_FORMAT = re.compile('<numFmt ((?:[A-Za-z]+="[^"<>]*" ?)*)/?>')
 _ATTRIBUTE = re.compile('([A-Za-z]+)="([^"]*)"')
-
-
-class _EnoughError(Exception):
-    """The cell formats have been read."""
+_ROOT = re.compile(
+    rb"""(?:\xef\xbb\xbf)?(?:<\?xml [^<>?]*\?>)?\s*<styleSheet(?=[^<>]*\sxmlns=["']"""
+    + re.escape(MAIN.encode())
+    + rb"""["'])(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+>"""
+)
+_ODD_END = re.compile(rb"/>(?!\s*<|\s*\Z)")
+_SECTIONS = frozenset({"numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "dxfs"})
 
 
 def read_number_formats(package: Package, part: str | None) -> NumberFormats:
@@ -35,7 +39,10 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
         return NumberFormats()
     data = package.read(part)
     plain = _read_plainly(data)
-    return plain if plain is not None else _parse(package, part)
+    if plain is None:
+        return _parse(package, part)
+    package.agree_on_namespace(MAIN, part)
+    return plain
 
 
 def _read_plainly(data: bytes) -> NumberFormats | None:
@@ -92,21 +99,56 @@ def _read_custom(section: bytes) -> dict[int, str] | None:
 
 def _is_plain(data: bytes) -> bool:
     """Whether a style sheet contains only elements, and each section at most once."""
-    if b"<!" in data or b"<?" in data[1:] or b"&#" in data or data.startswith((b"\xfe", b"\xff")):
+    root = _ROOT.match(data)
+    if root is None or b"<!" in data or data.count(b"<?") > 1 or b"&#" in data:
+        return False
+    if b":MustUnderstand" in data or data.count(b":Ignorable") > root[0].count(b":Ignorable"):
+        return False
+    if root[0].count(MAIN.encode()) != 1 or STRICT_MAIN.encode() in root[0]:
         return False
     # The end of a section that is never closed would be searched for up to the end of the part.
-    return data.count(b"<cellXfs") == 1 and data.count(b"<numFmts") <= 1
+    if data.count(b"<cellXfs") != 1 or data.count(b"<numFmts") > 1:
+        return False
+    # They are the root's own, and nothing of another name or namespace can stand in for them.
+    before = data[root.end() : data.index(b"<cellXfs")]
+    return (
+        data.count(b"xmlns=") + data.count(b"xmlns ") == 1
+        and b":cellXfs" not in data
+        and b":numFmt" not in data
+        and b":xf" not in data
+        and _is_balanced(before)
+        and _is_balanced(before.partition(b"<numFmts")[0])
+    )
+
+
+def _is_balanced(markup: bytes) -> bool:
+    """Whether every element that begins in some markup also ends there."""
+    return _ODD_END.search(markup) is None and markup.count(b"<") == 2 * markup.count(
+        b"</"
+    ) + markup.count(b"/>")
 
 
 def _parse(package: Package, part: str) -> NumberFormats:
     custom: dict[int, str] = {}
     ids: list[int] = []
     path: list[str] = []
-    parser = new_parser()
+    seen: set[str] = set()
+    parser = PartParser(package, part)
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(":")[2]
+        name = SHEET_NAMES[tag]
         path.append(name)
+        parser.check_compatibility(attributes)
+        if path[0] != "styleSheet":
+            raise WorkbookError(f"{part} is no style sheet: it begins with {name[:80]}")
+        local = local_name(name)
+        if local in _SECTIONS:
+            # openpyxl reads them whatever their namespace is.
+            if len(path) == 2 and (name != local or name in seen):
+                raise WorkbookError(f"{part} has {name[:80]} twice, or in a foreign namespace")
+            seen.add(name)
+        elif len(path) == 3 and name != local and path[1] in _SECTIONS:
+            raise WorkbookError(f"{part} has {name[:80]} where it does not belong")
         if len(path) != 3:
             if len(path) > package.budget.limits.depth:
                 raise WorkbookError(f"{part} nests too many elements")
@@ -118,25 +160,18 @@ def _parse(package: Package, part: str) -> NumberFormats:
             custom[number] = attributes.get("formatCode", "")
 
     def on_end(_: str) -> None:
-        if path.pop() == "cellXfs" and len(path) == 1:
-            raise _EnoughError
+        path.pop()
 
-    parser.StartElementHandler = on_start
-    parser.EndElementHandler = on_end
-    fed = 0
-    try:
-        for chunk in package.chunks(part):
-            feed(parser, chunk, part)
-            fed += len(chunk)
-            check_token(parser, fed, part, package.budget.limits)
-        feed(parser, b"", part, final=True)
-    except _EnoughError:
-        pass
+    parser.expat.StartElementHandler = on_start
+    parser.expat.EndElementHandler = on_end
+    for chunk in package.chunks(part):
+        parser.feed(chunk)
+    parser.feed(b"", final=True)
     return NumberFormats(tuple(ids), custom)
 
 
 def _whole_number(text: str, part: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise WorkbookError(f"{part} holds {text[:30]!r} where a whole number belongs") from None
+    number = whole_number(text)
+    if number is None:
+        raise WorkbookError(f"{part} holds {text[:30]!r} where a whole number belongs")
+    return number

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from judge.workbook.namespaces import THEME_NAMES
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.styles.style import (
@@ -86,7 +87,9 @@ def read_style_sheet(
         return StyleSheet()
     root = read_tree(package, styles, most=_MOST_ELEMENTS)
     palette = Palette(
-        theme=OFFICE_THEME if theme is None else _theme_colours(read_tree(package, theme)),
+        theme=OFFICE_THEME
+        if theme is None
+        else _theme_colours(read_tree(package, theme, names=THEME_NAMES)),
         indexed=_indexed_colours(root),
     )
     fonts = [_font(each, palette) for each in _list(root, "fonts")]

@@ -114,6 +114,58 @@ def zipped(parts: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) 
     return buffer.getvalue()
 
 
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006"
+_NAMESPACES = {
+    "wsDr": f"{_DRAWN}/spreadsheetDrawing",
+    "chartSpace": f"{_DRAWN}/chart",
+    "chart": f"{_DRAWN}/chart",
+    "graphic": f"{_DRAWN}/main",
+    "theme": f"{_DRAWN}/main",
+    "pivotTableDefinition": MAIN,
+    "pivotCacheDefinition": MAIN,
+    "table": MAIN,
+    "comments": MAIN,
+    "sst": MAIN,
+    "styleSheet": MAIN,
+    "ThreadedComments": "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments",
+}
+_OPENING = re.compile(rf"<({'|'.join(_NAMESPACES)})(?=[\s/>])(?![^<>]*\bxmlns=)")
+_KINDS = {
+    "workbook": "sheet.main",
+    "worksheet": "worksheet",
+    "chartsheet": "chartsheet",
+    "sharedStrings": "sharedStrings",
+    "styles": "styles",
+}
+
+
+def in_namespaces(xml: str) -> str:
+    """Hand-written XML of drawings, charts, pivot tables …, in the namespaces it belongs to."""
+    xml = _OPENING.sub(lambda found: f'{found[0]} xmlns="{_NAMESPACES[found[1]]}"', xml)
+    # A chart in a drawing is named by its relationship, whose prefix it declares itself.
+    return re.sub(
+        r"(<chart (?![^<>]*xmlns:r=)[^<>]*?)(?=r:id=)", rf'\1xmlns:r="{RELATIONS}" ', xml
+    ).replace('xmlns:r="r"', f'xmlns:r="{RELATIONS}"')
+
+
+def around(parts: Mapping[str, str]) -> dict[str, str]:
+    """What a package has around hand-written parts: where its main part is, what its parts are.
+
+    Args:
+        parts: name of each part that decides which cells there are -> its kind, such as ``styles``.
+    """
+    main = next(name for name, kind in parts.items() if kind == "workbook")
+    return {
+        "_rels/.rels": _relations([_link("rId1", "officeDocument", main)]),
+        "[Content_Types].xml": f'{DECLARATION}<Types xmlns="http://schemas.openxmlformats.org/'
+        'package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.'
+        'openxmlformats-package.relationships+xml"/><Default Extension="xml" '
+        'ContentType="application/xml"/>'
+        + "".join(_override(name, _KINDS[kind]) for name, kind in parts.items())
+        + "</Types>",
+    }
+
+
 def _application(name: str, version: str | None) -> str:
     version_xml = "" if version is None else f"<AppVersion>{escape(version)}</AppVersion>"
     return (

@@ -19,6 +19,7 @@ from judge.workbook.facts.references import areas_of, read_reference
 from judge.workbook.facts.render import facts_to_json, facts_to_lines
 from judge.workbook.facts.sheet_model import Line, Pane, SheetFacts
 from judge.workbook.reader import Workbook, open_workbook
+from tests.unit.comparison.packages import around, in_namespaces
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -41,8 +42,9 @@ def related(*links: tuple[str, str, str]) -> str:
 
 def package(sheet: str = "", parts: dict[str, str] | None = None, workbook: str = "") -> bytes:
     """A workbook with one sheet; ``parts`` are added, or replace what it has."""
+    kinds = {"xl/workbook.xml": "workbook", "xl/worksheets/sheet1.xml": "worksheet"}
     written = {
-        "_rels/.rels": related(("rId1", "officeDocument", "xl/workbook.xml")),
+        **around(kinds),
         "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_REL}"><sheets>'
         f'<sheet name="S" sheetId="1" r:id="rId1"/></sheets>{workbook}</workbook>',
         "xl/_rels/workbook.xml.rels": related(("rId1", "worksheet", "worksheets/sheet1.xml")),
@@ -53,7 +55,7 @@ def package(sheet: str = "", parts: dict[str, str] | None = None, workbook: str 
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in written.items():
-            archive.writestr(name, text)
+            archive.writestr(name, in_namespaces(text))
     return buffer.getvalue()
 
 
@@ -140,7 +142,9 @@ def test_filters() -> None:
 
 def test_a_validation_of_the_extension_part() -> None:
     sheet = (
-        '<extLst><ext><x:dataValidations xmlns:x="x" xmlns:m="m"><x:dataValidation type="list">'
+        '<extLst><ext><x:dataValidations xmlns:x="http://schemas.microsoft.com/office/'
+        'spreadsheetml/2009/9/main" xmlns:m="http://schemas.microsoft.com/office/excel/2006/main">'
+        '<x:dataValidation type="list">'
         "<x:formula1><m:f>Other!$A$1:$A$3</m:f></x:formula1><m:sqref>B2:B9</m:sqref>"
         "</x:dataValidation></x:dataValidations></ext></extLst>"
     )

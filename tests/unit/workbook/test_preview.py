@@ -12,6 +12,7 @@ from judge.errors import WorkbookError
 from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview, read_preview
 from judge.workbook.sheets.sheet_scan import LONGEST_PASSED_BYTES
+from tests.unit.comparison.packages import around
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -37,6 +38,11 @@ def write_package(
     )
     properties = parts.pop("workbookPr", "")
     with zipfile.ZipFile(path, "w", compression) as archive:
+        kinds = {"xl/workbook.xml": "workbook"} | {f"xl/{part}.xml": part for part in parts}
+        for number in range(1, len(sheets) + 1):
+            kinds[f"xl/worksheets/sheet{number}.xml"] = "worksheet"
+        for name, text in around(kinds).items():
+            archive.writestr(name, text)
         archive.writestr(
             "xl/workbook.xml",
             f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">{properties}'

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, column_letters
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
@@ -39,7 +40,6 @@ CELLS: tuple[Cell, ...] = (
     _cell(' t="inlineStr"', "<is><t></t></is>"),
     _cell(' t="inlineStr"', '<is><t xml:space="preserve"> c </t></is>'),
     _cell(' t="inlineStr"', "<is><r><t>rich</t></r></is>"),
-    _cell(' t="inlineStr"', "<v>astray</v>"),
     _cell(' t="str"', "<v>text &lt;</v>"),
     _cell(' t="b"', "<v>1</v>"),
     _cell(' t="e"', "<v>#N/A</v>"),
@@ -47,14 +47,27 @@ CELLS: tuple[Cell, ...] = (
     _cell(' s="4" ', ""),
     _cell("", "<f>A1+1</f><v>7</v>"),
     _cell(' s="4" t="str"', "<f>A1&amp;B1</f><v></v>"),
-    _cell(' t="n"', "<is><t>astray</t></is>"),
     lambda place: f'<c s="1" r="{place}"><v>9</v></c>',
     lambda _: "<c><v>8</v></c>",
+)
+GOOD = len(CELLS)
+CELLS += (
+    _cell(' t="inlineStr"', "<v>astray</v>"),
+    _cell(' t="n"', "<is><t>astray</t></is>"),
+    _cell("", "<v>1_0</v>"),
+    _cell("", "<v>\n7\n</v>"),
+    _cell(' s="99"', "<v>1</v>"),
+    _cell(' t="x"', "<v>1</v>"),
+    _cell(' t="s"', "<v>+1</v>"),
+    _cell("", "<v>1</v><v>2</v>"),
+    _cell("", '<f t="x">A1</f><v>2</v>'),
     lambda _: '<c r="B2"><v>stands twice</v></c>'.replace("stands twice", "77"),
     lambda _: '<c r="C2" t="s"><v>0</v></c>',
 )
+"""Those from :data:`GOOD` on make a sheet unreadable, if they are wanted or out of order."""
 
-SHAPES = st.lists(st.sampled_from(range(len(CELLS))), min_size=1, max_size=5)
+SHAPES = st.lists(st.sampled_from(range(GOOD)), min_size=1, max_size=5)
+STRAY_SHAPES = st.lists(st.sampled_from(range(len(CELLS))), min_size=1, max_size=5)
 
 
 def rows_of(shapes: list[list[int]], order: list[int]) -> str:
@@ -69,20 +82,36 @@ def rows_of(shapes: list[list[int]], order: list[int]) -> str:
 
 def read_both_ways(
     xml: str, windows: list[Window], *, blanks: bool
-) -> tuple[SheetCells, SheetCells]:
-    """The cells of a sheet as the scanner reads them and as the parser does."""
+) -> tuple[SheetCells | str, SheetCells | str]:
+    """The cells of a sheet as the scanner reads them and as the parser does, or ``unreadable``."""
     data = Book({"S": f"<sheetData>{xml}</sheetData>"}, shared=["zero", "one"]).to_bytes()
     formats: NumberFormats = read_number_formats(Package(data), "xl/styles.xml")
-    as_text = sheet_scan.scan_sheet(
-        Package(data), PART, windows, formats, date_1904=False, blanks=blanks
-    )
+
+    def either(read: Callable[[], SheetCells]) -> SheetCells | str:
+        try:
+            return read()
+        except WorkbookError:
+            return "unreadable"
+
     scanner = sheet_scan.SheetScanner(
         Package(data), PART, windows, formats, date_1904=False, blanks=blanks
     )
-    return as_text, scanner.scan_all()
+    as_text = either(
+        lambda: sheet_scan.scan_sheet(
+            Package(data), PART, windows, formats, date_1904=False, blanks=blanks
+        )
+    )
+    return as_text, either(scanner.scan_all)
 
 
-def assert_alike(as_text: SheetCells, parsed: SheetCells, *, blanks: bool) -> None:
+def assert_alike(
+    as_text: SheetCells | str, parsed: SheetCells | str, *, blanks: bool, readable: bool = True
+) -> None:
+    if not readable and isinstance(as_text, str):
+        assert as_text == parsed
+        return
+    assert isinstance(as_text, SheetCells)
+    assert isinstance(parsed, SheetCells)
     assert as_text.values == parsed.values
     assert {key: type(value) for key, value in as_text.values.items()} == {
         key: type(value) for key, value in parsed.values.items()
@@ -120,6 +149,23 @@ def test_rows_read_as_text_are_those_that_the_parser_reads(
     assert_alike(*both, blanks=blanks)
 
 
+@pytest.mark.parametrize("blanks", [False, True])
+@given(
+    shapes=st.lists(STRAY_SHAPES, min_size=1, max_size=4),
+    order=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    window=st.sampled_from([WHOLE_SHEET, Window(1, 2, 2000, 3), Window(3, 3, 1500, 3)]),
+)
+@settings(max_examples=150, deadline=None)
+def test_what_the_parser_refuses_is_not_read_as_text(
+    blanks: bool, shapes: list[list[int]], order: list[int], window: Window
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_rows, "_FEWEST_CHARS", 0)
+        patch.setattr(row_shapes, "_FEWEST_ROWS", 2)
+        both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
+    assert_alike(*both, blanks=blanks, readable=False)
+
+
 def test_many_rows_alike_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
     plain = row_shapes.RowShapes.take
@@ -134,13 +180,14 @@ def test_many_rows_alike_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     as_text, parsed = read_both_ways(xml, [Window(1, 1, 4500, 9)], blanks=False)
     assert_alike(as_text, parsed, blanks=False)
     assert sum(len(each.digits) for each in taken) > 2000
+    assert isinstance(as_text, SheetCells)
     assert as_text.values[cell_key(4500, 2)] == 12
 
 
-def test_two_cells_of_one_address_are_left_to_the_parser() -> None:
+def test_two_cells_of_one_address_are_an_error() -> None:
     twice = '<row r="3"><c r="B3"><v>1</v></c></row>' * 4000
     as_text, parsed = read_both_ways(twice, [Window(1, 1, 9, 9)], blanks=False)
-    assert_alike(as_text, parsed, blanks=False)
+    assert as_text == parsed == "unreadable"
 
 
 def test_a_cell_is_not_made_of_what_stands_around_a_row_that_was_taken() -> None:

@@ -84,7 +84,8 @@ def test_the_looks_of_cell_formats() -> None:
 
 def test_a_theme_of_its_own() -> None:
     theme = (
-        '<a:theme xmlns:a="x"><a:themeElements><a:clrScheme name="Own">'
+        '<a:theme xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+        '<a:themeElements><a:clrScheme name="Own">'
         '<a:dk1><a:sysClr val="windowText" lastClr="111111"/></a:dk1>'
         '<a:accent1><a:srgbClr val="123456"/></a:accent1></a:clrScheme></a:themeElements></a:theme>'
     )

@@ -1,0 +1,237 @@
+"""What LibreOffice, openpyxl and the judge read of workbooks in unusual forms.
+
+    .venv/bin/python benchmarks/package_forms.py                  # writes docs/package-forms.md
+    .venv/bin/python benchmarks/package_forms.py --record         # LibreOffice and openpyxl anew
+    .venv/bin/python benchmarks/package_forms.py --record --before TREE   # and an older judge
+
+``--record`` needs LibreOffice in the sandbox (``judge sandbox build --office``); ``TREE`` is a
+clone of an older version, whose reader is run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import datetime as dt
+import io
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+RECORD = Path(__file__).parents[1] / "tests/unit/workbook/package_forms.json"
+PAGE = Path(__file__).parents[1] / "docs/package-forms.md"
+UNREADABLE = "unreadable"
+
+Reading = dict[str, dict[str, str]] | str
+"""Sheet -> cell -> its formula, or its type and value; :data:`UNREADABLE` if there are none."""
+
+_READ = """
+import base64, importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("package_forms", {here!r})
+forms = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(forms)
+data = json.load(sys.stdin)
+print(json.dumps({{name: forms.ours(base64.b64decode(text)) for name, text in data.items()}}))
+"""
+
+
+def said(value: object) -> str:
+    """Type and value of a cell, the same for the same value of two programs."""
+    if isinstance(value, bool):
+        return f"truth {value}"
+    if isinstance(value, int | float):
+        return f"number {float(value)!r}"
+    if isinstance(value, dt.datetime):
+        return f"date {value.isoformat().removesuffix('T00:00:00')}"
+    if isinstance(value, dt.date | dt.time):
+        return f"date {value.isoformat()}"
+    if isinstance(value, dt.timedelta):
+        return f"duration {value.total_seconds()}"
+    return f"text {value}"
+
+
+def ours(data: bytes) -> Reading:
+    """What the judge reads."""
+    from judge.errors import WorkbookError  # noqa: PLC0415 - maybe of another version
+    from judge.workbook.address import cell_name  # noqa: PLC0415
+    from judge.workbook.cell import CellRange, ErrorValue  # noqa: PLC0415
+    from judge.workbook.reader import open_workbook  # noqa: PLC0415
+
+    found: dict[str, dict[str, str]] = {}
+    try:
+        workbook = open_workbook(data)
+        for sheet in workbook.sheet_names:
+            cells = found[sheet] = {}
+            for (row, column), cell in workbook.cells(CellRange(sheet, 1, 1, 50, 50)).items():
+                if cell.formula is not None:
+                    cells[cell_name(row, column)] = f"formula {cell.formula}"
+                elif cell.value is not None:
+                    value = cell.value
+                    cells[cell_name(row, column)] = (
+                        f"error {value.code}" if isinstance(value, ErrorValue) else said(value)
+                    )
+    except WorkbookError:
+        return UNREADABLE
+    except Exception as error:  # noqa: BLE001 - a fault of an older version
+        return f"a crash: {type(error).__name__}"
+    return found
+
+
+def openpyxls(data: bytes | None) -> Reading:
+    """What openpyxl reads."""
+    import openpyxl  # noqa: PLC0415
+
+    if data is None:
+        return UNREADABLE
+    found: dict[str, dict[str, str]] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            workbook = openpyxl.load_workbook(io.BytesIO(data))
+        for sheet in workbook.worksheets:
+            cells = found[sheet.title] = {}
+            for row in sheet.iter_rows():
+                for cell in row:
+                    if cell.value is None or cell.value == "":
+                        continue
+                    if cell.data_type == "f":
+                        cells[cell.coordinate] = _formula(cell.value)
+                    elif cell.data_type == "e":
+                        cells[cell.coordinate] = f"error {cell.value}"
+                    else:
+                        cells[cell.coordinate] = said(cell.value)
+    except Exception:  # noqa: BLE001 - it raises whatever its parser raises
+        return UNREADABLE
+    return found
+
+
+def _formula(value: Any) -> str:
+    text = value if isinstance(value, str) else str(getattr(value, "text", value))
+    # LibreOffice writes truth values and errors as formulas when it saves them.
+    if text in {"=TRUE()", "=FALSE()"}:
+        return f"truth {text == '=TRUE()'}"
+    return f"error {text[1:]}" if text.startswith("=#") else f"formula {text}"
+
+
+def record(before: Path | None) -> dict[str, dict[str, Reading]]:
+    """Has every form read by every program."""
+    from benchmarks.office_save import save_with_office  # noqa: PLC0415
+    from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
+
+    made = {name: build() for name, build in FORMS.items()}
+    saved = dict(zip(made, save_with_office(list(made.values())), strict=True))
+    if not any(saved.values()):
+        raise SystemExit("LibreOffice saved nothing: is it there? (judge sandbox build --office)")
+    readings: dict[str, dict[str, Reading]] = {
+        name: {"libreoffice": openpyxls(saved[name]), "openpyxl": openpyxls(data)}
+        for name, data in made.items()
+    }
+    if before is not None:
+        for name, reading in read_by(before, made).items():
+            readings[name]["before"] = reading
+    return readings
+
+
+def read_by(tree: Path, made: Mapping[str, bytes]) -> dict[str, Reading]:
+    """What the reader of another version reads."""
+    program = _READ.format(here=str(Path(__file__).resolve()))
+    told = json.dumps({name: base64.b64encode(data).decode() for name, data in made.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=told, capture_output=True, text=True, check=True, cwd=tree,
+    )  # fmt: skip
+    answer: dict[str, Reading] = json.loads(done.stdout)
+    return answer
+
+
+def main() -> None:
+    """Writes the page with the table of all forms."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--before", type=Path)
+    options = parser.parse_args()
+    if options.record:
+        known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        readings = record(options.before)
+        for name, reading in readings.items():
+            if "before" not in reading and "before" in known.get(name, {}):
+                reading["before"] = known[name]["before"]
+        RECORD.write_text(json.dumps(readings, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    PAGE.write_text(page(json.loads(RECORD.read_text())))
+
+
+_HEAD = """# Workbooks in unusual forms
+
+What LibreOffice, openpyxl and the judge read of {count} workbooks, each of them the plain workbook
+with one thing changed. "As plain" means that nothing of the change is seen; other entries say which
+cells and sheets are read otherwise. "Before" is the judge at c3621a1, which read XML by local
+names. The reasons are in [decision 0033](decisions/0033-namespaces-and-forms.md).
+
+What both programs read alike is read so, or the workbook is unreadable (IW). Where they differ, it
+is unreadable, with these exceptions:
+
+| form | read as by | reason |
+|---|---|---|
+{exceptions}
+
+Written by `.venv/bin/python benchmarks/package_forms.py`; with `--record`, LibreOffice (from the
+sandbox, `judge sandbox build --office`) and openpyxl read all of them again, and with
+`--record --before TREE` an older judge does, too.
+
+"""
+
+
+def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
+    """The page of the documents."""
+    from tests.unit.workbook.package_forms import AS_LIBREOFFICE, AS_OPENPYXL  # noqa: PLC0415
+
+    exceptions = [
+        f"| {name} | {program} | {reason} |"
+        for program, names in (("LibreOffice", AS_LIBREOFFICE), ("openpyxl", AS_OPENPYXL))
+        for name, reason in names.items()
+    ]
+    head = _HEAD.format(count=len(readings), exceptions="\n".join(exceptions))
+    return head + table(readings) + "\n"
+
+
+def table(readings: Mapping[str, Mapping[str, Reading]]) -> str:
+    """Form, LibreOffice, openpyxl, before, after."""
+    from tests.unit.workbook.package_forms import FORMS  # noqa: PLC0415
+
+    plain = readings["plain"]["openpyxl"]
+    lines = ["| form | LibreOffice | openpyxl | before | now |", "|---|---|---|---|---|"]
+    for name, reading in readings.items():
+        now = ours(FORMS[name]())
+        columns = [reading[who] for who in ("libreoffice", "openpyxl", "before")]
+        lines.append(
+            "| " + " | ".join([name, *(shown(each, plain) for each in (*columns, now))]) + " |"
+        )
+    return "\n".join(lines)
+
+
+def shown(reading: Reading, plain: Reading) -> str:
+    """What a reading has that the one of the plain workbook has not."""
+    if isinstance(reading, str) or isinstance(plain, str):
+        return str(reading)
+    found = []
+    for sheet in plain.keys() | reading.keys():
+        expected, cells = plain.get(sheet), reading.get(sheet)
+        if cells is None or expected is None:
+            found.append(f"{'no' if cells is None else 'a'} sheet {sheet}")
+            if cells is None:
+                continue
+        for cell in (expected or {}).keys() | cells.keys():
+            if (expected or {}).get(cell) != cells.get(cell):
+                where = cell if sheet == "Data" else f"{sheet}!{cell}"
+                found.append(f"{where} {cells.get(cell, 'blank').partition(' ')[2] or 'blank'}")
+    found.sort()
+    text = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+    return (text.replace("|", "\\|").replace("\n", "↵") or "as plain")[:80]
+
+
+if __name__ == "__main__":
+    main()

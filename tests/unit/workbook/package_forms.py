@@ -1,0 +1,838 @@
+"""Workbooks in forms that programs read differently, or that only look unusual.
+
+Every form is the plain workbook with one thing changed. What LibreOffice and openpyxl read of each
+is recorded in ``package_forms.json`` by ``benchmarks/package_forms.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.unit.comparison.packages import (
+    CONTENT,
+    DECLARATION,
+    MAIN,
+    PACKAGE_RELATIONS,
+    RELATIONS,
+    Book,
+    zipped,
+)
+
+STRICT_MAIN = "http://purl.oclc.org/ooxml/spreadsheetml/main"
+STRICT_RELATIONS = "http://purl.oclc.org/ooxml/officeDocument/relationships"
+MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+FOREIGN = "urn:example:foreign"
+
+SHEET = "xl/worksheets/sheet1.xml"
+SECOND = "xl/worksheets/sheet2.xml"
+STRINGS = "xl/sharedStrings.xml"
+WORKBOOK = "xl/workbook.xml"
+LINKS = "xl/_rels/workbook.xml.rels"
+ROOT_LINKS = "_rels/.rels"
+TYPES = "[Content_Types].xml"
+STYLES = "xl/styles.xml"
+
+ROWS = (
+    '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1"><v>11</v></c></row>'
+    '<row r="2"><c r="A2" t="s"><v>1</v></c><c r="B2"><v>12.5</v></c></row>'
+    '<row r="3"><c r="A3" t="b"><v>1</v></c><c r="B3"><f>B1+B2</f><v>23.5</v></c></row>'
+)
+OTHER = '<row r="1"><c r="A1"><v>99</v></c></row>'
+WRONG = (
+    '<row r="1"><c r="A1"><v>666</v></c><c r="B1"><v>666</v></c></row>'
+    '<row r="2"><c r="A2"><v>666</v></c><c r="B2"><v>666</v></c></row>'
+    '<row r="3"><c r="A3"><v>666</v></c><c r="B3"><v>666</v></c></row>'
+)
+
+Parts = dict[str, bytes]
+
+
+def plain_parts() -> Parts:
+    """The parts of the plain workbook: two sheets, two strings, a formula."""
+    return Book(
+        {"Data": f"<sheetData>{ROWS}</sheetData>", "Other": f"<sheetData>{OTHER}</sheetData>"},
+        shared=("north", "south"),
+    ).all_parts()
+
+
+def _altered(part: str, old: str, new: str) -> bytes:
+    parts = plain_parts()
+    text = parts[part].decode()
+    assert old in text, (part, old)
+    parts[part] = text.replace(old, new, 1).encode()
+    return zipped(parts)
+
+
+def _sheet(old: str, new: str) -> Callable[[], bytes]:
+    return functools.partial(_altered, SHEET, old, new)
+
+
+def _in(part: str, old: str, new: str) -> Callable[[], bytes]:
+    return functools.partial(_altered, part, old, new)
+
+
+def _with(changed: Mapping[str, str | bytes | None]) -> Callable[[], bytes]:
+    def build() -> bytes:
+        parts = plain_parts()
+        for name, text in changed.items():
+            if text is None:
+                del parts[name]
+            else:
+                parts[name] = text.encode() if isinstance(text, str) else text
+        return zipped(parts)
+
+    return build
+
+
+def _changed(*changes: tuple[str, str, str], add: Mapping[str, str | bytes | None] = {}) -> Any:
+    """Several replacements, all of each text, and further parts, or None for those that go."""
+
+    def build() -> bytes:
+        parts = plain_parts()
+        for part, old, new in changes:
+            text = parts[part].decode()
+            assert old in text, (part, old)
+            parts[part] = text.replace(old, new).encode()
+        for name, content in add.items():
+            if content is None:
+                del parts[name]
+            else:
+                parts[name] = content.encode() if isinstance(content, str) else content
+        return zipped(parts)
+
+    return build
+
+
+def _sheet_xml(inner: str, root: str = f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONS}">') -> str:
+    return f"{DECLARATION}{root}{inner}</worksheet>"
+
+
+def _rows(rows: str) -> Callable[[], bytes]:
+    return _with({SHEET: _sheet_xml(f"<sheetData>{rows}</sheetData>")})
+
+
+def _whole(inner: str, root: str = f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONS}">') -> Any:
+    return _with({SHEET: _sheet_xml(inner, root)})
+
+
+def _a1(cell: str) -> Callable[[], bytes]:
+    """The plain workbook with another cell A1."""
+    return _sheet('<c r="A1" t="s"><v>0</v></c>', cell)
+
+
+def _number(text: str) -> Callable[[], bytes]:
+    return _a1(f'<c r="A1"><v>{text}</v></c>')
+
+
+def _strings(items: str, root: str = f'<sst xmlns="{MAIN}">') -> Callable[[], bytes]:
+    return _with({STRINGS: f"{DECLARATION}{root}{items}</sst>"})
+
+
+def _encoded(encoding: str, declared: str | None = None) -> Callable[[], bytes]:
+    text = _sheet_xml(f"<sheetData>{ROWS}</sheetData>").replace(
+        '"UTF-8"', f'"{declared or encoding}"'
+    )
+    return _with({SHEET: text.encode(encoding)})
+
+
+def _prefixed(prefix: str = "x") -> Callable[[], bytes]:
+    rows = (ROWS.replace("</", f"</{prefix}:").replace("<", f"<{prefix}:")).replace(
+        f"<{prefix}:/{prefix}:", f"</{prefix}:"
+    )
+    return _with(
+        {
+            SHEET: f'{DECLARATION}<{prefix}:worksheet xmlns:{prefix}="{MAIN}">'
+            f"<{prefix}:sheetData>{rows}</{prefix}:sheetData></{prefix}:worksheet>"
+        }
+    )
+
+
+def _prefixed_everywhere() -> bytes:
+    """All parts as the Open XML SDK of .NET writes them."""
+    parts = plain_parts()
+    for name in (SHEET, SECOND, WORKBOOK, STRINGS, STYLES):
+        text = parts[name].decode().removeprefix(DECLARATION)
+        text = text.replace("</", "\0").replace("<", "<x:").replace("\0", "</x:")
+        parts[name] = (DECLARATION + text.replace("xmlns=", "xmlns:x=")).encode()
+    return zipped(parts)
+
+
+def _strict(but: str = "") -> bytes:
+    """As Excel saves a "Strict Open XML Spreadsheet", maybe but for one part."""
+    parts = plain_parts()
+    for name, data in parts.items():
+        if name == but:
+            continue
+        text = data.decode().replace(MAIN, STRICT_MAIN).replace(RELATIONS, STRICT_RELATIONS)
+        parts[name] = text.encode()
+    return zipped(parts)
+
+
+def _entries(change: Callable[[list[tuple[str, bytes]]], list[tuple[str, bytes]]]) -> Any:
+    """The plain workbook with its list of archive entries changed."""
+
+    def build() -> bytes:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in change(list(plain_parts().items())):
+                archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data)
+        return buffer.getvalue()
+
+    return build
+
+
+def _renamed(old: str, new: str) -> Any:
+    return _entries(
+        lambda entries: [(new if name == old else name, data) for name, data in entries]
+    )
+
+
+def _link(identifier: str, kind: str, target: str) -> str:
+    return f'<Relationship Id="{identifier}" Type="{kind}" Target="{target}"/>'
+
+
+_WRONG_SHEET = _sheet_xml(f"<sheetData>{WRONG}</sheetData>")
+_WRONG_STRINGS = (
+    f'{DECLARATION}<sst xmlns="{MAIN}"><si><t>WRONG</t></si><si><t>WRONG</t></si></sst>'
+)
+_FIRST_LINK = _link("rId1", f"{RELATIONS}/worksheet", "worksheets/sheet1.xml")
+_STRINGS_LINK = _link("rIdS", f"{RELATIONS}/sharedStrings", "sharedStrings.xml")
+_MAIN_LINK = _link("rId1", f"{RELATIONS}/officeDocument", "xl/workbook.xml")
+_FIRST_SHEET = '<sheet name="Data" sheetId="1" r:id="rId1"/>'
+_SECOND_SHEET = '<sheet name="Other" sheetId="2" r:id="rId2"/>'
+_STRINGS_TYPE = f'<Override PartName="/{STRINGS}" ContentType="{CONTENT}.sharedStrings+xml"/>'
+_SHEET_TYPE = f'<Override PartName="/{SHEET}" ContentType="{CONTENT}.worksheet+xml"/>'
+_FIRST_ROW = '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1"><v>11</v></c></row>'
+_A2 = '<c r="A2" t="s"><v>1</v></c>'
+_B3 = '<c r="B3"><f>B1+B2</f><v>23.5</v></c>'
+_NS_ROOT = f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONS}" xmlns:e="{FOREIGN}" xmlns:s="{MAIN}">'
+_MC_ROOT = (
+    f'<worksheet xmlns="{MAIN}" xmlns:r="{RELATIONS}" xmlns:mc="{MC}" xmlns:e="{FOREIGN}" '
+    f'xmlns:s="{MAIN}" mc:Ignorable="e">'
+)
+
+
+def _alternatives(first: str, second: str) -> str:
+    """One thing for programs that know the foreign namespace, another for all others."""
+    return (
+        f'<mc:AlternateContent><mc:Choice Requires="e">{first}</mc:Choice>'
+        f"<mc:Fallback>{second}</mc:Fallback></mc:AlternateContent>"
+    )
+
+
+def _named(rows: str, root: str = _NS_ROOT) -> Any:
+    return _whole(f"<sheetData>{rows}</sheetData>", root)
+
+
+FORMS: dict[str, Callable[[], bytes]] = {
+    "plain": lambda: zipped(plain_parts()),
+    # -- rows and cells ----------------------------------------------------------------------------
+    "rows: repeated after a later row": _rows(
+        ROWS + '<row r="1"><c r="A1"><v>666</v></c><c r="B1"><v>666</v></c></row>'
+    ),
+    "rows: repeated at once": _rows(_FIRST_ROW + ROWS),
+    "rows: out of order": _rows(
+        '<row r="3"><c r="B3"><v>3</v></c></row><row r="1"><c r="A1"><v>1</v></c></row>'
+    ),
+    "rows: without numbers": _rows(
+        ROWS.replace(' r="1"', "").replace(' r="2"', "").replace(' r="3"', "")
+    ),
+    "rows: one without a number after a gap": _rows(
+        '<row r="4"><c r="A4"><v>4</v></c></row><row><c><v>5</v></c></row>'
+    ),
+    "rows: number 0": _rows('<row r="0"><c r="A0"><v>5</v></c></row>' + ROWS),
+    "rows: number with a leading zero": _rows('<row r="01"><c r="A1"><v>5</v></c></row>'),
+    "rows: number in Arabic digits": _rows('<row r="\u0661"><c><v>5</v></c></row>'),
+    "rows: number with an underscore": _rows('<row r="1_0"><c><v>5</v></c></row>'),
+    "rows: number as a fraction": _rows('<row r="2.0"><c><v>5</v></c></row>'),
+    "rows: number beyond the sheet": _rows(ROWS + '<row r="1048577"><c><v>5</v></c></row>'),
+    "rows: a row within a row": _rows('<row r="1"><row r="2"><c r="A2"><v>5</v></c></row></row>'),
+    "rows: repeated in the extension of the sheet": _whole(
+        f'<sheetData>{ROWS}</sheetData><extLst><ext uri="x">{WRONG}</ext></extLst>'
+    ),
+    "rows: in two sheetData": _whole(
+        f"<sheetData>{ROWS}</sheetData><sheetData>{WRONG}</sheetData>"
+    ),
+    "rows: sheetData within another element": _whole(
+        f"<sheetPr><sheetData>{WRONG}</sheetData></sheetPr><sheetData>{ROWS}</sheetData>"
+    ),
+    "rows: in a foreign namespace": _named(
+        ROWS.replace("<row ", "<e:row ").replace("</row>", "</e:row>")
+    ),
+    "rows: wrong ones, then right ones in a foreign namespace": _named(
+        WRONG + ROWS.replace("<row ", "<e:row ").replace("</row>", "</e:row>")
+    ),
+    "rows: wrong ones prefixed behind the right ones": _named(
+        ROWS + WRONG.replace("<row ", "<s:row ").replace("</row>", "</s:row>").replace('"3"', '"4"')
+    ),
+    "rows: all prefixed by the main namespace": _named(
+        ROWS.replace("<row ", "<s:row ").replace("</row>", "</s:row>")
+    ),
+    "rows: default namespace redeclared as foreign": _rows(
+        ROWS.replace('<row r="2">', f'<row xmlns="{FOREIGN}" r="2">')
+    ),
+    "rows: default namespace redeclared as itself": _rows(
+        ROWS.replace('<row r="2">', f'<row xmlns="{MAIN}" r="2">')
+    ),
+    "rows: default namespace taken away": _rows(
+        ROWS.replace('<row r="2">', '<row xmlns="" r="2">')
+    ),
+    "rows: foreign element between them": _named(
+        _FIRST_ROW + "<e:note>x</e:note>" + ROWS.removeprefix(_FIRST_ROW)
+    ),
+    "rows: foreign element around them": _named(f"<e:group>{WRONG}</e:group>"),
+    "rows: AlternateContent around them": _named(
+        f'<mc:AlternateContent><mc:Choice Requires="e">{ROWS}</mc:Choice>'
+        f"<mc:Fallback>{WRONG}</mc:Fallback></mc:AlternateContent>",
+        _MC_ROOT,
+    ),
+    "rows: sheetData in AlternateContent": _whole(
+        f'<mc:AlternateContent><mc:Choice Requires="e"><sheetData>{ROWS}</sheetData></mc:Choice>'
+        f"<mc:Fallback><sheetData>{WRONG}</sheetData></mc:Fallback></mc:AlternateContent>",
+        _MC_ROOT,
+    ),
+    "rows: main namespace named as ignorable": _named(
+        ROWS, _MC_ROOT.replace('Ignorable="e"', 'Ignorable="s"')
+    ),
+    "rows: ProcessContent of a foreign element": _named(
+        f"<e:group>{WRONG}</e:group>",
+        _MC_ROOT.replace('Ignorable="e"', 'Ignorable="e" mc:ProcessContent="e:group"'),
+    ),
+    "rows: foreign namespace that must be understood": _named(
+        ROWS, _MC_ROOT.replace("mc:Ignorable", "mc:MustUnderstand")
+    ),
+    "rows: foreign attribute before the number": _named(
+        ROWS.replace('<row r="2"', '<row e:r="7" r="2"')
+    ),
+    "rows: comment between them": _rows(ROWS.replace("</row>", "</row><!-- x -->")),
+    "rows: wrong ones in a comment": _rows(f"<!-- {WRONG} -->" + ROWS),
+    "rows: processing instruction between them": _rows(ROWS.replace("</row>", "</row><?x y?>")),
+    "rows: CDATA between them": _rows(ROWS.replace("</row>", "</row><![CDATA[<row>]]>")),
+    "rows: broken behind the last one": _rows(ROWS + '<row r="9"><c r="A9"></row>'),
+    "rows: line breaks and spaces between everything": _rows(
+        ROWS.replace("><", ">\n  <").replace(">\n  </v", "></v")
+    ),
+    "cells: out of order": _rows('<row r="1"><c r="B1"><v>2</v></c><c r="A1"><v>1</v></c></row>'),
+    "cells: twice": _rows('<row r="1"><c r="A1"><v>1</v></c><c r="A1"><v>666</v></c></row>'),
+    "cells: twice, then blank": _rows('<row r="1"><c r="A1"><v>1</v></c><c r="A1"/></row>'),
+    "cells: of another row": _rows(ROWS + '<row r="9"><c r="A1"><v>666</v></c></row>'),
+    "cells: without references": _rows(
+        '<row r="1"><c t="s"><v>0</v></c><c><v>11</v></c></row><row r="3"><c><v>3</v></c></row>'
+    ),
+    "cells: one without a reference after a gap": _rows(
+        '<row r="1"><c r="C1"><v>3</v></c><c><v>4</v></c></row>'
+    ),
+    "cells: reference in small letters": _a1('<c r="a1"><v>5</v></c>'),
+    "cells: reference with dollars": _a1('<c r="$A$1"><v>5</v></c>'),
+    "cells: reference as a range": _a1('<c r="A1:A1"><v>5</v></c>'),
+    "cells: empty reference": _a1('<c r=""><v>5</v></c>'),
+    "cells: reference in Arabic digits": _a1('<c r="A\u0661"><v>5</v></c>'),
+    "cells: reference beyond the last column": _rows('<row r="1"><c r="XFE1"><v>5</v></c></row>'),
+    "cells: foreign reference before the own": _named(
+        ROWS.replace('<c r="B1">', '<c e:r="D1" r="B1">')
+    ),
+    "cells: in a foreign namespace": _named(ROWS.replace(_A2, '<e:c r="A2"><v>666</v></e:c>')),
+    "cells: in the extension of a row": _rows(
+        '<row r="1"><c r="A1"><v>1</v></c><extLst><ext uri="x"><c r="A1"><v>666</v></c>'
+        '<c r="B1"><v>666</v></c></ext></extLst></row>'
+    ),
+    "cells: extension within a cell": _a1(
+        '<c r="A1"><v>5</v><extLst><ext uri="x"><v>666</v></ext></extLst></c>'
+    ),
+    "cells: prefixed by the main namespace": _named(
+        ROWS.replace(_A2, '<s:c r="A2" t="s"><s:v>0</s:v></s:c>')
+    ),
+    "cells: a cell within a cell": _a1('<c r="A1"><c r="B1"><v>5</v></c><v>6</v></c>'),
+    "cells: in no row": _whole(f'<sheetData><c r="A1"><v>5</v></c>{ROWS}</sheetData>'),
+    # -- values ------------------------------------------------------------------------------------
+    "value: twice": _a1('<c r="A1"><v>1</v><v>666</v></c>'),
+    "value: beside an inline text": _a1('<c r="A1" t="inlineStr"><v>1</v><is><t>x</t></is></c>'),
+    "value: inline text beside a number": _a1('<c r="A1"><is><t>x</t></is><v>1</v></c>'),
+    "value: inline text twice": _a1(
+        '<c r="A1" t="inlineStr"><is><t>x</t></is><is><t>y</t></is></c>'
+    ),
+    "value: inline text without its type": _a1('<c r="A1"><is><t>x</t></is></c>'),
+    "value: type inlineStr with v": _a1('<c r="A1" t="inlineStr"><v>1</v></c>'),
+    "value: inline text": _a1('<c r="A1" t="inlineStr"><is><t>x</t></is></c>'),
+    "value: inline text of two t": _a1('<c r="A1" t="inlineStr"><is><t>x</t><t>y</t></is></c>'),
+    "value: inline text of runs": _a1(
+        '<c r="A1" t="inlineStr"><is><r><t>x</t></r><r><rPr><b/></rPr><t>y</t></r></is></c>'
+    ),
+    "value: inline text in a foreign namespace": _named(
+        ROWS.replace(_A2, '<c r="A2" t="inlineStr"><is><e:t>x</e:t></is></c>')
+    ),
+    "value: inline text of a run behind a run of hints": _a1(
+        '<c r="A1" t="inlineStr"><is><t>x</t><rPh sb="0" eb="1"><t>hint</t></rPh></is></c>'
+    ),
+    "value: in a foreign namespace": _named(ROWS.replace("<v>11</v>", "<v>11</v><e:v>666</e:v>")),
+    "value: foreign only": _named(ROWS.replace("<v>11</v>", "<e:v>666</e:v>")),
+    "value: prefixed": _named(ROWS.replace("<v>11</v>", "<s:v>11</s:v>")),
+    "value: element within": _a1('<c r="A1"><v>1<e>2</e>3</v></c>'),
+    "value: unknown type": _a1('<c r="A1" t="x"><v>5</v></c>'),
+    "value: type in capitals": _a1('<c r="A1" t="S"><v>0</v></c>'),
+    "value: empty type": _a1('<c r="A1" t=""><v>5</v></c>'),
+    "value: foreign type": _named(ROWS.replace('<c r="B1">', '<c r="B1" e:t="s">')),
+    "value: empty": _a1('<c r="A1"><v></v></c>'),
+    "value: empty of type s": _a1('<c r="A1" t="s"><v></v></c>'),
+    "value: comment within": _number("1<!-- x -->2"),
+    "value: processing instruction within": _number("1<?x y?>2"),
+    "value: CDATA": _number("<![CDATA[12]]>"),
+    "value: character reference": _number("&#49;2"),
+    "value: text by CDATA": _a1('<c r="A1" t="str"><v><![CDATA[a<b]]></v></c>'),
+    "value: text of type str": _a1('<c r="A1" t="str"><v>abc</v></c>'),
+    "value: text of type str with runs": _a1('<c r="A1" t="str"><v><r><t>abc</t></r></v></c>'),
+    "value: text with spaces": _a1('<c r="A1" t="inlineStr"><is><t> x </t></is></c>'),
+    "value: text with kept spaces": _a1(
+        '<c r="A1" t="inlineStr"><is><t xml:space="preserve"> x </t></is></c>'
+    ),
+    "value: escaped character": _a1('<c r="A1" t="inlineStr"><is><t>a_x0042_c</t></is></c>'),
+    "value: escaped escape": _a1('<c r="A1" t="inlineStr"><is><t>a_x005F_x0042_c</t></is></c>'),
+    "number: underscore": _number("8_0557"),
+    "number: underscore in the exponent": _number("1e1_0"),
+    "number: Arabic digits": _number("\u0664\u0662"),
+    "number: full-width digits": _number("\uff14\uff12"),
+    "number: infinity": _number("infinity"),
+    "number: inf": _number("inf"),
+    "number: nan": _number("nan"),
+    "number: too large": _number("1e999"),
+    "number: hexadecimal": _number("0x1F"),
+    "number: spaces around": _number(" 7 "),
+    "number: line breaks around": _number("\n7\n"),
+    "number: no-break space": _number("\u00a07"),
+    "number: plus sign": _number("+7"),
+    "number: no digits before the point": _number(".5"),
+    "number: no digits behind the point": _number("5."),
+    "number: comma": _number("1,5"),
+    "number: text": _number("abc"),
+    "number: digits, then text": _number("12abc"),
+    "number: exponent": _number("1.5E+2"),
+    "number: exponent without digits": _number("1e"),
+    "number: leading zeros": _number("007"),
+    "number: two signs": _number("--7"),
+    "truth: 1": _a1('<c r="A1" t="b"><v>1</v></c>'),
+    "truth: true": _a1('<c r="A1" t="b"><v>true</v></c>'),
+    "truth: 2": _a1('<c r="A1" t="b"><v>2</v></c>'),
+    "truth: spaces": _a1('<c r="A1" t="b"><v> 1 </v></c>'),
+    "error: known": _a1('<c r="A1" t="e"><v>#DIV/0!</v></c>'),
+    "error: unknown": _a1('<c r="A1" t="e"><v>#OOPS!</v></c>'),
+    "error: text": _a1('<c r="A1" t="e"><v>80557</v></c>'),
+    "date: day": _a1('<c r="A1" s="1" t="d"><v>2020-02-03</v></c>'),
+    "date: day and time": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06</v></c>'),
+    "date: duration": _a1('<c r="A1" s="1" t="d"><v>PT1H30M</v></c>'),
+    "date: zone": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06+02:00</v></c>'),
+    "date: text": _a1('<c r="A1" s="1" t="d"><v>tomorrow</v></c>'),
+    "string: index out of range": _a1('<c r="A1" t="s"><v>7</v></c>'),
+    "string: negative index": _a1('<c r="A1" t="s"><v>-1</v></c>'),
+    "string: index with a sign": _a1('<c r="A1" t="s"><v>+1</v></c>'),
+    "string: index with spaces": _a1('<c r="A1" t="s"><v> 1 </v></c>'),
+    "string: index with an underscore": _a1('<c r="A1" t="s"><v>0_1</v></c>'),
+    "string: index as a fraction": _a1('<c r="A1" t="s"><v>1.0</v></c>'),
+    "style: out of range": _a1('<c r="A1" s="99"><v>5</v></c>'),
+    "style: negative": _a1('<c r="A1" s="-1"><v>5</v></c>'),
+    "style: text": _a1('<c r="A1" s="x"><v>5</v></c>'),
+    "style: underscore": _a1('<c r="A1" s="0_1"><v>5</v></c>'),
+    # -- formulas ----------------------------------------------------------------------------------
+    "formula: prefixed": _named(ROWS.replace("<f>B1+B2</f>", "<s:f>B1+B2</s:f>")),
+    "formula: in a foreign namespace": _named(ROWS.replace("<f>B1+B2</f>", "<e:f>B1+B2</e:f>")),
+    "formula: twice": _sheet("<f>B1+B2</f>", "<f>B1+B2</f><f>666</f>"),
+    "formula: behind the value": _sheet("<f>B1+B2</f><v>23.5</v>", "<v>23.5</v><f>B1+B2</f>"),
+    "formula: unknown type": _sheet("<f>B1+B2</f>", '<f t="x">B1+B2</f>'),
+    "formula: shared without a master": _sheet("<f>B1+B2</f>", '<f t="shared" si="5"/>'),
+    "formula: shared": _rows(
+        '<row r="1"><c r="A1"><f t="shared" ref="A1:A2" si="0">B1*2</f><v>2</v></c>'
+        '<c r="B1"><v>1</v></c></row>'
+        '<row r="2"><c r="A2"><f t="shared" si="0"/><v>4</v></c><c r="B2"><v>2</v></c></row>'
+    ),
+    "formula: empty": _sheet("<f>B1+B2</f>", "<f></f>"),
+    "formula: CDATA": _sheet("<f>B1+B2</f>", "<f><![CDATA[B1+B2]]></f>"),
+    "formula: comment within": _sheet("<f>B1+B2</f>", "<f>B1<!-- x -->+B2</f>"),
+    "formula: element within": _sheet("<f>B1+B2</f>", "<f>B1<e/>+B2</f>"),
+    "formula: begins with an equals sign": _sheet("<f>B1+B2</f>", "<f>=B1+B2</f>"),
+    # -- shared strings ----------------------------------------------------------------------------
+    "strings: in a foreign namespace": _strings(
+        "<e:si><t>WRONG</t></e:si><si><t>north</t></si><si><t>south</t></si>",
+        f'<sst xmlns="{MAIN}" xmlns:e="{FOREIGN}">',
+    ),
+    "strings: prefixed": _strings(
+        "<s:si><s:t>north</s:t></s:si><si><t>south</t></si>",
+        f'<sst xmlns="{MAIN}" xmlns:s="{MAIN}">',
+    ),
+    "strings: foreign root": _strings(
+        "<si><t>a</t></si><si><t>b</t></si>", f'<sst xmlns="{FOREIGN}">'
+    ),
+    "strings: foreign element between": _strings(
+        "<si><t>north</t></si><e:x><si><t>WRONG</t></si></e:x><si><t>south</t></si>",
+        f'<sst xmlns="{MAIN}" xmlns:e="{FOREIGN}">',
+    ),
+    "strings: foreign text": _strings(
+        "<si><t>north</t><e:t>WRONG</e:t></si><si><t>south</t></si>",
+        f'<sst xmlns="{MAIN}" xmlns:e="{FOREIGN}">',
+    ),
+    "strings: two texts": _strings("<si><t>north</t><t>WRONG</t></si><si><t>south</t></si>"),
+    "strings: text behind a run": _strings(
+        "<si><r><t>nor</t></r><t>th</t></si><si><t>south</t></si>"
+    ),
+    "strings: runs": _strings(
+        "<si><r><t>nor</t></r><r><rPr><b/></rPr><t>th</t></r></si><si><t>south</t></si>"
+    ),
+    "strings: phonetic runs": _strings(
+        '<si><t>north</t><rPh sb="0" eb="1"><t>hint</t></rPh><phoneticPr fontId="0"/></si>'
+        "<si><t>south</t></si>"
+    ),
+    "strings: within a string": _strings(
+        "<si><t>north</t><si><t>x</t></si></si><si><t>south</t></si>"
+    ),
+    "strings: CDATA": _strings("<si><t><![CDATA[north]]></t></si><si><t>south</t></si>"),
+    "strings: in the extension first": _strings(
+        '<extLst><ext uri="x"><si><t>WRONG</t></si></ext></extLst>'
+        "<si><t>north</t></si><si><t>south</t></si>"
+    ),
+    "strings: comment between": _strings(
+        "<si><t>north</t></si><!-- <si/> --><si><t>south</t></si>"
+    ),
+    "strings: default namespace redeclared": _strings(
+        f'<si xmlns="{FOREIGN}"><t>WRONG</t></si><si><t>north</t></si><si><t>south</t></si>'
+    ),
+    # -- the worksheet's part ----------------------------------------------------------------------
+    "worksheet: unknown namespace": _whole(
+        f"<sheetData>{ROWS}</sheetData>", f'<worksheet xmlns="{FOREIGN}">'
+    ),
+    "worksheet: no namespace": _whole(f"<sheetData>{ROWS}</sheetData>", "<worksheet>"),
+    "worksheet: all prefixed": _prefixed(),
+    "worksheet: another root": _with(
+        {SHEET: f'{DECLARATION}<sheet xmlns="{MAIN}"><sheetData>{ROWS}</sheetData></sheet>'}
+    ),
+    "worksheet: strict among transitional": _whole(
+        f"<sheetData>{ROWS}</sheetData>", f'<worksheet xmlns="{STRICT_MAIN}">'
+    ),
+    "worksheet: transitional among strict": lambda: _strict(SHEET),
+    "strings: transitional among strict": lambda: _strict(STRINGS),
+    "styles: transitional among strict": lambda: _strict(STYLES),
+    "worksheet: strict rows in a transitional one": _rows(
+        ROWS.replace('<row r="2">', f'<row xmlns="{STRICT_MAIN}" r="2">')
+    ),
+    "worksheet: UTF-16": _encoded("utf-16"),
+    "worksheet: UTF-16, declared as UTF-8": _encoded("utf-16", "UTF-8"),
+    "worksheet: Latin-1": _encoded("iso-8859-1"),
+    "worksheet: declared as Latin-1": _encoded("utf-8", "iso-8859-1"),
+    "worksheet: byte order mark": _encoded("utf-8-sig", "UTF-8"),
+    "worksheet: unknown encoding": _encoded("utf-8", "x-unknown"),
+    "worksheet: without a declaration": _with(
+        {SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>").removeprefix(DECLARATION)}
+    ),
+    "worksheet: XML 1.1": _sheet('version="1.0"', 'version="1.1"'),
+    "worksheet: document type": _with(
+        {
+            SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>").replace(
+                "<worksheet", '<!DOCTYPE worksheet [<!ENTITY n "666">]><worksheet'
+            )
+        }
+    ),
+    "worksheet: a dimension that lies": _whole(
+        f'<dimension ref="D9"/><sheetData>{ROWS}</sheetData>'
+    ),
+    "worksheet: merged cells twice": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="A1:B1"/></mergeCells>'
+        '<mergeCells><mergeCell ref="A2:B2"/></mergeCells>'
+    ),
+    "worksheet: merged cells in a foreign namespace": _whole(
+        f'<sheetData>{ROWS}</sheetData><e:mergeCells><e:mergeCell ref="A1:B3"/></e:mergeCells>',
+        _NS_ROOT,
+    ),
+    "worksheet: merged cells in the extension": _whole(
+        f'<sheetData>{ROWS}</sheetData><extLst><ext uri="x"><mergeCells><mergeCell ref="A1:B3"/>'
+        "</mergeCells></ext></extLst>"
+    ),
+    "worksheet: behind its end": _with(
+        {SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>") + "<more/>"}
+    ),
+    # -- the main part -----------------------------------------------------------------------------
+    "sheets: foreign id before r:id": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:e="{FOREIGN}" '),
+        (WORKBOOK, 'sheetId="1" r:id', 'sheetId="1" e:id="rId2" r:id'),
+    ),
+    "sheets: foreign id only": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:e="{FOREIGN}" '),
+        (WORKBOOK, 'sheetId="1" r:id', 'sheetId="1" e:id'),
+    ),
+    "sheets: a sheet in a foreign namespace": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:e="{FOREIGN}" '),
+        (WORKBOOK, "<sheets>", '<sheets><e:sheet name="Data" sheetId="9" r:id="rId2"/>'),
+    ),
+    "sheets: prefix bound to the main namespace": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:s="{MAIN}" '),
+        (WORKBOOK, _FIRST_SHEET, f"<s:{_FIRST_SHEET[1:]}"),
+    ),
+    "sheets: two lists": _in(
+        WORKBOOK,
+        "</sheets>",
+        '</sheets><sheets><sheet name="More" sheetId="3" r:id="rId2"/></sheets>',
+    ),
+    "sheets: a list in the extension": _in(
+        WORKBOOK,
+        "</workbook>",
+        f'<extLst><ext uri="x"><sheets>{_FIRST_SHEET}</sheets></ext></extLst></workbook>',
+    ),
+    "sheets: in AlternateContent": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:mc="{MC}" xmlns:e="{FOREIGN}" '),
+        (
+            WORKBOOK,
+            _FIRST_SHEET,
+            _alternatives(_FIRST_SHEET, _FIRST_SHEET.replace("rId1", "rId2")),
+        ),
+    ),
+    "sheets: one name twice": _in(WORKBOOK, 'name="Other"', 'name="Data"'),
+    "sheets: one name in two cases": _in(WORKBOOK, 'name="Other"', 'name="DATA"'),
+    "sheets: one part twice": _in(WORKBOOK, 'r:id="rId2"', 'r:id="rId1"'),
+    "sheets: without a part": _in(LINKS, "worksheets/sheet2.xml", "worksheets/none.xml"),
+    "sheets: the first without a part": _in(LINKS, "worksheets/sheet1.xml", "worksheets/none.xml"),
+    "sheets: without a relationship": _in(WORKBOOK, 'r:id="rId2"', 'r:id="rId9"'),
+    "sheets: hidden": _in(WORKBOOK, 'name="Other"', 'name="Other" state="hidden"'),
+    "sheets: very hidden": _in(WORKBOOK, 'name="Other"', 'name="Other" state="veryHidden"'),
+    "sheets: unknown state": _in(WORKBOOK, 'name="Other"', 'name="Other" state="x"'),
+    "workbook: unknown namespace": _in(WORKBOOK, f'xmlns="{MAIN}"', f'xmlns="{FOREIGN}"'),
+    "workbook: dates from 1904": _changed(
+        (WORKBOOK, "<sheets>", '<workbookPr date1904="1"/><sheets>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: dates from 1904, true": _changed(
+        (WORKBOOK, "<sheets>", '<workbookPr date1904="true"/><sheets>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: dates from 1904, on": _changed(
+        (WORKBOOK, "<sheets>", '<workbookPr date1904="on"/><sheets>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: dates from 1904, in a foreign namespace": _changed(
+        (WORKBOOK, "<workbook ", f'<workbook xmlns:e="{FOREIGN}" '),
+        (WORKBOOK, "<sheets>", '<e:workbookPr date1904="1"/><sheets>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: dates from 1904, in the extension": _changed(
+        (
+            WORKBOOK,
+            "</workbook>",
+            '<extLst><ext uri="x"><workbookPr date1904="1"/></ext></extLst></workbook>',
+        ),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: properties twice": _changed(
+        (WORKBOOK, "<sheets>", '<workbookPr/><workbookPr date1904="1"/><sheets>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "workbook: strict": _strict,
+    "workbook: all parts prefixed": _prefixed_everywhere,
+    # -- styles ------------------------------------------------------------------------------------
+    "styles: formats in a foreign namespace": _changed(
+        (STYLES, "<styleSheet ", f'<styleSheet xmlns:e="{FOREIGN}" '),
+        (STYLES, "<cellXfs>", '<e:cellXfs><xf numFmtId="14"/></e:cellXfs><cellXfs>'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="0">'),
+    ),
+    "styles: formats in the extension": _changed(
+        (
+            STYLES,
+            "<cellXfs>",
+            '<extLst><ext uri="x"><cellXfs><xf numFmtId="14"/></cellXfs></ext></extLst><cellXfs>',
+        ),
+    ),
+    "styles: formats twice": _changed(
+        (STYLES, "<cellXfs>", '<cellXfs><xf numFmtId="14"/></cellXfs><cellXfs>'),
+    ),
+    "styles: another name": _changed(
+        (LINKS, "styles.xml", "looks.xml"),
+        (TYPES, "/xl/styles.xml", "/xl/looks.xml"),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+        add={"xl/looks.xml": plain_parts()[STYLES], STYLES: None},
+    ),
+    "styles: another name beside the usual one": _changed(
+        (LINKS, "styles.xml", "looks.xml"),
+        (TYPES, "/xl/styles.xml", "/xl/looks.xml"),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+        add={"xl/looks.xml": plain_parts()[STYLES].replace(b'numFmtId="164"/>', b'numFmtId="0"/>')},
+    ),
+    "styles: foreign formats behind the own": _changed(
+        (STYLES, "<styleSheet ", f'<styleSheet xmlns:e="{FOREIGN}" '),
+        (STYLES, "</cellXfs>", '</cellXfs><e:cellXfs><xf numFmtId="14"/></e:cellXfs>'),
+    ),
+    "styles: a foreign format among the own": _changed(
+        (STYLES, "<styleSheet ", f'<styleSheet xmlns:e="{FOREIGN}" '),
+        (STYLES, "<cellXfs>", '<cellXfs><e:xf numFmtId="14"/>'),
+    ),
+    "styles: foreign number formats behind the own": _changed(
+        (STYLES, "<styleSheet ", f'<styleSheet xmlns:e="{FOREIGN}" '),
+        (
+            STYLES,
+            "</numFmts>",
+            '</numFmts><e:numFmts><numFmt numFmtId="164" formatCode="0"/></e:numFmts>',
+        ),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "styles: default namespace redeclared": _changed(
+        (STYLES, "<cellXfs>", f'<cellXfs xmlns="{FOREIGN}">'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+    ),
+    "styles: foreign root": _changed(
+        (STYLES, MAIN, FOREIGN), (SHEET, '<c r="B1">', '<c r="B1" s="1">')
+    ),
+    "styles: none": _with({STYLES: None, SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>")}),
+    # -- relationships and content types -----------------------------------------------------------
+    "links: foreign type that ends in officeDocument": _changed(
+        (
+            ROOT_LINKS,
+            _MAIN_LINK,
+            _link("rId0", "urn:x/officeDocument", "xl/other.xml") + _MAIN_LINK,
+        ),
+        add={"xl/other.xml": plain_parts()[WORKBOOK].replace(b"rId1", b"rId2")},
+    ),
+    "links: only a foreign type of officeDocument": _in(
+        ROOT_LINKS, f"{RELATIONS}/officeDocument", "urn:x/officeDocument"
+    ),
+    "links: foreign type that ends in worksheet": _in(
+        LINKS,
+        f'"{RELATIONS}/worksheet" Target="worksheets/sheet1.xml"',
+        '"urn:x/worksheet" Target="worksheets/sheet1.xml"',
+    ),
+    "links: foreign type that ends in sharedStrings": _changed(
+        (LINKS, _STRINGS_LINK, _link("rId0", "urn:x/sharedStrings", "wrong.xml") + _STRINGS_LINK),
+        add={"xl/wrong.xml": _WRONG_STRINGS},
+    ),
+    "links: right strings by a foreign type, wrong by the own": _changed(
+        (LINKS, "sharedStrings.xml", "wrong.xml"),
+        (
+            LINKS,
+            "</Relationships>",
+            _link("rId0", "urn:x/sharedStrings", "sharedStrings.xml") + "</Relationships>",
+        ),
+        (TYPES, STRINGS, "xl/wrong.xml"),
+        add={"xl/wrong.xml": _WRONG_STRINGS},
+    ),
+    "links: two tables of strings": _changed(
+        (
+            LINKS,
+            _STRINGS_LINK,
+            _link("rId0", f"{RELATIONS}/sharedStrings", "wrong.xml") + _STRINGS_LINK,
+        ),
+        add={"xl/wrong.xml": _WRONG_STRINGS},
+    ),
+    "links: strings that the content types do not know": _changed(
+        (LINKS, "sharedStrings.xml", "wrong.xml"), add={"xl/wrong.xml": _WRONG_STRINGS}
+    ),
+    "links: one id twice": _changed(
+        (
+            LINKS,
+            _FIRST_LINK,
+            _link("rId1", f"{RELATIONS}/worksheet", "worksheets/sheet2.xml") + _FIRST_LINK,
+        )
+    ),
+    "links: one id twice, in the other order": _changed(
+        (
+            LINKS,
+            _FIRST_LINK,
+            _FIRST_LINK + _link("rId1", f"{RELATIONS}/worksheet", "worksheets/sheet2.xml"),
+        )
+    ),
+    "links: in a foreign namespace": _changed(
+        (LINKS, "<Relationships ", f'<Relationships xmlns:e="{FOREIGN}" '),
+        (
+            LINKS,
+            _FIRST_LINK,
+            "<e:R"
+            + _link("rId1", f"{RELATIONS}/worksheet", "worksheets/sheet2.xml")[2:]
+            + _FIRST_LINK,
+        ),
+    ),
+    "links: foreign root": _in(LINKS, PACKAGE_RELATIONS, FOREIGN),
+    "links: absolute target": _in(LINKS, '"worksheets/sheet1.xml"', '"/xl/worksheets/sheet1.xml"'),
+    "links: target with ..": _in(LINKS, '"worksheets/sheet1.xml"', '"../xl/worksheets/sheet1.xml"'),
+    "links: target with .": _in(LINKS, '"worksheets/sheet1.xml"', '"./worksheets/sheet1.xml"'),
+    "links: target above the root": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"../../xl/worksheets/sheet1.xml"'
+    ),
+    "links: target with an escape": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"worksheets/sheet%31.xml"'
+    ),
+    "links: target with a backslash": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"worksheets\\sheet1.xml"'
+    ),
+    "links: target in other letters": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"worksheets/Sheet1.xml"'
+    ),
+    "links: target with a fragment": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"worksheets/sheet1.xml#x"'
+    ),
+    "links: external sheet": _in(
+        LINKS, '"worksheets/sheet1.xml"', '"worksheets/sheet1.xml" TargetMode="External"'
+    ),
+    "links: chart sheet that is a worksheet": _in(
+        LINKS,
+        f'{RELATIONS}/worksheet" Target="worksheets/sheet1',
+        f'{RELATIONS}/chartsheet" Target="worksheets/sheet1',
+    ),
+    "types: none": _with({TYPES: None}),
+    "types: the sheet is something else": _in(
+        TYPES, _SHEET_TYPE, _SHEET_TYPE.replace("worksheet+xml", "styles+xml")
+    ),
+    "types: nothing about the sheet": _in(TYPES, _SHEET_TYPE, ""),
+    "types: another main part": _changed(
+        (TYPES, f'PartName="/{WORKBOOK}"', 'PartName="/xl/other.xml"'),
+        add={"xl/other.xml": plain_parts()[WORKBOOK].replace(b"rId1", b"rId2")},
+    ),
+    "types: nothing about the strings": _in(TYPES, _STRINGS_TYPE, ""),
+    "types: other strings": _changed(
+        (TYPES, f'PartName="/{STRINGS}"', 'PartName="/xl/wrong.xml"'),
+        add={"xl/wrong.xml": _WRONG_STRINGS},
+    ),
+    "types: two tables of strings": _changed(
+        (TYPES, _STRINGS_TYPE, _STRINGS_TYPE.replace(STRINGS, "xl/wrong.xml") + _STRINGS_TYPE),
+        add={"xl/wrong.xml": _WRONG_STRINGS},
+    ),
+    "types: one part twice": _in(
+        TYPES, _SHEET_TYPE, _SHEET_TYPE + _SHEET_TYPE.replace("worksheet+xml", "styles+xml")
+    ),
+    # -- the archive -------------------------------------------------------------------------------
+    "archive: interleaved pieces": _entries(
+        lambda entries: [
+            *entries,
+            (f"{SHEET}/[0].piece", _WRONG_SHEET.encode()),
+            (f"{SHEET}/[1].last.piece", b""),
+        ]
+    ),
+    "archive: only interleaved pieces": _entries(
+        lambda entries: [
+            *(each for each in entries if each[0] != SHEET),
+            (f"{SHEET}/[0].last.piece", dict(entries)[SHEET]),
+        ]
+    ),
+    "archive: one member twice": _entries(
+        lambda entries: [*entries, (SHEET, _WRONG_SHEET.encode())]
+    ),
+    "archive: one name in two cases": _entries(
+        lambda entries: [*entries, ("xl/worksheets/SHEET1.xml", _WRONG_SHEET.encode())]
+    ),
+    "archive: a name with an escape beside its own": _entries(
+        lambda entries: [*entries, ("xl/worksheets/sheet%31.xml", _WRONG_SHEET.encode())]
+    ),
+    "archive: only a name with an escape": _renamed(SHEET, "xl/worksheets/sheet%31.xml"),
+    "archive: a name with a backslash": _renamed(SHEET, "xl\\worksheets\\sheet1.xml"),
+    "archive: a name from the root": _renamed(SHEET, "/xl/worksheets/sheet1.xml"),
+    "archive: a name with ..": _renamed(SHEET, "xl/x/../worksheets/sheet1.xml"),
+}
+"""Every form by its name."""
+
+AS_LIBREOFFICE = {
+    "workbook: strict": "Excel writes it; openpyxl knows only the transitional namespace",
+    "styles: another name": "Excel follows the relationship; openpyxl reads xl/styles.xml or none",
+}
+"""Forms that are read as LibreOffice reads them, where openpyxl differs, and why."""
+
+AS_OPENPYXL = {
+    "value: escaped character": "the text as written, as in the published suites",
+    "value: escaped escape": "the text as written, as in the published suites",
+    "formula: begins with an equals sign": "the formula as written; engines compute it",
+    "formula: empty": "Excel writes it in cells of array formulas and data tables; a formula",
+}
+"""The same the other way round."""
