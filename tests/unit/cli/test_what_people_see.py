@@ -96,6 +96,17 @@ def test_a_run_without_failures_says_only_what_is_next(
     assert "next: judge report " in stdout
 
 
+def test_a_changed_verdict_is_json_where_json_is_asked_for(
+    outputs: Path, suite: Suite, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    assert score(outputs, suite, "--out", out).exit_code == 0
+    by_hand = ("--case", "1/2", "--by", "Ann", "--why", "rounding", "--json")
+    said = json.loads(run("rejudge", out, *by_hand, "--verdict", "AC").stdout)
+    assert (said["case"], said["change"]["verdict"], said["change"]["by"]) == ("1/2", "AC", "Ann")
+    assert json.loads(run("rejudge", out, *by_hand, "--verdict", "auto").stdout)["change"] is None
+
+
 # -- did you mean ----------------------------------------------------------------------------------
 
 
