@@ -29,6 +29,7 @@ class's code.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 
 class JudgeError(Exception):
@@ -143,16 +144,19 @@ BROKEN_PIPE_EXIT_CODE = 141
 (128 + SIGPIPE, as with any program that ends this way)."""
 
 
+_MOST_KNOWN = 10_000
+
+
 def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
     """A question that names what somebody may have meant; empty if nothing known is near.
 
     Args:
         name: what was written.
-        known: the names that exist.
+        known: the names that exist, of which the first ten thousand are looked at.
         before: put in front of the question, if there is one.
     """
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {each.lower(): each for each in islice(known, _MOST_KNOWN)}
     near = get_close_matches(name[:200].lower(), by_lower, n=3, cutoff=0.7)
     return f"{before}Did you mean {' or '.join(by_lower[each] for each in near)}?" if near else ""

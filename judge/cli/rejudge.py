@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,7 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
     checker, corrections = read_checker_options(options), read_corrections(options)
     by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
     if case is not None:
-        _change(run, case, **by_hand)
+        _change(run, case, **by_hand, as_json=as_json)
         return
     if any(by_hand.values()):
         raise UsageError("which case should be changed?", hint="Add --case ID/N.")
@@ -122,7 +123,14 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
 
 
 def _change(
-    run: Path, case: str, *, sample: int, verdict: str | None, by: str | None, why: str | None
+    run: Path,
+    case: str,
+    *,
+    sample: int,
+    verdict: str | None,
+    by: str | None,
+    why: str | None,
+    as_json: bool,
 ) -> None:
     from judge.api.rejudging import change_verdict  # noqa: PLC0415
 
@@ -135,7 +143,10 @@ def _change(
     change = change_verdict(
         run, task_id, int(number), code, by=by or "", why=why or "", sample=sample
     )
-    if change is None:
+    if as_json:
+        said = None if change is None else asdict(change)
+        click.echo(json.dumps({"run": str(run), "case": case, "change": said}, ensure_ascii=False))
+    elif change is None:
         click.echo(f"{case}: the judge's own verdict counts again")
     else:
         click.echo(f"{case}: {change.automatic} is {change.verdict} now, said {change.by}")

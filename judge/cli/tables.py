@@ -15,7 +15,7 @@ from judge.api import ScoredRun, check_expectations
 from judge.console.terminal import Piece, make_console, styled
 from judge.console.visible import visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
-from judge.core.records.runs import RecalcIdentity, RunDocument
+from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
 from judge.report.set_aside import LEVELS
 
@@ -151,7 +151,7 @@ def _title(run: ScoredRun, identity: RunDocument) -> str:
     parts = [run.path.name]
     if suite := identity.get("suite"):
         parts.append(f"suite {suite['name']}")
-    if model := identity.get("model"):
+    if model := served_model(identity):
         parts.append(model)
     parts.append(f"profile {identity.get('profile')}")
     if sandbox := identity.get("sandbox"):

@@ -198,12 +198,14 @@ class FoundDifference:
 
     def __str__(self) -> str:
         values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
+        has_values = (self.expected, self.actual) != (None, None)
         if not self.words:
-            said = f"{self.place}: {self.kind.replace('_', ' ')}: {values}"
+            said = f"{self.place}: {self.kind.replace('_', ' ')}"
+            said = f"{said}: {values}" if has_values else said
             return f"{said} ({self.detail})" if self.detail else said
         parts = [self.detail] if self.detail else []
         # Objects are long as JSON; the sentence says what is compared, and the detail where.
-        if (self.expected, self.actual) != (None, None) and len(values) <= _LONGEST_VALUES:
+        if has_values and len(values) <= _LONGEST_VALUES:
             parts.append(values)
         said = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
         return f"{said} ({'; '.join(parts)})" if parts else said

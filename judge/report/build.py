@@ -9,7 +9,7 @@ from itertools import islice
 from typing import cast
 
 from judge.checkers.registry import aspects_of
-from judge.core.records.runs import RunDocument, SuiteIdentity, served_model
+from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
     SubmissionScore,
     best_samples,
@@ -191,7 +191,6 @@ def _identity(run: RunDocument) -> RunDocument:
         "host": {},
         **run,
     }
-    identity["model"] = served_model(run)
     identity.pop("solutions", None)
     identity.pop("outputs", None)
     if (suite := identity["suite"]) is not None:

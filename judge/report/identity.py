@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from judge.core.limits import Limits
-from judge.core.records.runs import InferenceIdentity, RecalcIdentity, RunDocument
+from judge.core.records.runs import InferenceIdentity, RecalcIdentity, RunDocument, served_model
 from judge.report.model import ReportData
 
 
@@ -91,7 +91,7 @@ def _lines(run: RunDocument) -> Iterator[tuple[str, str]]:
     if suite:
         yield "suite", _joined(suite["name"], suite.get("format"))
         yield "suite digest", suite.get("digest") or ""
-    yield "chat model", run.get("model") or ""
+    yield "chat model", served_model(run) or ""
     yield "setting", run.get("setting") or ""
     yield "profile", _joined(run.get("profile"), *(run.get("style") or ()))
     yield "options", _joined(*(f"{k} {v}" for k, v in (run.get("checker") or {}).items()))

@@ -21,7 +21,7 @@ from judge.core.records.reports import (
     ReportHead,
     TaskReport,
 )
-from judge.core.records.runs import RunDocument, served_model
+from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, TaskScores, best_samples, score_submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
@@ -252,8 +252,9 @@ def _identity(run: RunDocument) -> RunDocument:
     """What made the verdicts, of all that is known of the run."""
     document: Mapping[str, object] = run
     known = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
-    if "model" in known:
-        known["model"] = served_model(run)
+    if (asked := run.get("inference")) is not None:
+        named = {name: asked[name] for name in ("model", "model_name") if name in asked}
+        known["inference"] = named
     return cast("RunDocument", known)
 
 

@@ -82,7 +82,7 @@ class Suite:
         return found
 
     def _no_task(self, unknown: Sequence[str]) -> UsageError:
-        near = filter(None, (did_you_mean(each, self._by_id, before=". ") for each in unknown))
+        near = filter(None, (did_you_mean(each, self._by_id, before=". ") for each in unknown[:5]))
         return UsageError(
             f"the suite {self.name} has no task {', '.join(unknown)}{next(near, '')}",
             hint=f"`judge dataset list {said_source(self.root)}` names its tasks",

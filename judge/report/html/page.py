@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
+from judge.core.records.runs import served_model
 from judge.report.html.figures import visible
 from judge.version import __version__
 
@@ -60,6 +61,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["visible"] = visible
+    made.filters["served_model"] = served_model
     made.filters["heading_spans"] = _heading_spans
     return made
 

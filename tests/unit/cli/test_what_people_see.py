@@ -96,6 +96,17 @@ def test_a_run_without_failures_says_only_what_is_next(
     assert "next: judge report " in stdout
 
 
+def test_a_changed_verdict_is_json_where_json_is_asked_for(
+    outputs: Path, suite: Suite, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    assert score(outputs, suite, "--out", out).exit_code == 0
+    by_hand = ("--case", "1/2", "--by", "Ann", "--why", "rounding", "--json")
+    said = json.loads(run("rejudge", out, *by_hand, "--verdict", "AC").stdout)
+    assert (said["case"], said["change"]["verdict"], said["change"]["by"]) == ("1/2", "AC", "Ann")
+    assert json.loads(run("rejudge", out, *by_hand, "--verdict", "auto").stdout)["change"] is None
+
+
 # -- did you mean ----------------------------------------------------------------------------------
 
 
@@ -183,8 +194,10 @@ def test_nothing_is_written_into_a_suite_as_published() -> None:
 def test_findings_hold_no_values_of_python(value: object, words: str) -> None:
     assert in_words(value) == words
     place = DifferencePlace(PlaceKind.CHART, "1")
-    said = str(FoundDifference("values", place, expected=value, actual=None))
-    assert f"expected {words}, found nothing" in said
+    said = str(FoundDifference("values", place, expected=value, actual=3))
+    assert f"expected {words}, found 3" in said
+    said = str(FoundDifference("values", place, expected=3, actual=value))
+    assert f"expected 3, found {words}" in said
     assert "None" not in said
 
 
@@ -251,3 +264,21 @@ def test_a_run_is_called_by_the_model_that_answered(
     if inference is not None:
         run_document["inference"] = inference  # type: ignore[typeddict-item]
     assert served_model(run_document) == shown
+
+
+def test_tables_and_pages_are_titled_by_the_model_that_answered(
+    outputs: Path, suite: Suite, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    assert score(outputs, suite, "--out", out).exit_code == 0
+    document = json.loads((out / "run.json").read_text())
+    document |= {"model": "vllm", "inference": {"model": "vllm", "model_name": "maker/model-7b"}}
+    (out / "run.json").write_text(json.dumps(document))
+    assert "maker/model-7b (vllm)" in score(outputs, suite, "--out", out).stdout.splitlines()[0]
+    report = json.loads((out / "report.json").read_text())["run"]
+    assert (report["model"], report["inference"]["model_name"]) == ("vllm", "maker/model-7b")
+    page = tmp_path / "page.html"
+    assert run("report", out, "--out", page).exit_code == 0
+    assert "maker/model-7b (vllm)" in page.read_text()
+    markdown = run("report", out, "--format", "markdown").stdout
+    assert "- chat model: maker/model-7b (vllm)\n" in markdown

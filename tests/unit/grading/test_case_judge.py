@@ -135,7 +135,7 @@ def test_a_typed_answer_is_judged(scripted: Scripted, judge: CaseJudge) -> None:
     wrong = judge.judge(asked, asked.cases[0], typed("work"))
     assert (wrong.verdict, wrong.cause) == (
         Verdict.WA,
-        "key 3: letter: expected None, found None",
+        "key 3: letter",
     )
 
 
