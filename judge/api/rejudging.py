@@ -192,7 +192,7 @@ def rejudge(
         corrections: known faults of suites to correct, a file or a folder; None for none.
         as_recorded: take what is not given here (profile, styles, recalculation, engine, options
             of the comparison, corrections, whether the best sample counts, trust in values) from
-            run.json, whose author is whoever made the folder.
+            run.json, which anyone can have written.
         trust_values: whether values of formulas are trusted in outputs that, by their records,
             were made elsewhere or by mouse and keyboard alone.
         suspects: golds that may be at fault (``suspects.json``); the scores are also given without
@@ -303,7 +303,7 @@ def rejudge(
 
 
 def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> CorrectedSuite:
-    """The suite with the corrections of a file, or else with those that were asked for."""
+    """The suite with the corrections of a file, or else with those that run.json names."""
     if path is None:
         return corrected_as_recorded(suite, source)
     return corrected_suite(suite, path)

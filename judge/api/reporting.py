@@ -109,7 +109,7 @@ class RunReporter:
         )
 
     def _check_records(self) -> None:
-        """Checks that everything that was judged is on record, which the report rests on.
+        """Checks that everything that was judged is on record, on which the report depends.
 
         Raises:
             StoreError: the records were changed meanwhile.

@@ -60,8 +60,8 @@ def kept_outcome(
     Args:
         output: what was left; None where no episode was held.
         data: the file, if it has been read already.
-        trusts_values: whether the command trusts the values in a file that is said to be the work
-            of mouse and keyboard alone.
+        trusts_values: whether the command trusts the values in a file that, by its record, is the
+            work of mouse and keyboard alone.
     """
     if output is None:
         return RunOutcome(Verdict.NO, "no episode was held on this case", {"status": EPISODE})

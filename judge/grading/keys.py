@@ -79,7 +79,7 @@ def comparison_key(
         case: whose golds count.
         rules: profile and options.
         digests: digests of files, each read once.
-        distrusts: whether the values in an output are computed, though by what is said of it a
+        distrusts: whether the values in an output are computed, though by its record a
             program that calculates wrote them.
     """
     return _hash(

@@ -99,7 +99,7 @@ def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
 
 
 class Footing:
-    """What a command stands on: a folder, and files in it that only grow.
+    """What a command has used: a folder, and files in it that only grow.
 
     Somebody may remove or replace them meanwhile. What was read, or written, is then no longer
     what is there, and nothing that is made of it may be left as if it were.

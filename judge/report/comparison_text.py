@@ -83,7 +83,7 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
 
 
 def head_lines(comparison: RunComparison) -> list[str]:
-    """What the verdicts of the runs rest on besides the suite as published; often nothing."""
+    """What decided verdicts of the runs and is not in the suite as published; often nothing."""
     return [f"{run.name} {DEPARTS}: {each}" for run in comparison.runs for each in run.departures]
 
 

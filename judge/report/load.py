@@ -149,7 +149,7 @@ def load_run(
         suspects: a suspects.json, in place of the suspects that the run keeps.
         details: whether conversations and single differences are needed even if the run has more
             cases than a report shows (:mod:`judge.report.large`).
-        published: whether the suite is wanted as published, as whoever judges needs it; otherwise
+        published: whether the suite is wanted as published, as judging needs it; otherwise
             it has the corrections and the options of the comparison that run.json names.
 
     Raises:

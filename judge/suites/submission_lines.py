@@ -38,7 +38,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """What people call a field, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Those of them that would hold nothing else beside a field of the right name."""
+"""Those of them that would hold nothing else next to a field of the right name."""
 
 _NEAR = 0.75
 _MOST_FIELDS = 12
@@ -172,7 +172,7 @@ def _look_alike(
         name: the field that is needed.
         record: the record.
         known: other names that people use for it.
-        text: whether only a field with text in it is asked for.
+        text: whether only a field with text in it counts.
     """
     plain: dict[str, str] = {}
     own = (_OWN_FIELDS if name in _OWN_FIELDS else _OWN_FIELDS - {"solution", "code"}) | {name}
@@ -192,7 +192,7 @@ def _says_something(value: object) -> bool:
 
 
 def _check_meant(name: str, record: Mapping[str, object]) -> None:
-    """Checks that an answer that says nothing is not in a field beside it, by another name.
+    """Checks that an answer that says nothing is not in another field, by another name.
 
     Raises:
         LineError: it probably is.

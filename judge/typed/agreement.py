@@ -26,7 +26,7 @@ LIST_TOLERANCE = 1e-4
 
 _NOISE = 1e-9
 _LAST_DIGITS = 4
-"""How many units in its last place a float may be away from the whole number that it stands for."""
+"""How many units in its last place a float may be away from the whole number that it means."""
 
 _MOST_PAIRS = 1_000_000
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
@@ -116,8 +116,8 @@ def _of_int(rule: VariableRule, gold: object, found: object, profile: Profile) -
 def _whole(number: float) -> int | None:
     """The whole number that a number is; None if it has a fraction.
 
-    What arithmetic leaves in the last digits of a float, such as 3.0000000000000004, is no
-    fraction. A large float is what it is: 1e13 is not 10,000,000,000,001.
+    What arithmetic leaves in the last digits of a float, such as 3.0000000000000004, does not
+    count as a fraction. A large float is what it is: 1e13 is not 10,000,000,000,001.
     """
     if isinstance(number, int):
         return number
