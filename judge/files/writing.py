@@ -61,7 +61,8 @@ def writing_whole(
                 os.fsync(descriptor)
         temporary.replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # why it could not be put in place is what is told
+            temporary.unlink()
         raise
     if durable:
         sync_folder(path.parent)

@@ -7,6 +7,7 @@ client. Errors of the daemon or the connection become a ``SandboxError``.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -19,7 +20,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from judge.console.visible import visible
 from judge.errors import SandboxError
+from judge.files.documents import read_kept
+from judge.files.places import cache_folder
+from judge.files.writing import write_whole
 from judge.sandbox.backends.streams import ContainerStream
 from judge.sandbox.backends.unreachable import explain_unreachable
 from judge.sandbox.warden import filter as call_filter
@@ -137,6 +142,45 @@ class Daemon:
                 return str(self._api.inspect_image(tag)["Id"])
             except self._errors.ImageNotFound:
                 return None
+
+    @cached_property
+    def _identity(self) -> str:
+        """What tells this daemon from others."""
+        return str(self.facts().get("ID", ""))
+
+    def own_image_id(self, tag: str) -> str | None:
+        """The id of an image that the judge made; None if there is no image of that name.
+
+        A name can be given to another image. So the id of what was built, or first used, under a
+        name is noted in the cache folder, for each daemon.
+
+        Raises:
+            SandboxError: the name stands for another image by now.
+        """
+        found = self.image_id(tag)
+        if found is None:
+            return None
+        noted = read_kept(self._note_of(tag))
+        if not isinstance(noted, dict) or "image" not in noted:
+            self.note_image(tag)
+        elif noted["image"] != found:
+            raise SandboxError(
+                f"the image {tag} is not the one that was built here: its id is {found}, and was "
+                f"{visible(str(noted['image']))[:80]}",
+                hint="`judge sandbox build` builds it again.",
+            )
+        return found
+
+    def note_image(self, tag: str) -> None:
+        """Notes the id of an image that was just built; a full disk costs only the note."""
+        path = self._note_of(tag)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps({"tag": tag, "image": self.image_id(tag)}).encode())
+
+    def _note_of(self, tag: str) -> Path:
+        name = f"{self._identity} {tag}"
+        return cache_folder() / "images" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
     def image_labels(self, tag: str) -> dict[str, str]:
         """The labels of an image."""

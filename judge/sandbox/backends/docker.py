@@ -188,7 +188,7 @@ class DockerSandbox:
     ) -> None:
         self._daemon = Daemon()
         self._images = dict(images)
-        found = self._daemon.image_id(self._images["python"])
+        found = self._daemon.own_image_id(self._images["python"])
         if found is None:
             raise SandboxError(
                 f"the image {self._images['python']} does not exist", hint=BUILD_HINT
@@ -249,14 +249,15 @@ class DockerSandbox:
 
     def root_digest(self, root: str) -> str | None:
         """The id of that root's image."""
-        return self._daemon.image_id(self._images[root]) if root in self._images else None
+        return self._daemon.own_image_id(self._images[root]) if root in self._images else None
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside."""
         kind = root_named(root)
-        if not self.has_root(root):
+        image = self.root_digest(root)
+        if image is None:
             raise SandboxError(
                 f"the image {self._images.get(root, root)} does not exist",
                 hint=f"run: {kind.command} --backend docker",
@@ -264,7 +265,7 @@ class DockerSandbox:
         memory_bytes = memory_bytes or kind.memory_bytes
         sizes = kind.sizes(memory_bytes)
         spec = ContainerSpec(
-            image=self._images[root],
+            image=image,
             command=_BOOT_COMMAND,
             user=_NOBODY,
             environment={"HOME": kind.home},
@@ -361,7 +362,7 @@ class DockerSandbox:
             size = f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
             mounts = dict.fromkeys(shape.roots, size)
         spec = ContainerSpec(
-            image=self._images["python"],
+            image=self._image_id,  # not the name, which may be another image's by now
             command=_BOOT_COMMAND,
             user=_NOBODY if nested else _ROOT,
             environment=layout.ENVIRONMENT,

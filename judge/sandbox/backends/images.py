@@ -78,8 +78,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
     """
     daemon = Daemon()
     tag = python_tag()
-    if daemon.image_id(tag) is not None:
-        report(f"docker: {tag} is there")
+    if is_there(daemon, tag, report):
         return tag
     start = _find_base(daemon, base, report)
     version = python_of(daemon, start)
@@ -94,6 +93,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
         with build_context(Path(folder), _image_file("Dockerfile")) as context:
             labels = {} if base is None else {docker.BASE_LABEL: base}
             daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version}, labels)
+    daemon.note_image(tag)
     report(f"docker: built {tag}")
     return tag
 
@@ -114,12 +114,24 @@ def build_debian_image(
     """
     daemon = Daemon()
     tag = debian_tag(name, recipe)
-    if daemon.image_id(tag) is not None:
-        report(f"docker: {tag} is there")
+    if is_there(daemon, tag, report):
         return tag
     report(f"docker: importing {tag}")
     daemon.import_tarball(tarball(), tag)
+    daemon.note_image(tag)
     return tag
+
+
+def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
+    """Whether an image is there that the judge made; one that was replaced is built again."""
+    try:
+        found = daemon.own_image_id(tag)
+    except SandboxError as error:
+        report(f"docker: {error.message}; building it again")
+        return False
+    if found is not None:
+        report(f"docker: {tag} is there")
+    return found is not None
 
 
 def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:

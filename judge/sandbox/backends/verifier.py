@@ -67,8 +67,7 @@ def build_verifier_image(report: Report) -> str:
     """
     daemon = Daemon()
     tag = verifier_tag()
-    if daemon.image_id(tag) is not None:
-        report(f"docker: {tag} is there")
+    if images.is_there(daemon, tag, report):
         return tag
     base = _office_image(report)
     version = images.python_of(daemon, base)
@@ -88,6 +87,7 @@ def build_verifier_image(report: Report) -> str:
         report(f"docker: building {tag} on {base}")
         with images.build_context(folder, _dockerfile()) as context:
             daemon.build(context, tag, {"BASE": base}, {})
+    daemon.note_image(tag)
     report(f"docker: built {tag}")
     return tag
 

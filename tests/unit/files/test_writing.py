@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import stat
@@ -127,3 +128,25 @@ def test_a_folder_is_gone_unless_it_was_moved(tmp_path: Path) -> None:
         folder.replace(target)
     assert [each.name for each in target.iterdir()] == ["file"]
     assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.EACCES, errno.ENOSPC, errno.EBUSY])
+def test_what_is_told_is_why_the_file_could_not_be_put_in_place(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that the attempt could not be removed, if that fails as well."""
+    path = tmp_path / "report.json"
+    path.write_text("old")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    def fail_too(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    monkeypatch.setattr("pathlib.Path.unlink", fail_too)
+    with pytest.raises(OSError, match=os.strerror(number)) as raised:
+        write_whole(path, b"new")
+    assert raised.value.errno == number
+    assert path.read_text() == "old"
