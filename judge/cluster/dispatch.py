@@ -39,7 +39,7 @@ DEATHS = 3
 STUCK_S = 1800.0
 """How long a worker may take for a case beyond its time limits before it is left out. It decides
 nothing about the case, which is tried elsewhere. The slowest honest one (three attempts, sandbox
-and engines started anew, all engines to their time limits) takes minutes on an idle machine."""
+and engines started again, all engines to their time limits) takes minutes on an idle machine."""
 
 MOST_WORK = 1000
 MOST_BYTES = 32 * MIB
@@ -164,7 +164,7 @@ class Dispatcher:
                 )
 
     def _stop_waiting(self) -> None:
-        """Goes on with the workers that said who they are; the others may still say it.
+        """Continues with the workers that said who they are; the others may still say it.
 
         Raises:
             ClusterError: there are none.

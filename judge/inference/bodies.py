@@ -28,7 +28,7 @@ ERROR_BODY_S = 10.0
 """Seconds for the body of an error."""
 
 KEY_MASK = b"[key]"
-"""What stands for a key; it ends no text of JSON, and is no id."""
+"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
 
 _LEAST_SECRET_CHARS = 12
 """Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
@@ -40,8 +40,8 @@ class KeyMask:
     """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
 
     A key is found as it is; with any of its characters escaped as JSON may escape them; percent
-    encoded; in hexadecimal digits; and within base64, whatever stands before and after it there. A
-    key that a server reverses, cuts up or encrypts is not found.
+    encoded; in hexadecimal digits; and within base64, whatever is coded before and after it. A key
+    that a server reverses, cuts up or encrypts is not found.
 
     Args:
         secrets: keys and passwords; those that are too short to be secret are left out.
@@ -63,7 +63,7 @@ class KeyMask:
 
 
 def _forms_of(secret: str) -> set[str]:
-    """The spellings of a secret that are looked for."""
+    """The spellings by which a secret is recognized."""
     data = secret.encode()
     if len(secret) < _LEAST_SECRET_CHARS:
         return set()
@@ -77,7 +77,7 @@ def _forms_of(secret: str) -> set[str]:
 
 
 def _spelled(form: str) -> str:
-    """A pattern of a text in which JSON may have escaped any character."""
+    """A pattern of a string in which JSON may have escaped any character."""
     spelled = []
     for each in form:
         code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")

@@ -440,7 +440,7 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: object) -> object:
-    """Role, text and pictures of a message; what is no message is left for Inspect to refuse."""
+    """Role, text and pictures of a message; anything else is left for Inspect to refuse."""
     if not isinstance(message, dict):
         return message
     content = message.get("content")
@@ -572,7 +572,7 @@ def _conversation(sample: EvalSample, record: Mapping[str, Any], said: _Said) ->
 
 
 class _Said:
-    """The messages of samples with the texts that they refer to, counted before they are put in.
+    """Messages of samples with the attachments that they refer to, counted before they are used.
 
     Args:
         log: the log, for messages.
@@ -614,7 +614,7 @@ class _Said:
 
 
 def _resolved(text: str, attachments: Mapping[str, str]) -> str:
-    """A text, or the attachment that it refers to, as Inspect resolves it: once."""
+    """A string, or the attachment that it refers to, as Inspect resolves it: once."""
     for protocol in _REFERENCES:
         if text.startswith(protocol):
             return attachments.get(text.removeprefix(protocol), text)
@@ -622,7 +622,7 @@ def _resolved(text: str, attachments: Mapping[str, str]) -> str:
 
 
 def _texts(message: ChatMessage) -> list[str]:
-    """The texts of a message and the addresses of its pictures."""
+    """The strings of a message: its text, and the addresses of its pictures."""
     if isinstance(message.content, str):
         return [message.content]
     pictures = [each.image for each in message.content if each.type == "image"]
