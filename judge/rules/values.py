@@ -77,6 +77,10 @@ class Grids:
             for ref, why in computed.not_calculated.items()
             if ref.sheet == name
         }
+        for key in sheet.formula_keys(_window(window)):
+            raw = sheet.raw_formula(key)
+            if key not in values and raw is not None and not raw.cached:
+                missing.setdefault(key, "the formula has no value, and nothing computed it")
         return Grid({key: each for key, each in values.items() if not is_blank(each)}, missing)
 
 
