@@ -21,6 +21,7 @@ from judge.suites.spreadsheetbench.task_records import (
     read_record,
     task_of_record,
 )
+from judge.workbook.position import parse_position
 from judge.workbook.reader import open_workbook
 
 if TYPE_CHECKING:
@@ -146,9 +147,15 @@ def _task_of(record: Record, cases: tuple[TestCase, ...]) -> Task:
 def _check_position(task: Task) -> None:
     """Makes sure that the golds have the sheets that the author typed.
 
+    What is wrong with files, and a position that cannot be read, is found with everything else.
+
     Raises:
         PositionError: one does not.
     """
+    try:
+        parse_position(position_of(task.checker)[0])
+    except PositionError:
+        return
     for case in task.cases:
         try:
             prepare(task.checker, gold=open_workbook(case.gold_path), output=None, typed=True)
@@ -156,7 +163,7 @@ def _check_position(task: Task) -> None:
             named = f"task {task.id}, gold of case {case.number}"
             raise PositionError(f"{named}: {error.message}", hint=error.hint) from error
         except WorkbookError:
-            continue  # what is wrong with files is found with everything else that is
+            continue
 
 
 def _copy(source: Path, target: Path) -> Path:

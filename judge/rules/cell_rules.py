@@ -38,7 +38,7 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
     first, second = judged.grid(expected), judged.grid(actual)
     unknown = first.not_calculated.keys() | second.not_calculated.keys()
     # Neither value is known, but the same formula gives the same value.
-    both = first.not_calculated.keys() & second.not_calculated.keys()
+    both = first.not_tried & second.not_tried
     missing = unknown - {key for key in both if _formula(expected, key) == _formula(actual, key)}
     wrong = [
         key
