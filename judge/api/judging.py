@@ -149,6 +149,7 @@ class Judge(AsyncClosable):
         checker: Mapping[str, object] | None = None,
         max_differences: int = 200,
         limits: ReadLimits = DEFAULT_LIMITS,
+        published: bool = False,
     ) -> Comparison:
         """Compares two workbooks as :func:`judge.compare` does, with the engines of this judge.
 
@@ -163,6 +164,7 @@ class Judge(AsyncClosable):
             checker: options of the checker, such as ``{"tolerance": 0.01}``.
             max_differences: how many differences are kept; all are counted.
             limits: bounds on what reading a workbook may cost.
+            published: whether the position is that of a published suite, which is read leniently.
 
         Raises:
             PositionError: the position cannot be read, or the gold has no such sheet.
@@ -186,6 +188,7 @@ class Judge(AsyncClosable):
                 max_differences=max_differences,
                 limits=limits,
                 compute=ComputedWhereNeeded(self.options.recalc, self.recalculator),
+                typed=not published,
             )
 
     def recalculator(self) -> Recalculator:

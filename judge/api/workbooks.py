@@ -31,6 +31,7 @@ def compare(
     engine: str = "auto",
     lenient_names: bool = False,
     sandbox: str = "auto",
+    published: bool = False,
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
@@ -53,6 +54,8 @@ def compare(
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``; opened only where something is computed.
+        published: whether the position is that of a published suite, where another sheet may stand
+            in for one that does not exist; otherwise the position is taken at its word.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -75,6 +78,7 @@ def compare(
             checker=options,
             max_differences=max_differences,
             limits=limits,
+            published=published,
         )
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from judge.authoring.fields import WANTED_FOR_REVIEW, TaskFields, dataset_record, notes_of
 from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
+from judge.comparison.answer_range import prepare
+from judge.comparison.options import position_of
 from judge.core.task import Task, TestCase
-from judge.errors import SuiteError, UsageError
+from judge.errors import PositionError, SuiteError, UsageError, WorkbookError
 from judge.files.documents import dump_json, read_json
 from judge.suites.spreadsheetbench.format import FORMAT
 from judge.suites.spreadsheetbench.task_records import (
@@ -19,6 +21,8 @@ from judge.suites.spreadsheetbench.task_records import (
     read_record,
     task_of_record,
 )
+from judge.workbook.position import parse_position
+from judge.workbook.reader import open_workbook
 
 if TYPE_CHECKING:
     from judge.authoring.proposals.propose import Proposals
@@ -96,11 +100,16 @@ class WorkbookKind:
             names = FORMAT.new_case_names(str(record["id"]), number)
             paths = (_copy(question, scratch / names[0]), _copy(gold, scratch / names[1]))
             placed.append(TestCase.of_workbooks(number, *paths))
-        return _task_of(record, tuple(placed))
+        task = _task_of(record, tuple(placed))
+        _check_position(task)
+        return task
 
     def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
         """The task with the workbooks that it had."""
-        return _task_of(record, before.cases)
+        task = _task_of(record, before.cases)
+        if position_of(task.checker) != position_of(before.checker):
+            _check_position(task)
+        return task
 
     def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002
         """Nothing more: `judge verify` looks at the whole suite."""
@@ -133,6 +142,28 @@ def _task_of(record: Record, cases: tuple[TestCase, ...]) -> Task:
     if read is None:
         raise UsageError(f"task {record.get('id')}: {'; '.join(faults)}")
     return task_of_record(read, cases)
+
+
+def _check_position(task: Task) -> None:
+    """Makes sure that the golds have the sheets that the author typed.
+
+    What is wrong with files, and a position that cannot be read, is found with everything else.
+
+    Raises:
+        PositionError: one does not.
+    """
+    try:
+        parse_position(position_of(task.checker)[0])
+    except PositionError:
+        return
+    for case in task.cases:
+        try:
+            prepare(task.checker, gold=open_workbook(case.gold_path), output=None, typed=True)
+        except PositionError as error:
+            named = f"task {task.id}, gold of case {case.number}"
+            raise PositionError(f"{named}: {error.message}", hint=error.hint) from error
+        except WorkbookError:
+            continue
 
 
 def _copy(source: Path, target: Path) -> Path:

@@ -145,10 +145,10 @@ def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Com
     computing = {name: options[name] for name in _COMPUTING}
     with _Files() as files, Engines(**computing) as engines:
         gold = files.open("the gold", gold_path)
-        prepare(spec, gold=gold, output=None)
+        prepare(spec, gold=gold, output=None, typed=True)
         output = files.open("the output", output_path)
         before = None if input_path is None else files.open("the input", input_path)
-        plan = prepare(spec, gold=gold, output=output)
+        plan = prepare(spec, gold=gold, output=output, typed=True)
         return compute_and_check(
             plan,
             gold,

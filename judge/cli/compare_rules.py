@@ -67,7 +67,6 @@ def compare_by_rules(
 def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     from judge.files.documents import read_json  # noqa: PLC0415
     from judge.rules.options import RuleOptions  # noqa: PLC0415
-    from judge.rules.published import Evaluator  # noqa: PLC0415
 
     document = read_json(path, UsageError)
     given = {"rules": document} if isinstance(document, list) else document
@@ -79,8 +78,8 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
     chosen = {name: given[name] for name in ("rules", "evaluator") if name in given}
     if evaluator is not None:
         chosen["evaluator"] = evaluator
-    # Published lists are compared here; what they say is not refused, but judged as published.
-    chosen.setdefault("evaluator", Evaluator.SPIDER2V)
+    # A list that names its evaluator was published: what it says is not refused, but judged as
+    # published. Any other is somebody's own, and is checked.
     try:
         return RuleOptions.of(chosen)
     except UsageError as error:

@@ -86,7 +86,7 @@ def verify(
 
     Every gold must be accepted as its own answer. Also listed are tasks that accept the unchanged
     input, golds with formulas that were never computed, and files that cannot be read.
-    Exits with 3 if a gold is not accepted or a file cannot be read.
+    Exits with 3 if a gold is not accepted, a file cannot be read, or no case is left to check.
 
     With --audit, golds are listed that may be at fault, with their evidence, the surest first. A
     suspect is a reason to look, so it does not change the exit code.
@@ -148,6 +148,11 @@ def verify(
     else:
         _print(checks)
         _print_left_out(left_out)
+    if not checks:
+        raise SuiteError(
+            f"{suite}: no case was checked: of the chosen tasks, {len(left_out)} are left out",
+            hint="A suite that judges nothing cannot be verified; the reasons are listed above.",
+        )
     refused = [check for check in checks if not check.gold_accepted or check.input_problem]
     if refused:
         raise SuiteError(

@@ -24,7 +24,7 @@ from judge.comparison.untouched import find_touched
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.workbook.position import parse_position
+from judge.workbook.position import Position, parse_position
 from judge.workbook.reader import Workbook
 from judge.workbook.resolve import SheetIndex, resolve_position
 
@@ -54,6 +54,7 @@ def prepare(
     *,
     gold: Workbook,
     output: Workbook | None,
+    typed: bool = False,
 ) -> Plan:
     """Finds the cells that are to be compared, and reads them.
 
@@ -61,6 +62,8 @@ def prepare(
         spec: the options of the task's checker, the answer position among them.
         gold: the gold workbook.
         output: the output workbook, or None to prepare only the gold.
+        typed: whether a person typed the position; see
+            :func:`judge.workbook.resolve.resolve_position`.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -71,8 +74,13 @@ def prepare(
     options = CheckOptions.of(spec.own_options)
     position = parse_position(answer_position, answer_sheet=answer_sheet)
     resolved = resolve_position(
-        position, _sheet_index(gold), None if output is None else _sheet_index(output)
+        position,
+        _sheet_index(gold),
+        None if output is None else _sheet_index(output),
+        typed=typed,
     )
+    if typed:
+        _check_ignored(options.ignore, gold)
     gold.preload(resolved.gold_ranges)
     if output is not None:
         output.preload(each for each in resolved.output_ranges if each is not None)
@@ -83,6 +91,19 @@ def prepare(
         notes=position.notes + resolved.notes,
         options=options,
     )
+
+
+def _check_ignored(ranges: Sequence[str], gold: Workbook) -> None:
+    """Makes sure that ranges to ignore are on sheets that exist.
+
+    Raises:
+        PositionError: one is not.
+    """
+    for text in ranges:
+        # Ranges to ignore follow the sheet of the range that is compared, unless they name one.
+        parts = tuple(each for each in parse_position(text).parts if each.sheet is not None)
+        if parts:
+            resolve_position(Position(text, parts), _sheet_index(gold), None, typed=True)
 
 
 def needs_input(options: CheckOptions, profile: Profile) -> bool:

@@ -28,6 +28,7 @@ def compare_workbooks(
     max_differences: int = 200,
     limits: ReadLimits = DEFAULT_LIMITS,
     compute: Compute | None = None,
+    typed: bool = False,
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
@@ -45,6 +46,7 @@ def compare_workbooks(
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
         compute: computes formulas; with None, the values stored in the files count.
+        typed: whether a person typed the position, who is taken at their word.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -60,7 +62,7 @@ def compare_workbooks(
         # A file that is compared with itself, as when a suite is verified, is read once.
         output_book = gold_book
     spec = range_spec(position, answer_sheet, options)
-    plan = prepare(spec, gold=gold_book, output=output_book)
+    plan = prepare(spec, gold=gold_book, output=output_book, typed=typed)
     return compute_and_check(
         plan,
         gold_book,

@@ -368,7 +368,7 @@ def _ignored(ranges: Iterable[str], gold_range: CellRange) -> list[Window]:
     windows = []
     for text in ranges:
         for part in parse_position(text).parts:
-            if part.sheet is None or part.sheet == gold_range.sheet:
+            if part.sheet is None or part.sheet.casefold() == gold_range.sheet.casefold():
                 max_row = gold_range.max_row if part.max_row is None else part.max_row
                 max_column = gold_range.max_column if part.max_column is None else part.max_column
                 windows.append(Window(part.min_row, part.min_column, max_row, max_column))

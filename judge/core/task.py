@@ -309,6 +309,14 @@ class Task:
     plan: str = ""
     signals: bool = False
 
+    def reason_left_out(self, case: int | None = None) -> str | None:
+        """Why the task, or a case of it by its number, is left out; None if it is judged."""
+        reason = self.checker.options.get(LEFT_OUT_OPTION)
+        if isinstance(reason, str) or case is None:
+            return reason if isinstance(reason, str) else None
+        cases = self.checker.options.get(LEFT_OUT_CASES_OPTION)
+        return str(cases[str(case)]) if isinstance(cases, Mapping) and str(case) in cases else None
+
     @property
     def written_id(self) -> int | str:
         """The id as records have it: as the suite writes it, or as text where that is unknown."""

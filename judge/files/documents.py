@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from judge.console.visible import visible
-from judge.errors import JudgeError
+from judge.errors import JudgeError, StoreError
 
 MIB = 1024 * 1024
 
@@ -106,9 +106,11 @@ def read_json(
     try:
         return parse_json(data.removeprefix(BOM))
     except MalformedError as problem:
-        raise error(
-            f"{path}: {problem}", hint=f"Move {path} away and run the command again."
-        ) from problem
+        # What the judge itself wrote can be made again; what somebody else wrote has to be mended.
+        hint = f"Move {path} away and run the command again."
+        if not issubclass(error, StoreError):
+            hint = "Correct the file, and run the command again."
+        raise error(f"{path}: {problem}", hint=hint) from problem
 
 
 def read_kept(path: Path, *, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any | None:

@@ -18,14 +18,7 @@ from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
-from judge.core.task import (
-    LEFT_OUT_CASES_OPTION,
-    LEFT_OUT_OPTION,
-    CaseInput,
-    FileKind,
-    Task,
-    TestCase,
-)
+from judge.core.task import CaseInput, FileKind, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, WorkbookError
 from judge.grading.running import RunOutcome
@@ -231,13 +224,10 @@ def known_fault(task: Task, case: int | None = None) -> str | None:
         task: the task.
         case: number of the case; None for the task as a whole.
     """
-    reason = task.checker.options.get(LEFT_OUT_OPTION)
-    if isinstance(reason, str):
-        return f"{TASK_LEFT_OUT}: {reason}"
-    cases = task.checker.options.get(LEFT_OUT_CASES_OPTION)
-    if case is None or not isinstance(cases, Mapping) or str(case) not in cases:
+    reason = task.reason_left_out(case)
+    if reason is None:
         return None
-    return f"{CASE_LEFT_OUT}: {cases[str(case)]}"
+    return f"{CASE_LEFT_OUT if task.reason_left_out() is None else TASK_LEFT_OUT}: {reason}"
 
 
 def problem_of_input(case: CaseInput) -> str | None:

@@ -79,7 +79,7 @@ def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], 
         names=workbook.sheet_names, used=lambda name: workbook.sheet(name).used_window()
     )
     position = parse_position(at)
-    resolved = resolve_position(position, sheets, None)
+    resolved = resolve_position(position, sheets, None, typed=True)
     return resolved.gold_ranges, (*position.notes, *resolved.notes)
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.annotate.edits import content_text, parse_assignment
+from judge.comparison.answer_range import prepare
+from judge.comparison.options import range_spec
 from judge.core.task import Task, TestCase
-from judge.errors import UsageError, WorkbookError
+from judge.errors import PositionError, UsageError, WorkbookError
 from judge.suites.correction_records import (
     Correction,
     CorrectionFaultError,
@@ -124,6 +126,7 @@ def _entries(
         was = task.checker.options.get("answer_position")
         if position == was:
             raise UsageError("the position is the suite's own: type another one, or none")
+        _check_position(task, position)
         entries.append(signed.entry(task.id, "answer_position", was=was, now=position))
     if styles := [each.strip() for each in typed.style.split(",") if each.strip()]:
         entries.append(signed.entry(task.id, "style", now=styles))
@@ -133,6 +136,16 @@ def _entries(
     if typed.task_left_out:
         entries.append(signed.entry(task.id, "exclude"))
     return entries
+
+
+def _check_position(task: Task, position: str) -> None:
+    """Makes sure that the golds have the sheets of a position."""
+    spec = range_spec(position)
+    for case in task.cases:
+        try:
+            prepare(spec, gold=open_workbook(case.gold_path), output=None, typed=True)
+        except (PositionError, WorkbookError) as error:
+            raise UsageError(f"case {case.number}: {error.message}", hint=error.hint) from error
 
 
 def _known(cases: Mapping[int, TestCase], number: int, task: Task) -> TestCase:

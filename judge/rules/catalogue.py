@@ -29,7 +29,9 @@ _MOST_DECIMALS = 15
 CHART_PROPERTIES = (
     *("type", "title", "legend", "direction", "anchor", "width", "height"),
     *("xtitle", "ytitle", "ztitle"),
+    *("series_names", "trendlines", "labels"),
 )
+"""Properties of charts. The last three are the judge's own: no published function knows them."""
 PIVOT_PROPERTIES = (
     *("row_fields", "col_fields", "data_fields", "data_fields_name", "filter", "selection"),
     *("ordered", "name", "location", "show_total", "show_empty_row", "show_empty_col"),

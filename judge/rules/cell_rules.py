@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from judge.core.finding import DifferingCell
-from judge.rules.judged import MOST_CELLS, NOT_CALCULATED, Judged, Said
+from judge.rules.judged import MOST_CELLS, NOT_CALCULATED, Judged, Said, Target
 from judge.rules.looks import name_of
 from judge.rules.methods import asked_of, method_holds, places_of, window_of
 from judge.rules.naming import Rule, option_of
@@ -36,11 +36,14 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
         raise PublishedError("TypeError", "decimals must be an integer", Side.RULES)
     expected, actual = judged.pair(rule)
     first, second = judged.grid(expected), judged.grid(actual)
-    missing = first.not_calculated.keys() | second.not_calculated.keys()
+    unknown = first.not_calculated.keys() | second.not_calculated.keys()
+    # Neither value is known, but the same formula gives the same value.
+    both = first.not_tried & second.not_tried
+    missing = unknown - {key for key in both if _formula(expected, key) == _formula(actual, key)}
     wrong = [
         key
         for key in first.values.keys() | second.values.keys()
-        if key not in missing
+        if key not in unknown
         and not values_agree(first.values.get(key), second.values.get(key), decimals)
     ]
     if not wrong and not missing:
@@ -61,6 +64,10 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
         cells,
         len(keys),
     )
+
+
+def _formula(target: Target, key: int) -> str | None:
+    return target.book.workbook.sheet(target.tab.name).formula(key)
 
 
 def sheet_print(judged: Judged, rule: Rule) -> Said | None:

@@ -25,10 +25,12 @@ class Grid:
     Attributes:
         values: filled cells by key, computed values in place of stored ones.
         not_calculated: formula cells, by key, whose value could not be computed -> why.
+        not_tried: those of them that no engine was asked for.
     """
 
     values: Mapping[int, CellValue]
     not_calculated: Mapping[int, str]
+    not_tried: frozenset[int] = frozenset()
 
 
 class Grids:
@@ -77,7 +79,18 @@ class Grids:
             for ref, why in computed.not_calculated.items()
             if ref.sheet == name
         }
-        return Grid({key: each for key, each in values.items() if not is_blank(each)}, missing)
+        not_tried = frozenset(
+            key
+            for key in sheet.formula_keys(_window(window))
+            if key not in values
+            and key not in missing
+            and (raw := sheet.raw_formula(key)) is not None
+            and not raw.cached
+        )
+        missing |= dict.fromkeys(not_tried, "the formula has no value, and nothing computed it")
+        return Grid(
+            {key: each for key, each in values.items() if not is_blank(each)}, missing, not_tried
+        )
 
 
 def _window(cells: CellRange) -> Window:

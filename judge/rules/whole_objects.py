@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from judge.rules.book import Book
 from judge.rules.drawn_size import chart_size
 from judge.rules.objects import column_property, row_property
+from judge.rules.values import text_of
 from judge.workbook.address import parse_window
 from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
 from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.reading import number, whole
+from judge.workbook.facts.references import read_reference
 from judge.workbook.facts.sheet_model import Filter
 from judge.workbook.workbook_parts import Tab
 
@@ -39,19 +41,42 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
             f"chart {each.title.text!r}" if each.title is not None and each.title.text else "chart",
             (
                 tuple(tuple(map(data_of, plot.series)) for plot in each.plots),
-                tuple(
-                    (
-                        name,
-                        chart_size(book, tab, each.anchor)[name == "height"]
-                        if name in {"width", "height"}
-                        else chart_property(each, name),
-                    )
-                    for name in sorted(set(asked))
-                ),
+                tuple((name, _property(book, tab, each, name)) for name in sorted(set(asked))),
             ),
         )
         for each in book.facts.charts(tab)
     ] + _unread(book.facts.unread(tab)[0])
+
+
+def _property(book: Book, tab: Tab, chart: Chart, name: str) -> object:
+    """A property of a chart that may depend on the cells around it."""
+    if name in {"width", "height"}:
+        return chart_size(book, tab, chart.anchor)[name == "height"]
+    if name == "series_names":
+        return tuple(
+            tuple(series_name(book, series) for series in plot.series) for plot in chart.plots
+        )
+    return chart_property(chart, name)
+
+
+def series_name(book: Book, series: Series) -> str | None:
+    """The name of a series as it is shown: what its cells hold, or its own text.
+
+    Names by reference are those of the workbook's cells as they are stored; where a cell has no
+    stored value, or the reference is not one to cells, the text that the chart keeps. None for a
+    series without a name, which programs name as they like.
+
+    Raises:
+        WorkbookError: a sheet is broken or over a limit.
+    """
+    source = series.name
+    if source is None:
+        return None
+    held = read_reference(book.workbook, source.reference) if source.reference else None
+    shown = [text_of(each) for each in held or () if each is not None]
+    if not shown:
+        shown = [each for each in source.cached if each]
+    return " ".join(" ".join(shown).split()) or None
 
 
 def _unread(reasons: Sequence[str]) -> list[Described]:
@@ -97,9 +122,28 @@ def chart_property(chart: Chart, name: str) -> object:
     if name == "anchor":
         anchor = chart.anchor
         return None if anchor is None else (anchor.start, anchor.end)
+    if name == "trendlines":
+        return tuple(
+            tuple(
+                sorted(
+                    (each.kind, each.order or 0, each.period or 0, each.equation, each.r_squared)
+                    for each in series.trendlines
+                )
+            )
+            for plot in chart.plots
+            for series in plot.series
+        )
+    if name == "labels":
+        return tuple(shown_labels(series, plot) for plot in chart.plots for series in plot.series)
     if name in {"xtitle", "ytitle", "ztitle"}:
         return tuple(_axis_title(chart, plot, name[0]) for plot in chart.plots[:1])
     return None
+
+
+def shown_labels(series: Series, plot: Plot) -> tuple[str, ...]:
+    """What the data labels of a series show; its own ones come before those of all series."""
+    labels = plot.labels if series.labels is None else series.labels
+    return () if labels is None else tuple(sorted(labels.shows))
 
 
 def _title(title: Title | None) -> str | None:

@@ -35,6 +35,9 @@ PROPERTY_WORDS: Mapping[str, str] = {
     "xtitle": "title of the x axis",
     "ytitle": "title of the y axis",
     "ztitle": "title of the z axis",
+    "series_names": "names of the series",
+    "trendlines": "trend lines",
+    "labels": "data labels",
     # pivot tables
     "name": "name",
     "show_total": "totals",

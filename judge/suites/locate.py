@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from judge.errors import SuiteError, did_you_mean
 from judge.files.places import cache_folder, shipped_folder
@@ -90,6 +90,11 @@ def locate_suite(source: Path | str) -> Located:
         # "sample" beside a folder of that name that is no suite: the name is meant.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
+        # A folder that defines a suite means that one, whatever else is around it.
+        for each in suite_formats():
+            root = _root_of(path, each)
+            if root is not None:
+                return Located(_name_of(root), root, each)
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
@@ -112,6 +117,14 @@ def locate_suite(source: Path | str) -> Located:
         faults=(f"{source}: does not exist",),
         hint=f"`judge dataset list` names the suites; always here are {', '.join(SHIPPED)}",
     )
+
+
+def _root_of(folder: Path, found: SuiteFormat) -> Path | None:
+    """The folder of the suite that a folder defines; None if it does not define one."""
+    parts = PurePath(found.definition).parts
+    real = folder.resolve()
+    is_definition = len(parts) > 1 and real.parts[-len(parts) :] == parts
+    return real.parents[len(parts) - 1] if is_definition else None
 
 
 def _in_file(path: Path) -> Located:

@@ -117,6 +117,8 @@ def check_task(task: Task, root: Path, definition: str) -> list[SuiteFinding]:
         find(Severity.WARNING, definition, "the instruction is empty: there is no question")
     if task.excluded is not None:
         find(Severity.NOTE, definition, f"the suite leaves it out: {task.excluded}")
+    if (reason := task.reason_left_out()) is not None:
+        find(Severity.NOTE, definition, f"left out, and not judged: {reason}")
     for case in task.cases:
         _check_case(task, case, definition, find)
     return findings
@@ -138,6 +140,10 @@ def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> Non
                 find(Severity.ERROR, each.path, error.message)
     for missing in case.absent:
         find(Severity.WARNING, missing.name, f"is missing: {missing.advice}")
+    if (reason := task.reason_left_out(case.number)) is not None:
+        if task.reason_left_out() is None:
+            find(Severity.NOTE, definition, f"case {case.number} is left out: {reason}")
+        return  # its golds judge nothing, whatever is wrong with them
     gold = case.golds[0] if case.golds else Gold()
     shown = gold.path or definition
     if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):

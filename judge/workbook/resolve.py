@@ -42,7 +42,7 @@ class ResolvedPosition:
 
 
 def resolve_position(
-    position: Position, gold: SheetIndex, output: SheetIndex | None
+    position: Position, gold: SheetIndex, output: SheetIndex | None, *, typed: bool = False
 ) -> ResolvedPosition:
     """Finds the sheets of a position and bounds its open ends.
 
@@ -53,6 +53,8 @@ def resolve_position(
         position: the position.
         gold: sheets of the gold.
         output: sheets of the output, or None to resolve only on the gold.
+        typed: whether a person typed the position, who is taken at their word: no other sheet
+            stands in for one that the gold does not have. Published positions are read leniently.
 
     Raises:
         PositionError: the gold has no sheet that the position could mean.
@@ -61,7 +63,7 @@ def resolve_position(
     gold_ranges: list[CellRange] = []
     output_ranges: list[CellRange | None] = []
     for part in position.parts:
-        gold_sheet = _gold_sheet(part, position, gold.names, notes)
+        gold_sheet = (_typed_sheet if typed else _gold_sheet)(part, position, gold.names, notes)
         output_sheet = None
         if output is not None:
             output_sheet = _output_sheet(gold_sheet, output.names, notes)
@@ -70,6 +72,28 @@ def resolve_position(
         gold_ranges.append(CellRange(gold_sheet, *bounds))
         output_ranges.append(None if output_sheet is None else CellRange(output_sheet, *bounds))
     return ResolvedPosition(tuple(gold_ranges), tuple(output_ranges), tuple(dict.fromkeys(notes)))
+
+
+def _typed_sheet(
+    part: PositionPart, position: Position, names: Sequence[str], notes: list[str]
+) -> str:
+    """The sheet of a name, as spreadsheet programs find it: case does not matter."""
+    meant = position.answer_sheet if part.sheet is None else part.sheet
+    if meant is None:
+        return _default_sheet(position, names, notes)
+    found = next((each for each in names if each.casefold() == meant.casefold()), None)
+    if found is None:
+        raise _no_such_sheet(meant, position, names)
+    return found
+
+
+def _no_such_sheet(meant: str, position: Position, names: Sequence[str]) -> PositionError:
+    listed = ", ".join(repr(name) for name in names[:20])
+    more = f" and {len(names) - 20:,} more" if names[20:] else ""
+    return PositionError(
+        f"the answer position {position.text[:60]!r} names the sheet {meant!r}; "
+        f"the workbook has {listed}{more}"
+    )
 
 
 def _gold_sheet(
@@ -88,11 +112,7 @@ def _gold_sheet(
         )
         return names[0]
     if found is None:
-        listed = ", ".join(repr(name) for name in names[:20])
-        raise PositionError(
-            f"the answer position {position.text[:60]!r} names the sheet {part.sheet!r}; "
-            f"the workbook has {listed}"
-        )
+        raise _no_such_sheet(part.sheet, position, names)
     notes.append(f"sheet {part.sheet!r} was read as {found!r}")
     return found
 

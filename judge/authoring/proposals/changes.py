@@ -290,6 +290,13 @@ def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
         props.append("xtitle")
     if "valAx" in titled:
         props.append("ytitle")
+    series = [(each, plot) for plot in plots for each in plot.series]
+    if any(each.name is not None for each, _ in series):
+        props.append("series_names")
+    if any(each.trendlines for each, _ in series):
+        props.append("trendlines")
+    if any(whole.shown_labels(each, plot) for each, plot in series):
+        props.append("labels")
     return tuple(props)
 
 

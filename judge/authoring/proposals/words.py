@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judge.authoring.proposals.changes import Change
+from judge.rules.whole_objects import shown_labels
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
-from judge.workbook.facts.render import chart_lines, pivot_lines
+from judge.workbook.facts.chart_model import Chart, Plot, Series
+from judge.workbook.facts.render import pivot_lines
 from judge.workbook.facts.sheet_model import Line, SheetFacts
 
 _SHOWN = 6
@@ -27,6 +29,9 @@ _PROPERTIES = {
     "col_fields": "column fields",
     "data_fields": "functions of values",
     "data_fields_name": "names of values",
+    "series_names": "names of the series",
+    "trendlines": "trend lines",
+    "labels": "data labels",
     "xtitle": "title of the x axis",
     "ytitle": "title of the y axis",
     "outline_level": "outline",
@@ -48,7 +53,7 @@ def words_of(change: Change, facts: SheetFacts) -> str:
         where = _cells(change.cells)
         return f"cells of {sheet} look as in the gold: {asked} (changed: {where})"
     if change.kind == "chart":
-        listed = [_joined(chart_lines(each)) for each in facts.charts]
+        listed = [_chart(each, change.props) for each in facts.charts]
         return f"{sheet} has the charts of the gold, by data, {asked}: {_some(listed)}"
     if change.kind == "pivot_table":
         listed = [_joined(pivot_lines(each)) for each in facts.pivots]
@@ -58,6 +63,38 @@ def words_of(change: Change, facts: SheetFacts) -> str:
         what = "rows" if change.kind == "row_props" else "columns"
         return f"{what} of {sheet} are as in the gold: {asked}{_hidden(lines, change, what)}"
     return f"{sheet} {_rest(change.kind, facts)}"
+
+
+def _chart(chart: Chart, props: Sequence[str]) -> str:
+    """A chart by its data and the properties that are compared, and by nothing else."""
+    said = []
+    if "title" in props:
+        said.append(f"titled {chart.title.text!r}" if chart.title else "without a title")
+    if "legend" in props:
+        said.append(f"with its legend at {chart.legend}" if chart.legend else "without a legend")
+    for plot in chart.plots:
+        kind = plot.kind if "type" in props else "data"
+        direction = plot.direction if "direction" in props else None
+        series = [_series(each, plot, props) for each in plot.series]
+        said.append(f"{' '.join(filter(None, (kind, direction)))} of {_some(series)}")
+    titles = {"xtitle": {"catAx", "dateAx"}, "ytitle": {"valAx"}, "ztitle": {"serAx"}}
+    asked = {kind for name, kinds in titles.items() if name in props for kind in kinds}
+    said += [
+        f"axis {each.title.text!r}" for each in chart.axes if each.title and each.kind in asked
+    ]
+    return f"chart {'; '.join(said)}"
+
+
+def _series(series: Series, plot: Plot, props: Sequence[str]) -> str:
+    said = [each.reference or "literals" for each in (series.values, series.categories) if each]
+    parts = [" by ".join(said)]
+    if "series_names" in props and series.name is not None:
+        parts.append(f"named {series.name.reference or ' '.join(filter(None, series.name.cached))}")
+    if "trendlines" in props and series.trendlines:
+        parts.append(f"trend line {' and '.join(each.kind for each in series.trendlines)}")
+    if "labels" in props and (shown := shown_labels(series, plot)):
+        parts.append(f"labels with {' and '.join(shown)}")
+    return " ".join(parts)
 
 
 def _rest(kind: str, facts: SheetFacts) -> str:

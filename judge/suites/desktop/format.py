@@ -95,7 +95,20 @@ class DesktopFormat:
             each for each in _COLUMNS if not each.division or (each.division, each.group) in present
         ]
         tables = (ScoreTable(_TITLE, tuple(columns)),) if len(columns) > 1 else ()
-        return Contents(format=self.name, tasks=tasks, faults=faults, tables=tables)
+        return Contents(self.name, tasks, self._notes(root), faults, tables)
+
+    def _notes(self, root: Path) -> tuple[str, ...]:
+        """That there are tasks of the other format as well, and how those are judged."""
+        other = "" if self.before is not None else f"{EXAMPLES}/{SPIDER2V.folder}"
+        if not other or not (root / other).is_dir():
+            return ()
+        from judge.suites.desktop.reading import task_files  # noqa: PLC0415  only for its suites
+
+        count = sum(1 for _ in task_files(root / other))
+        if not count:
+            return ()  # workbooks that OSWorld's tasks name, without tasks of Spider2-V
+        said = f"its {count:,} tasks of the format {SPIDER2V.name} are not part of this suite"
+        return (f"{other}: {said}; name that folder to judge them: {root / other}",)
 
     def alias_of(self, record: Mapping[str, object]) -> None:  # noqa: ARG002
         """None: every record has an id."""

@@ -62,7 +62,7 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
     faults: list[str] = []
     tasks: list[Task] = []
     counterparts: dict[str, object] = {}
-    for path in _task_files(root / chosen.definition):
+    for path in task_files(root / chosen.definition):
         record = read_json(path, SuiteError)
         name = path.relative_to(root)
         if not boundary.holds(boundary.root / name):
@@ -115,8 +115,12 @@ def _difficulty(actions: object) -> str | None:
     return next((name for most, name in _DIFFICULTIES if actions <= most), "hard")
 
 
-def _task_files(folder: Path) -> Iterator[Path]:
-    """The JSON files of tasks: in the folder itself, or in a folder of the task's name each."""
+def task_files(folder: Path) -> Iterator[Path]:
+    """The JSON files of tasks: in the folder itself, or in a folder of the task's name each.
+
+    Raises:
+        SuiteError: the folder cannot be listed, or has too many entries.
+    """
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:

@@ -69,8 +69,8 @@ def files(gold: str, question: str = "base") -> tuple[str | Path, ...]:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("base", "ch_line", {"chart": ["type", "title"]}),
-        ("base", "ch_bar", {"chart": ["type", "title", "direction"]}),
+        ("base", "ch_line", {"chart": ["type", "title", "series_names"]}),
+        ("base", "ch_bar", {"chart": ["type", "title", "direction", "series_names"]}),
         ("ch_line", "ch_line_t2", {"chart": ["title"]}),
         ("ch_line", "ch_line_noleg", {"chart": ["legend"]}),
         ("ch_bar", "ch_col", {"chart": ["direction"]}),

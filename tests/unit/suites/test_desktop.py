@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from judge.api import verify
+from judge.cli.main import judge as judge_command
 from judge.core.answer import AnswerForm
 from judge.core.task import Phrasing
 from judge.errors import SuiteError
 from judge.suites.load import load_suite
 from judge.suites.suite import Suite
+from judge.suites.validate import Severity, validate_suite
 from tests.phrased_suite import write_phrased_suite
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"
@@ -251,3 +254,53 @@ def test_phrasings_are_joined_where_both_name_each_other(tmp_path: Path) -> None
     assert tasks["a"].plan == tasks["a-verbose"].plan
     assert "1. Open it;" in tasks["a"].question.plan
     assert tasks["a"].plan not in tasks["a"].instruction
+
+
+def test_a_task_that_is_left_out_is_no_error_of_the_suite(tmp_path: Path) -> None:
+    root = make(tmp_path / "s", [record("here", table(DATA)), record("gone", table(DATA))])
+    shutil.rmtree(root / "cache" / "gone")
+    findings = {each.task: each for each in validate_suite(load_suite(root))}
+    assert findings["gone"].severity is not Severity.ERROR
+    said = [each for each in validate_suite(load_suite(root)) if each.task == "gone"]
+    assert any(each.message.startswith("left out, and not judged: ") for each in said)
+    assert not [each for each in said if each.severity is Severity.ERROR]
+    # A gold of a task that is judged is an error still.
+    (root / "cache" / "here" / "gold.xlsx").write_bytes(b"no workbook")
+    broken = [each for each in validate_suite(load_suite(root)) if each.task == "here"]
+    assert [each.severity for each in broken] == [Severity.ERROR]
+
+
+def test_with_both_folders_of_tasks_the_other_one_is_named_and_can_be_judged(
+    tmp_path: Path,
+) -> None:
+    root = make(tmp_path / "both", [record("ours", table(DATA))])
+    make(root, [record("theirs", table(DATA)), record("more", table(DATA))], "excel")
+    suite = load_suite(root)
+    assert (suite.format, [task.id for task in suite.tasks]) == ("osworld", ["ours"])
+    (note,) = suite.notes
+    other = root / "evaluation_examples" / "examples" / "excel"
+    assert note == (
+        "evaluation_examples/examples/excel: its 2 tasks of the format spider2v are not part of "
+        f"this suite; name that folder to judge them: {other}"
+    )
+    assert note.partition(": ")[2] in {each.message for each in validate_suite(suite)}
+    named = load_suite(other)
+    assert (named.format, [task.id for task in named.tasks]) == ("spider2v", ["more", "theirs"])
+    assert named.root == suite.root
+    assert load_suite(root / "evaluation_examples/examples/libreoffice_calc").format == "osworld"
+
+
+def test_workbooks_of_the_other_suite_without_its_tasks_are_not_mentioned(tmp_path: Path) -> None:
+    root = make(tmp_path / "s", [record("ours", table(DATA))])
+    (root / "evaluation_examples/examples/excel/ours").mkdir(parents=True)
+    assert load_suite(root).notes == ()
+
+
+def test_verify_of_nothing_is_an_error(tmp_path: Path) -> None:
+    root = make(tmp_path / "s", [record("gone", table(DATA))])
+    shutil.rmtree(root / "cache" / "gone")
+    run = CliRunner().invoke(judge_command, ["verify", str(root), "--recalc", "never"])
+    assert isinstance(run.exception, SuiteError)
+    assert run.exception.exit_code == 3
+    assert "no case was checked: of the chosen tasks, 1 are left out" in run.exception.message
+    assert "the files are not there" in run.output
