@@ -71,9 +71,11 @@ def _beyond_ascii(part: bytes) -> bool:
 
 
 _NEVER_CELLS = re.compile(
-    rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|coreProperties|Properties)\b"
+    rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|workbook|coreProperties|Properties|wsDr|"
+    rb"chartSpace|comments|ThreadedComments|personList)\b"
 )
-"""How parts begin in which programs write names of fonts and of people."""
+"""How parts begin that hold names of fonts, people and files, and texts of drawings and comments.
+Where a formula uses a name of the workbook, the ground is not sure anyway."""
 
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 

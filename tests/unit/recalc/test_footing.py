@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import io
+import zipfile
 
 import openpyxl
 import pytest
 
 from judge.recalc import rewrite
 from judge.recalc.dependency import FormulaIndex, dependencies
-from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, reduced
+from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, is_ascii_only, reduced
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
+from tests.unit.recalc.fakes import package
 
 ROWS = WORTH_FORMULAS + 50
 
@@ -107,3 +109,43 @@ def test_a_package_that_would_unpack_to_too_much_is_not_copied(
     assert left_of(workbook).data != workbook.data
     monkeypatch.setattr(rewrite, "COPIED_BYTES", 5_000)
     assert left_of(workbook).data == workbook.data
+
+
+def with_part(name: str, content: bytes) -> bytes:
+    """A workbook of plain text with a part more, or with another one."""
+    source, target = io.BytesIO(package({"A1": "plain", "A2": "=A1"})), io.BytesIO()
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
+        for entry in archive.infolist():
+            if entry.filename != name:
+                copy.writestr(entry.filename, archive.read(entry))
+        copy.writestr(name, content)
+    return target.getvalue()
+
+
+STRINGS = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>{}</t></si></sst>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("xl/sharedStrings.xml", STRINGS.format("Rene").encode(), True),
+        ("xl/sharedStrings.xml", STRINGS.format("Ren\u00e9").encode(), False),
+        ("xl/sharedStrings.xml", STRINGS.format("Ren&#233;").encode(), False),
+        ("xl/sharedStrings.xml", STRINGS.format("Ren_x00E9_").encode(), False),
+        ("xl/sharedStrings.xml", STRINGS.format("Rene").encode("utf-16"), False),
+        ("xl/sharedStrings.xml", STRINGS.format("Rene").encode("utf-16-be"), False),
+        ("media/of_any_name.png", STRINGS.format("Ren\u00e9").encode(), False),
+        ("media/image1.png", b"\x89PNG\r\n\xff\x00", True),
+        ("xl/theme/theme1.xml", '<a:theme name="\uff2d\uff33"/>'.encode(), True),
+    ],
+)
+def test_text_beyond_ascii_is_seen_in_any_notation(
+    name: str, content: bytes, expected: bool
+) -> None:
+    assert is_ascii_only(with_part(name, content)) is expected
+
+
+def test_what_cannot_be_read_may_hold_anything() -> None:
+    assert is_ascii_only(package({"A1": "plain", "A2": "=UPPER(A1)"}))
+    assert not is_ascii_only(package({"A1": "Ren\u00e9", "A2": "=UPPER(A1)"}))
+    assert not is_ascii_only(b"no package")

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import judge.recalc
+import judge.sandbox
+import judge.workbook
 from judge.core.answer import Origin
-from judge.errors import RecalcError
+from judge.errors import JudgeError, RecalcError
 from judge.recalc import policy
 from judge.recalc.cache import ResultCache
+from judge.recalc.contract import EngineUnavailableError
 from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Recalculator, as_read, calculates
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
@@ -267,6 +271,41 @@ def test_another_state_of_the_code_takes_nothing_over(
             open_workbook(data), [ALL], origin=Origin.SOLUTION
         )
         assert filled.values[ref(1)] == value
+
+
+def test_the_digest_of_the_code_covers_each_package_and_misses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = policy.code_digest.__wrapped__()
+    (tmp_path / "deep").mkdir()
+    module = tmp_path / "deep" / "module.py"
+    for covered in (judge.recalc, judge.workbook, judge.sandbox):
+        found = set()
+        with monkeypatch.context() as patched:
+            patched.setattr(covered, "__path__", [str(tmp_path)])
+            for text in ("one = 1", "one = 2"):
+                module.write_text(text)
+                found.add(policy.code_digest.__wrapped__())
+            module.unlink()
+            with pytest.raises(JudgeError, match=covered.__name__):
+                policy.code_digest.__wrapped__()
+        assert len(found | {before}) == 3
+    assert policy.code_digest.__wrapped__() == before
+
+
+def test_an_engine_that_does_not_answer_now_is_no_engine_that_is_not_there() -> None:
+    class Silent(ScriptedEngine):
+        why: RecalcError = RecalcError("not installed")
+
+        @property
+        def version(self) -> str:
+            raise self.why
+
+    engine = Silent("libreoffice", {})
+    absent = recalculator(engine, office()).identity
+    assert [each.split()[0] for each in absent] == ["libreoffice", "rules"]
+    engine.why = EngineUnavailableError("no answer")
+    assert recalculator(engine).identity[0] == "libreoffice of an unknown version"
 
 
 def test_a_result_without_an_engine_that_fell_over_is_not_kept(tmp_path: Path) -> None:

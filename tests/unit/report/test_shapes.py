@@ -7,6 +7,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from judge.report import shapes
 from judge.report.shapes import ShapeCache, WorkbookShape, measure
 from judge.workbook.reader import open_workbook
 from tests.unit.report.runs import TABLE, book
@@ -107,6 +108,17 @@ def test_shapes_are_kept_by_content(tmp_path: Path) -> None:
     assert (first.rows, again.rows) == (4, 5)  # it was read from the cache
     kept.write_text("broken")
     assert ShapeCache(tmp_path).of(data) == first
+
+
+def test_shapes_of_other_code_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = book(TABLE)
+    ShapeCache(tmp_path).of(data)
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_text(kept.read_text().replace('"rows": 4', '"rows": 5'))
+    monkeypatch.setattr(shapes, "shapes_digest", lambda: "of another reader")
+    found = ShapeCache(tmp_path).of(data)
+    assert found is not None
+    assert found.rows == 4
 
 
 def test_what_is_no_workbook_has_no_shape(tmp_path: Path) -> None:
