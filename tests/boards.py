@@ -16,6 +16,8 @@ from openpyxl.formatting.rule import Rule
 from openpyxl.styles import Font, PatternFill
 from openpyxl.styles.differential import DifferentialStyle
 
+from tests.unit.comparison.packages import in_namespaces
+
 _REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -173,6 +175,7 @@ def _with_pivot(data: bytes, made: Made) -> bytes:
         '<cacheField name="Month"/><cacheField name="Sales"/><cacheField name="Costs"/>'
         "</cacheFields></pivotCacheDefinition>",
     }
+    parts = {name: in_namespaces(text) for name, text in parts.items()}
     added = {
         "xl/workbook.xml": (
             "</workbook>",

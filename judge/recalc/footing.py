@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Mapping
 
 from judge.errors import WorkbookError
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
-from judge.recalc.rewrite import check_size, sheet_parts, without_formulas
+from judge.recalc.rewrite import check_size, without_formulas
 from judge.workbook.address import cell_name
 from judge.workbook.reader import Workbook
 
@@ -39,7 +40,8 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
         return workbook.data
     try:
         with zipfile.ZipFile(io.BytesIO(workbook.data)) as archive:
-            return _reduced(archive, footing, index) or workbook.data
+            parts = {tab.name: tab.part for tab in workbook.tabs}
+            return _reduced(archive, parts, footing, index) or workbook.data
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         # What cannot be read here is reported by whoever needs it.
         return workbook.data
@@ -80,10 +82,11 @@ Where a formula uses a name of the workbook, the ground is not sure anyway."""
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 
 
-def _reduced(archive: zipfile.ZipFile, footing: Footing, index: FormulaIndex) -> bytes | None:
+def _reduced(
+    archive: zipfile.ZipFile, parts: Mapping[str, str], footing: Footing, index: FormulaIndex
+) -> bytes | None:
     superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
     check_size(archive)
-    parts = sheet_parts(archive)
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {
         part

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import posixpath
 import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
 from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dates import DAYS_BETWEEN_SYSTEMS, to_serial
+from judge.workbook.package import Package
+from judge.workbook.workbook_parts import read_workbook_part
 
 # A "<" never occurs in a tag, not even in quotes, so no search goes beyond the next one.
 _QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
@@ -61,7 +61,7 @@ def with_values(
     """
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
         changes = {
-            part: _lookup(cells) for part, cells in _by_part(sheet_parts(archive), values).items()
+            part: _lookup(cells) for part, cells in _by_part(sheet_parts(package), values).items()
         }
         return _copy(archive, changes, date_1904=date_1904)
 
@@ -122,7 +122,7 @@ _USUAL_CELL = re.compile(
 def without_values(package: bytes) -> bytes:
     """A copy of a workbook in which no formula cell has a cached value, as a library writes it."""
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
-        strip = dict.fromkeys(sheet_parts(archive).values(), _strip)
+        strip = dict.fromkeys(sheet_parts(package).values(), _strip)
         return _copy(archive, strip, date_1904=False)
 
 
@@ -231,41 +231,11 @@ def _as_xml(value: CellValue, *, date_1904: bool) -> tuple[bytes, bytes | None]:
 
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
-_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
-_ID = (
-    "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
-    "{http://purl.oclc.org/ooxml/officeDocument/relationships}id",
-)
 
-
-def sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Worksheet name -> path of its part.
+def sheet_parts(package: bytes) -> dict[str, str]:
+    """Worksheet name -> name of its part, as the reader has them.
 
     Raises:
-        WorkbookError: the package does not say where its sheets are.
+        WorkbookError: the package is not a workbook that can be read.
     """
-    try:
-        root = ET.fromstring(archive.read("_rels/.rels"))  # noqa: S314 - the reader checked it
-        book = next(
-            posixpath.normpath(link.get("Target", "").lstrip("/"))
-            for link in root
-            if link.get("Type", "").endswith("/officeDocument")
-        )
-        folder, name = posixpath.split(book)
-        links = ET.fromstring(archive.read(f"{folder}/_rels/{name}.rels"))  # noqa: S314
-        targets = {
-            link.get("Id"): posixpath.normpath(posixpath.join("/", folder, link.get("Target", "")))
-            for link in links
-            if link.get("Type", "").endswith("/worksheet")
-        }
-        sheets = ET.fromstring(archive.read(book))  # noqa: S314
-    except (KeyError, StopIteration, ET.ParseError, ValueError) as error:
-        raise WorkbookError("the workbook does not say where its sheets are") from error
-    found: dict[str, str] = {}
-    for namespace in (_MAIN, _STRICT):
-        for sheet in sheets.iter(f"{namespace}sheet"):
-            part = targets.get(next((i for k in _ID if (i := sheet.get(k))), None))
-            if part is not None:
-                found[sheet.get("name", "")] = part.lstrip("/")
-    return found
+    return {tab.name: tab.part for tab in read_workbook_part(Package(package)).tabs}

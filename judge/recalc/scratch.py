@@ -56,7 +56,7 @@ def with_formulas(
     target = io.BytesIO()
     places: dict[str, list[CellRef]] = {}
     with zipfile.ZipFile(io.BytesIO(package)) as archive:
-        parts = sheet_parts(archive)
+        parts = sheet_parts(package)
         names = {}
         for sheet in formulas:
             if sheet not in parts:

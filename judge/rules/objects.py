@@ -48,8 +48,8 @@ def sparklines(book: Book, sheet: str) -> dict[str, str]:
         return {}
     found = {}
     for each in book.facts.tree(tab).walk():
-        if each.name == "sparkline":
-            place, data = each.text_of("sqref"), each.text_of("f")
+        if each.name == "x14:sparkline":
+            place, data = each.text_of("xm:sqref"), each.text_of("xm:f")
             for name, value in (("xm:sqref", place), ("xm:f", data)):
                 if value is None:
                     raise PublishedError("KeyError", repr(name))

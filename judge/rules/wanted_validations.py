@@ -20,7 +20,8 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
     Raises:
         WorkbookError: the part is broken or over a limit.
     """
-    return [each for each in book.facts.tree(tab).walk() if each.name == "dataValidation"]
+    names = {"dataValidation", "x14:dataValidation"}
+    return [each for each in book.facts.tree(tab).walk() if each.name in names]
 
 
 def left_over(
@@ -44,7 +45,7 @@ def left_over(
 
 def cells_with(element: Element) -> list[str]:
     """The rectangles that a validation is for."""
-    return (element.attributes.get("sqref") or element.text_of("sqref") or "").split()
+    return (element.attributes.get("sqref") or element.text_of("xm:sqref") or "").split()
 
 
 def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
@@ -54,8 +55,8 @@ def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
         if name in {"ranges", "sqref", "cells"}:
             value = Places(cells_with(element))
         elif name in {"formula1", "formula2"}:
-            child = element.child(name)
-            inner = None if child is None else child.child("f") or child
+            child = element.child(name) or element.child(f"x14:{name}")
+            inner = None if child is None else child.child("xm:f") or child
             value = None if inner is None else inner.text.strip()
         else:
             value = validation_property(element, name)

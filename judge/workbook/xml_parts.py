@@ -31,16 +31,18 @@ StartHandler = Callable[[str, dict[str, str]], None]
 
 _IGNORABLE = f"{COMPATIBILITY}{SEPARATOR}Ignorable"
 _MUST_UNDERSTAND = f"{COMPATIBILITY}{SEPARATOR}MustUnderstand"
-_ENCODINGS = {"utf-8", "utf-16", "us-ascii"}
+_ENCODINGS = {"utf-8", "us-ascii"}
+_NOT_UTF8 = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
+_PLAIN_PREFIX = re.compile(r"[A-Za-z0-9_]+")
 
 
 class PartParser:
     """An expat parser of one part, which names everything by its namespace.
 
-    It refuses document types, and with them every entity bomb; encodings in which not all programs
-    read a part; and parts that could be read in two ways: some in the transitional and some in
-    the strict main namespace, or namespaces that a program has to know declared as ones
-    that it may ignore.
+    It refuses document types, and with them every entity bomb; encodings other than UTF-8, since
+    engines and editors get parts as bytes; and parts that could be read in two ways: some in the
+    transitional and some in the strict main namespace, or namespaces that a program has to know
+    declared as ones that it may ignore.
 
     Args:
         package: the workbook.
@@ -66,6 +68,8 @@ class PartParser:
             WorkbookError: the XML is broken, or a single tag is longer than ``token_bytes``.
         """
         parser = self.expat
+        if not self._fed and chunk.startswith(_NOT_UTF8):
+            raise WorkbookError(f"{self._name} is not in UTF-8, in which parts of workbooks are")
         try:
             parser.Parse(chunk, final)
         except expat.ExpatError as error:
@@ -104,7 +108,7 @@ class PartParser:
         if version != "1.0" or (encoding is not None and encoding.lower() not in _ENCODINGS):
             raise WorkbookError(
                 f"{self._name} is XML {version[:20]} in the encoding {(encoding or 'utf-8')[:30]}; "
-                "parts of workbooks are XML 1.0 in UTF-8 or UTF-16"
+                "parts of workbooks are XML 1.0 in UTF-8"
             )
 
     def _declare(self, prefix: str | None, uri: str | None) -> None:
@@ -112,6 +116,10 @@ class PartParser:
             return
         self._namespaces[prefix] = uri
         if uri in {MAIN, STRICT_MAIN}:
+            if prefix is not None and _PLAIN_PREFIX.fullmatch(prefix) is None:
+                raise WorkbookError(
+                    f"{self._name} has the prefix {prefix[:20]!r}, which is not read"
+                )
             self._package.agree_on_namespace(uri, self._name)
 
 

@@ -75,7 +75,9 @@ def prepare(
         if step is not None:
             steps.append(step)
         # Packed again even where nothing is changed: every engine sees the parts that we saw.
-        parts: Mapping[str, bytes] = {entry.filename: archive.read(entry) for entry in entries}
+        parts: Mapping[str, bytes] = {
+            entry.filename: only_elements(archive.read(entry)) for entry in entries
+        }
     if slim is not None:
         parts = slim(parts)
     return _pack(parts, steps)
@@ -89,6 +91,28 @@ def _pack(parts: Mapping[str, bytes], steps: Sequence[Step]) -> bytes:
             holds_formulas = name.startswith("xl/") and name.endswith(".xml")
             package.writestr(name, edit_formulas(content, steps) if holds_formulas else content)
     return target.getvalue()
+
+
+_BESIDE_ELEMENTS = re.compile(
+    rb"<!--.*?-->|<!\[CDATA\[(?P<text>.*?)\]\]>|<\?(?!xml\s).*?\?>", re.DOTALL
+)
+
+
+def only_elements(content: bytes) -> bytes:
+    """An XML part without comments and processing instructions, CDATA sections as plain text.
+
+    A formula could be in several pieces otherwise, and be overlooked by what rewrites formulas.
+    """
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return content
+    if b"<!" not in content and content.count(b"<?") <= 1:
+        return content
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        text = found["text"] or b""
+        return text.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")
+
+    return _BESIDE_ELEMENTS.sub(plain, content)
 
 
 def renaming(names: Mapping[str, str]) -> Step:
@@ -130,7 +154,9 @@ def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
 
     def edit(found: re.Match[bytes]) -> bytes:
         raw = found[2]
-        asked = [step for step in steps if step.trigger.search(raw)]
+        # A function's name may be written with character references.
+        seen = html.unescape(raw.decode("utf-8", "replace")).encode() if b"&#" in raw else raw
+        asked = [step for step in steps if step.trigger.search(seen)]
         if not asked or len(raw) > LONGEST_BYTES:
             return found[0]
         text = html.unescape(raw.decode("utf-8", "surrogateescape"))
@@ -146,7 +172,7 @@ def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
         escaped = new.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return found[1] + escaped.encode("utf-8", "surrogateescape")
 
-    usual = b"<sheetData" in content and b":sheetData" not in content
+    usual = b"<sheetData" in content and _PREFIXED_FORMULA.search(content) is None
     return (_SHEET_FORMULA if usual else _FORMULA).sub(edit, content)
 
 
@@ -154,5 +180,6 @@ _ARRAY = re.compile(rb"""\bt\s*=\s*["']array["']""")
 _FORMULA = re.compile(
     rb"(<(?:\w+:)?(?:f|definedName)(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</(?:\w+:)?(?:f|definedName)>)"
 )
+_PREFIXED_FORMULA = re.compile(rb"<\w+:f[\s/>]")
 _SHEET_FORMULA = re.compile(rb"(<f(?:\s[^<>]*)?(?<!/)>)([^<]*)(?=</f>)")
 """The same for sheets in the usual notation, several times as fast: it begins with a literal."""

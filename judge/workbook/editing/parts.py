@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from judge.errors import WorkbookError
 from judge.workbook.package import Package
 from judge.workbook.reader import Workbook
-from judge.workbook.workbook_parts import read_workbook_part
-from judge.workbook.xml_parts import relationships
+from judge.workbook.workbook_parts import main_part, read_workbook_part
+from judge.workbook.xml_parts import relationships, scan_part
 
 QUOTED = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*?"""
 """The inside of a tag: attributes, which may hold ``>`` in quotes, but never ``<``."""
@@ -45,20 +45,6 @@ def copy_package(data: bytes, replaced: Mapping[str, bytes | None]) -> bytes:
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise WorkbookError(f"the workbook's archive is broken: {error}") from error
     return target.getvalue()
-
-
-def main_part(package: Package) -> str:
-    """Name of the workbook's main part.
-
-    Raises:
-        WorkbookError: the package has none.
-    """
-    for link in relationships(package, "").values():
-        if link.kind == "officeDocument" and link.target in package:
-            return link.target
-    if "xl/workbook.xml" in package:
-        return "xl/workbook.xml"
-    raise WorkbookError("the package has no workbook part")
 
 
 def styles_part(workbook: Workbook) -> str | None:
@@ -100,18 +86,14 @@ def sheet_ids(package: Package) -> dict[str, str]:
     main = main_part(package)
     links = relationships(package, main)
     found: dict[str, str] = {}
-    for tag in SHEET_TAG.findall(package.read(main)):
-        link = next((each for key in ("r:id", "id") if (each := attribute_any(tag, key))), None)
-        if link is not None and link in links:
-            found[links[link].target] = attribute(tag, "sheetId") or ""
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        link = links.get(attributes.get("r:id", "")) if tag == "sheet" else None
+        if link is not None:
+            found[link.target] = attributes.get("sheetId", "")
+
+    scan_part(package, main, on_start)
     return found
-
-
-def attribute_any(tag: bytes, name: str) -> str | None:
-    """An attribute by its name, whatever its prefix is."""
-    local = name.rpartition(":")[2]
-    found = re.search(rb"\w+:" + local.encode() + rb"\s*=\s*[\"']([^\"']*)[\"']", tag)
-    return found[1].decode() if found else None
 
 
 def attribute(tag: bytes, name: str) -> str | None:

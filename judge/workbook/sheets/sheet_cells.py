@@ -12,7 +12,7 @@ from judge.workbook.address import COLUMN_BITS, MAX_COLUMN, MAX_ROW, Window, col
 from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
 from judge.workbook.cell_values import CELL_TYPES, ValueReader
-from judge.workbook.namespaces import SHEET_NAMES
+from judge.workbook.namespaces import SEPARATOR, SHEET_NAMES
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.sheets.raw_formula import FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.rich_text import InlineText
@@ -43,6 +43,8 @@ _PARENTS: Mapping[str, frozenset[str]] = {
 }
 """Elements around the rows that are read, and what they must be in: elsewhere, programs differ in
 whether they read them."""
+
+_OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 
@@ -269,6 +271,7 @@ class CellCollector:
         elif tag == self._formula_tag and self._is_empty():
             self._leaf = "f"
             self._formula = attributes
+            self._check_names(attributes)
         elif tag == self._inline_tag and self._inline is None and self._value is None:
             self._leaf = "is"
             self._inline = InlineText(self._part)
@@ -311,7 +314,7 @@ class CellCollector:
         if self._in_row:
             self._malformed("a row within a row")
         self._in_row = True
-        self._parser.check_compatibility(attributes)
+        self._check_names(attributes)
         number = attributes.get("r")
         row = self.row + 1 if number is None else self._row_number(number)
         if not self.row < row <= MAX_ROW:
@@ -333,6 +336,14 @@ class CellCollector:
         if row > self._last_row:
             self.cells.rows_below = True
 
+    def _check_names(self, attributes: dict[str, str]) -> None:
+        """Refuses attributes of other namespaces that are called like those of rows and cells."""
+        for name in attributes:
+            if SEPARATOR in name:
+                self._parser.check_compatibility(attributes)
+                if name.rpartition(SEPARATOR)[2] in _OWN_ATTRIBUTES:
+                    self._malformed(f"the attribute {SHEET_NAMES[name][:80]}")
+
     def _row_number(self, text: str) -> int:
         if _ROW_NUMBER.fullmatch(text) is None:
             self._malformed(f"{text[:20]!r} as a row number")
@@ -345,7 +356,7 @@ class CellCollector:
         self._leaf = ""
         self._text.clear()
         self._key = 0
-        self._parser.check_compatibility(attributes)
+        self._check_names(attributes)
         reference = attributes.get("r")
         if reference is None:
             column = self._column + 1

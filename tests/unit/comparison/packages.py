@@ -127,8 +127,10 @@ _NAMESPACES = {
     "comments": MAIN,
     "sst": MAIN,
     "styleSheet": MAIN,
+    "worksheet": MAIN,
     "ThreadedComments": "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments",
 }
+_TEXT_AND_LINES = re.compile(r"<(p|solidFill|ln)(?=[\s/>])")
 _OPENING = re.compile(rf"<({'|'.join(_NAMESPACES)})(?=[\s/>])(?![^<>]*\bxmlns=)")
 _KINDS = {
     "workbook": "sheet.main",
@@ -142,6 +144,8 @@ _KINDS = {
 def in_namespaces(xml: str) -> str:
     """Hand-written XML of drawings, charts, pivot tables …, in the namespaces it belongs to."""
     xml = _OPENING.sub(lambda found: f'{found[0]} xmlns="{_NAMESPACES[found[1]]}"', xml)
+    if "<chartSpace" in xml:
+        xml = _TEXT_AND_LINES.sub(rf'\g<0> xmlns="{_DRAWN}/main"', xml)
     # A chart in a drawing is named by its relationship, whose prefix it declares itself.
     return re.sub(
         r"(<chart (?![^<>]*xmlns:r=)[^<>]*?)(?=r:id=)", rf'\1xmlns:r="{RELATIONS}" ', xml

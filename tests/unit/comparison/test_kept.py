@@ -25,7 +25,14 @@ from judge.workbook.cell import CellRange
 from judge.workbook.features.sheet_features import covered_cells
 from judge.workbook.formula_shift import formula_shape
 from judge.workbook.reader import open_workbook
-from tests.unit.comparison.packages import Book, cell, relations, sheet_data, simple
+from tests.unit.comparison.packages import (
+    Book,
+    cell,
+    in_namespaces,
+    relations,
+    sheet_data,
+    simple,
+)
 
 NOWHERE: list[CellRange] = []
 Change = Callable[[openpyxl.Workbook], None]
@@ -231,6 +238,8 @@ X14 = "http://schemas.microsoft.com/office/spreadsheetml/2009/9/main"
 XM = "http://schemas.microsoft.com/office/excel/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"
 
+COMPATIBILITY = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+
 EXTENDED = (
     f'<extLst><ext xmlns:x14="{X14}" xmlns:xm="{XM}">'
     "<x14:conditionalFormattings><x14:conditionalFormatting>"
@@ -251,7 +260,7 @@ BAR = (
     "</conditionalFormatting>"
 )
 DRAWN = (
-    f'<xdr:wsDr xmlns:xdr="{DRAWING}" xmlns:mc="urn:mc"><xdr:twoCellAnchor><xdr:pic/>'
+    f'<xdr:wsDr xmlns:xdr="{DRAWING}" xmlns:mc="{COMPATIBILITY}"><xdr:twoCellAnchor><xdr:pic/>'
     "</xdr:twoCellAnchor><xdr:twoCellAnchor><mc:AlternateContent><mc:Choice><xdr:sp/></mc:Choice>"
     "<mc:Fallback><xdr:sp/></mc:Fallback></mc:AlternateContent></xdr:twoCellAnchor></xdr:wsDr>"
 )
@@ -262,8 +271,10 @@ PARTS: dict[str, str | bytes] = {
         ("rId3", "comments", "../comments1.xml"),
     ),
     "xl/drawings/drawing1.xml": DRAWN,
-    "xl/pivotTables/pivotTable1.xml": '<pivotTableDefinition name="Totals"/>',
-    "xl/comments1.xml": '<comments><comment ref="A1"><text><t>Hi</t></text></comment></comments>',
+    "xl/pivotTables/pivotTable1.xml": in_namespaces('<pivotTableDefinition name="Totals"/>'),
+    "xl/comments1.xml": in_namespaces(
+        '<comments><comment ref="A1"><text><t>Hi</t></text></comment></comments>'
+    ),
 }
 BOLD = "<r><t>Due </t></r><r><rPr><b/></rPr><t>today</t></r>"
 BOOK = Book(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -231,6 +232,18 @@ def long_list(folder: Path) -> Path:
     return path
 
 
+def long_wide_list(folder: Path) -> Path:
+    """The size of the list is in the end record of 64 bits only."""
+    path = zipped(folder, ("a", "x"))
+    data = path.read_bytes()
+    end = data[-22:]
+    directory = int.from_bytes(end[16:20], "little")
+    wide = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, 1 << 31, directory)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(data) - 22, 1)
+    path.write_bytes(data[:-22] + wide + locator + end)
+    return path
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
@@ -240,6 +253,7 @@ def long_list(folder: Path) -> Path:
         (lambda folder: zipped(folder, ("a", "x"), method=zipfile.ZIP_BZIP2), "unknown way"),
         (encrypted, "is encrypted"),
         (long_list, "too long"),
+        (long_wide_list, "too long"),
     ],
 )
 def test_a_zip_file_that_is_refused(

@@ -335,6 +335,9 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "cells: foreign reference before the own": _named(
         ROWS.replace('<c r="B1">', '<c e:r="D1" r="B1">')
     ),
+    "cells: foreign type before the own": _named(
+        ROWS.replace(_A2, '<c e:t="n" r="A2" t="s"><v>1</v></c>')
+    ),
     "cells: in a foreign namespace": _named(ROWS.replace(_A2, '<e:c r="A2"><v>666</v></e:c>')),
     "cells: in the extension of a row": _rows(
         '<row r="1"><c r="A1"><v>1</v></c><extLst><ext uri="x"><c r="A1"><v>666</v></c>'
@@ -437,6 +440,9 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "style: underscore": _a1('<c r="A1" s="0_1"><v>5</v></c>'),
     # -- formulas ----------------------------------------------------------------------------------
     "formula: prefixed": _named(ROWS.replace("<f>B1+B2</f>", "<s:f>B1+B2</s:f>")),
+    "formula: foreign type": _named(
+        ROWS.replace("<f>B1+B2</f>", '<f e:t="array" e:ref="B3">B1+B2</f>')
+    ),
     "formula: in a foreign namespace": _named(ROWS.replace("<f>B1+B2</f>", "<e:f>B1+B2</e:f>")),
     "formula: twice": _sheet("<f>B1+B2</f>", "<f>B1+B2</f><f>666</f>"),
     "formula: behind the value": _sheet("<f>B1+B2</f><v>23.5</v>", "<v>23.5</v><f>B1+B2</f>"),
@@ -503,6 +509,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
     ),
     "worksheet: no namespace": _whole(f"<sheetData>{ROWS}</sheetData>", "<worksheet>"),
     "worksheet: all prefixed": _prefixed(),
+    "worksheet: an odd prefix": _prefixed("x-y.z"),
     "worksheet: another root": _with(
         {SHEET: f'{DECLARATION}<sheet xmlns="{MAIN}"><sheetData>{ROWS}</sheetData></sheet>'}
     ),

@@ -43,6 +43,11 @@ def related(*links: tuple[str, str, str]) -> str:
 def package(sheet: str = "", parts: dict[str, str] | None = None, workbook: str = "") -> bytes:
     """A workbook with one sheet; ``parts`` are added, or replace what it has."""
     kinds = {"xl/workbook.xml": "workbook", "xl/worksheets/sheet1.xml": "worksheet"}
+    kinds |= {
+        f"xl/{kind}.xml": kind
+        for kind in ("sharedStrings", "styles")
+        if f"xl/{kind}.xml" in (parts or {})
+    }
     written = {
         **around(kinds),
         "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_REL}"><sheets>'

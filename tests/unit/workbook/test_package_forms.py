@@ -36,7 +36,6 @@ USUAL = [
     "workbook: all parts prefixed",
     "workbook: strict",
     "worksheet: all prefixed",
-    "worksheet: UTF-16",
     "worksheet: byte order mark",
     "worksheet: without a declaration",
     "rows: without numbers",
