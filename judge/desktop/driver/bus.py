@@ -24,6 +24,15 @@ _AT_ONCE = 2_000
 Ref = tuple[str, str]
 """An accessible object: its program's name on the bus, and its path."""
 
+_REF = "(so)"
+_TYPES = {
+    "GetAccessibleAtPoint": _REF, "GetAttributes": "a{ss}", "GetChildAtIndex": _REF,
+    "GetChildren": f"a{_REF}", "GetExtents": "(iiii)", "GetIndexInParent": "i",
+    "GetInterfaces": "as", "GetRoleName": "s", "GetState": "au", "GetText": "s",
+    "ChildCount": "i", "CurrentValue": "d", "Description": "s", "Name": "s", "NColumns": "i",
+}  # fmt: skip
+"""D-Bus type of what each method answers, and of each property."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -47,6 +56,11 @@ class Question:
     def about(cls, ref: Ref, interface: str, name: str) -> Question:
         """Asks for a property."""
         return cls(ref, "", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
+
+    @property
+    def answer_type(self) -> str:
+        """D-Bus type of a right answer. A program that was taken over answers with anything."""
+        return _TYPES[self.arguments[1] if self.method == "Get" else self.method]
 
 
 class Bus:
@@ -78,7 +92,7 @@ class Bus:
         )
 
     def ask(self, questions: Iterable[Question]) -> list[Any]:
-        """The answer to each question: the one value of it, or None where there is none.
+        """The answer to each question: the one value of it, or None where there is no right one.
 
         Raises:
             BrokenError: the bus is gone, or nobody answers at all.
@@ -98,7 +112,7 @@ class Bus:
             nonlocal open_questions, late
             open_questions -= 1
             try:
-                answers[number] = _value(bus.call_finish(result))
+                answers[number] = _value(bus.call_finish(result), questions[number].answer_type)
             except GLib.Error as error:
                 late += error.matches(Gio.io_error_quark(), Gio.IOErrorEnum.TIMED_OUT)
 
@@ -124,13 +138,17 @@ def _given(kinds: str, arguments: tuple[Any, ...]) -> Any:
     return GLib.Variant(f"({kinds})", arguments)
 
 
-def _value(answer: Any) -> Any:
-    """The one value of an answer; the two common kinds are read more quickly."""
-    kind = answer.get_type_string()
-    if kind == "(s)":
-        return answer.get_child_value(0).get_string()
-    if kind == "((so))":
-        pair = answer.get_child_value(0)
-        return pair.get_child_value(0).get_string(), pair.get_child_value(1).get_string()
-    unpacked = answer.unpack()
-    return unpacked[0] if unpacked else None
+def _value(answer: Any, expected: str) -> Any:
+    """The one value of an answer, None if it is not of the type; common ones are read quickly."""
+    if answer.n_children() != 1:
+        return None
+    only = answer.get_child_value(0)
+    if only.get_type_string() == "v":
+        only = only.get_variant()
+    if only.get_type_string() != expected:
+        return None
+    if expected == "s":
+        return only.get_string()
+    if expected == _REF:
+        return only.get_child_value(0).get_string(), only.get_child_value(1).get_string()
+    return only.unpack()

@@ -20,6 +20,10 @@ SCREEN = 0
 """Places are those on the screen."""
 MOST_CELLS = 10_000
 """Cells of a sheet that are read; at a zoom of 20 %, there are more than twice as many."""
+_MOST_LOOKS = 200
+"""Far more than it takes to find rows that are one pixel high, between coarse looks."""
+_MOST_PIXELS = 1 << 15
+"""No screen is larger."""
 _ROW_STEP = 8
 _COLUMN_STEP = 24
 _MOST_WALKED = 500
@@ -84,7 +88,8 @@ class Sheet:
         self._bus = bus
         self._table = table
         self._left, self._top = window[0], window[1]
-        self._right, self._bottom = window[0] + window[2], window[1] + window[3]
+        self._right = window[0] + min(window[2], _MOST_PIXELS)
+        self._bottom = window[1] + min(window[3], _MOST_PIXELS)
         columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
         self.columns = columns if isinstance(columns, int) and columns > 0 else 16_384
         self._known: dict[Ref, tuple[int, int, Box]] = {}
@@ -216,7 +221,9 @@ def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step:
     found: dict[int, Band] = {}
     looked: set[int] = set()
     places = list(range(first, end, step))
-    while places:
+    for _ in range(_MOST_LOOKS):
+        if not places:
+            break
         looked.update(places)
         for band in probe(places):
             if band.end > band.start:

@@ -11,7 +11,7 @@ from judge.desktop.driver.nodes import CELL, Box, Node, address_of, unused_cells
 MOST_MARKS = 2_000
 _SIZE = 11
 _BEGINNING = 24
-"""So many pixels of what stands in a box are its beginning, which says most of it."""
+"""So many pixels of the content of a box are its beginning, which says most of it."""
 _WEIGHTS = {"ink": 1, "beginning": 20, "label": 20}
 """How bad it is to cover a pixel."""
 _CLEARLY = 0.8
@@ -33,8 +33,8 @@ _ROLES = frozenset(
 def draw_marks(picture: Image.Image, nodes: Sequence[Node]) -> dict[int, int]:
     """Numbers what can be acted on, in the picture itself.
 
-    Empty cells are not numbered beyond the first empty row and column beside those with text, nor
-    is what is one colour throughout (nothing is seen there). Numbers stand where they cover least.
+    Empty cells are not numbered beyond the first empty row and column next to those with text, nor
+    is what is one colour throughout (nothing is seen there). Numbers are where they cover least.
 
     Returns:
         Number on the picture -> number of the node.
@@ -81,9 +81,9 @@ class _Labels:
             self._boxed.paste(255, (left, top, right + 1, bottom + 1))
 
     def add(self, text: str, box: Box) -> None:
-        """Draws a label into that corner of its box where it covers least, or beside the box.
+        """Draws a label into that corner of its box where it covers least, or next to it.
 
-        It stands beside it only where nothing else is.
+        It is next to the box only where nothing else is.
         """
         left, top, right, bottom = map(round, self._font.getbbox(text, anchor="lt"))
         width, height = right - left + 2, bottom - top + 2

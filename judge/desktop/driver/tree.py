@@ -167,11 +167,11 @@ class Reader:
         closed = self._closed_menus([each for each in entered if each.node.role == "menu"])
         entered = [seen for seen in entered if id(seen) not in closed]
         found = self._children([(seen.ref, seen.count) for seen in entered])
-        following = []
+        following: list[tuple[_Seen, _Seen]] = []
         for seen, refs in zip(entered, found, strict=True):
             box = seen.box if seen.gtk else seen.gtk_box
             shift = (0, 0) if seen.gtk else seen.shift
-            for ref in refs:
+            for ref in refs[: max(0, MOST_NODES - self._count - len(following))]:
                 below = _Seen(ref, Node("", ""), seen.above, seen.window, shift, box)
                 seen.children.append(below)
                 following.append((below, seen))
@@ -207,7 +207,7 @@ class Reader:
                 continue  # it has just gone
             node = seen.node
             node.role, seen.gtk, seen.offers = kind.role, kind.gtk, kind.offers
-            node.name, node.states = str(name or ""), state_names(bits)
+            node.name, node.states = (name or "")[:_MOST_CHARS], state_names(bits)
             seen.count = min(count or 0, _MOST_CHILDREN)
             node.image = "Image" in seen.offers
             if node.role == "frame" and "titles" in self._corrections:
@@ -232,7 +232,7 @@ class Reader:
             role, attributes, offers = answers[3 * number : 3 * number + 3]
             if role is not None and offers is not None:
                 self._known[ref] = _Kind(
-                    str(role).strip().replace(" ", "-") or "unknown",
+                    role[:_MOST_CHARS].strip().replace(" ", "-") or "unknown",
                     (attributes or {}).get("toolkit") == "gtk",
                     frozenset(each.rpartition(".")[2] for each in offers),
                 )
@@ -323,7 +323,8 @@ class Reader:
                     Question(ref, "Accessible", "GetChildAtIndex", "i", (number,))
                     for number in range(count)
                 )
-            found.append([each for each in refs if each is not None and each[1] != NOTHING])
+            there = [each for each in refs if each is not None and each[1] != NOTHING]
+            found.append(there[:_MOST_CHILDREN])
         return found
 
     # menus

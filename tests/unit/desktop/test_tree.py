@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -165,3 +166,106 @@ def test_a_tree_that_was_read_while_the_window_moved_is_read_again(read: Read) -
     nodes = read(Office(0, moves()))
     assert asked == [-MENU_BAR, 0, 0, 0]  # at the beginning and at the end of two readings
     assert nodes["Save"].box == (92, 46, 44, 35)
+
+
+# -- an office that was taken over ----------------------------------------------------------------
+
+FAR = 2**31 - 1
+HOSTILE: dict[str, tuple[Any, ...]] = {
+    "s": ("", "table", "root-pane", "document-spreadsheet", "menu", "A1", "x" * 100_000, "\ud800"),
+    "i": (0, -1, 5_000, FAR, -FAR),
+    "d": (0.0, float("nan"), float("inf")),
+    "au": ([], [0], [FAR, FAR], [SHOWN & 0xFFFFFFFF, SHOWN >> 32], [1] * 10),
+    "as": ([], ["Text", "Value", "Image"], ["org.a11y.atspi.Component"] * 3),
+    "a{ss}": ({}, {"toolkit": "gtk"}),
+    "(so)": (("office", "/1"), ("office", "/nowhere"), ("", "")),
+    "a(so)": ([], [("office", "/root")], [("office", "/2")] * 2_000),
+    "(iiii)": ((0, 0, 0, 0), (-FAR, FAR, FAR, FAR), (FAR, FAR, -5, -5), (0, 0, FAR, FAR)),
+}
+"""Answers of the right type, by type."""
+
+
+class TakenOver(Office):
+    """Answers with what it likes, and counts what it is asked."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__(MENU_BAR)
+        self._chance = chance
+        self._share = chance.choice([0.02, 0.2, 1.0])
+        self.asked = 0
+
+    def _answer(self, question: Any) -> Any:
+        self.asked += 1
+        if self._chance.random() >= self._share:
+            try:
+                return super()._answer(question)
+            except (KeyError, AssertionError):
+                return None
+        return self._chance.choice(HOSTILE[question.answer_type])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_an_office_answers_a_tree_is_read(
+    seed: int, driver: Callable[[str], types.ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = driver("tree")
+    monkeypatch.setattr(tree, "MOST_NODES", 300)
+    monkeypatch.setattr(driver("cells"), "MOST_CELLS", 200)
+    office = TakenOver(random.Random(seed))
+    nodes = tree.Reader(office, frozenset(CORRECTIONS)).read(lambda: ([WINDOW], WINDOW.number))
+    assert nodes[0].role == "desktop-frame"
+    assert len(nodes) <= 300 + 10 * 200  # a sheet for each document that it claims to have
+    assert all(len(node.name) + len(node.text) + len(node.role) <= 10_000 for node in nodes)
+    assert office.asked < 1_000_000
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A value as it comes from the bus, with its type."""
+
+    kind: str
+    value: Any
+
+    def n_children(self) -> int:
+        return len(self.value)
+
+    def get_child_value(self, number: int) -> Variant:
+        child: Variant = self.value[number]
+        return child
+
+    def get_type_string(self) -> str:
+        return self.kind
+
+    def get_variant(self) -> Variant:
+        inner: Variant = self.value
+        return inner
+
+    def get_string(self) -> str:
+        return str(self.value)
+
+    def unpack(self) -> Any:
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "value"),
+    [
+        ("GetExtents", Variant("(iiii)", (1, 2, 3, 4)), (1, 2, 3, 4)),
+        ("GetExtents", Variant("s", "here"), None),
+        ("GetExtents", Variant("(iii)", (1, 2, 3)), None),
+        ("GetRoleName", Variant("s", "menu"), "menu"),
+        ("GetRoleName", Variant("i", 5), None),
+        ("GetState", Variant("s", "showing"), None),
+        ("GetChildren", Variant("as", ["/1"]), None),
+    ],
+)
+def test_an_answer_of_another_type_is_none(
+    method: str, answer: Variant, value: Any, driver: Callable[[str], types.ModuleType]
+) -> None:
+    bus = driver("bus")
+    expected = bus.Question(("office", "/1"), "Component", method).answer_type
+    assert bus._value(Variant("()", (answer,)), expected) == value
+    assert bus._value(Variant("()", ()), expected) is None
+    name = bus.Question.about(("office", "/1"), "Accessible", "Name").answer_type
+    assert bus._value(Variant("()", (Variant("v", Variant("s", "Book")),)), name) == "Book"
+    assert bus._value(Variant("()", (Variant("v", Variant("d", 1.0)),)), name) is None
