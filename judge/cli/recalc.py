@@ -36,7 +36,14 @@ SHOWN_CELLS = 40
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a copy whose formula cells hold the values.",
 )
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0.1), default=30.0)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    help="Processor seconds that one engine may take.",
+)
 @click.option(
     "--lenient-names",
     is_flag=True,

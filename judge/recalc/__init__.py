@@ -16,7 +16,7 @@ def recalculate(
     output: Path | str | None = None,
     engine: str = "auto",
     sandbox: str = "auto",
-    timeout_s: float = 30.0,
+    timeout_s: float = 60.0,
     lenient_names: bool = False,
 ) -> Recalculation:
     """Computes the formulas of a workbook, in an isolated engine.
@@ -27,7 +27,7 @@ def recalculate(
         output: where to write a copy whose formula cells hold the computed values.
         engine: ``auto`` or the name of one engine.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``.
-        timeout_s: seconds that one engine may take.
+        timeout_s: processor seconds that one engine may take.
         lenient_names: whether newer functions without their prefix are computed.
 
     Returns:

@@ -161,4 +161,5 @@ class ServiceEngine:
         self.pool.close()
 
 
-DESCRIBE_TIMEOUT_S = 90.0
+DESCRIBE_TIMEOUT_S = 10.0
+"""Processor seconds; soffice is started for it, in a third of a second."""

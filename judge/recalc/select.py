@@ -82,7 +82,7 @@ def open_recalculator(
         mode: see :class:`judge.recalc.policy.Recalculator`.
         engine: ``auto`` for all that are available, or the name of the only one to use.
         cache_dir: folder in which results and versions are kept between runs; None for neither.
-        timeout_s: seconds that one engine may take for one workbook.
+        timeout_s: processor seconds that one engine may take for one workbook.
         lenient_names: whether newer functions without their prefix are computed.
         workers: how many workbooks each engine may compute at once.
 

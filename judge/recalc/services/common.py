@@ -45,7 +45,7 @@ class Readable(Protocol):
 
 
 HANG_S = 60.0
-HANG_FACTOR = 20
+HANG_FACTOR = 10
 """An engine that has not used up its processor time after this many seconds of wall-clock time, and
 so many times its processor time in addition, hangs or gets no processor: nobody can tell which, so
 that is not the workbook's fault."""

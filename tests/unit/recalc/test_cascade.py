@@ -23,7 +23,7 @@ from judge.recalc.contract import (
     EngineUnavailableError,
     OutOfTimeError,
 )
-from judge.recalc.dependency import FormulaIndex, dependencies
+from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies
 from judge.recalc.service import read_answer
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, Request
@@ -394,29 +394,30 @@ def test_a_rival_that_is_as_good_leaves_no_value() -> None:
     assert outcome.values == {}
 
 
-def test_among_many_cells_a_rival_may_only_seem_to_be_worse() -> None:
-    # Of many cells the functions of all count: SUM here seems as unreliable as DAY elsewhere.
-    count = FOLLOWED_ALONE + 1
+@pytest.mark.parametrize("count", [2, FOLLOWED_ALONE + 1])
+def test_among_many_cells_a_rival_may_only_seem_to_be_worse(count: int) -> None:
+    # SUM has a perfect record in both engines. Beside DAY, of whose cells nobody knows which
+    # functions they are on if there are many, IronCalc's would seem to be worse.
     cells = [Cell(1, 1, None, formula="=SUM(B1)")]
     cells += [Cell(row, 1, None, formula="=DAY(B1)") for row in range(2, count + 1)]
-    for rows, expected in ((cells[:2], {}), (cells, {})):
-        index = FormulaIndex([SHEET], lambda _, rows=rows: rows)
-        formulas = {ref(each.row): each.formula or "" for each in rows}
-        question = Question(
-            b"",
-            formulas,
-            dependencies([(SHEET, each) for each in rows], index),
-            PLAIN,
-            30.0,
-            dependencies_of=lambda cell, index=index, rows=rows: dependencies(
-                [(SHEET, rows[cell.row - 1])], index
-            ),
-        )
-        engines = [
-            ScriptedEngine("formualizer", {ref(1): 5}),
-            ScriptedEngine("ironcalc", {ref(1): 6}),
-        ]
-        assert Cascade(engines, TRUST).compute(question).values == expected
+    index = FormulaIndex([SHEET], lambda _: cells)
+
+    def rests_on(cell: CellRef) -> Dependencies:
+        return dependencies([(SHEET, cells[cell.row - 1])], index)
+
+    question = Question(
+        b"",
+        {ref(each.row): each.formula or "" for each in cells},
+        dependencies([(SHEET, each) for each in cells], index),
+        PLAIN,
+        30.0,
+        dependencies_of=rests_on,
+    )
+    engines = [
+        ScriptedEngine("formualizer", {ref(1): 5}),
+        ScriptedEngine("ironcalc", {ref(1): 6}),
+    ]
+    assert Cascade(engines, TRUST).compute(question).values == {}
 
 
 SLOWNESS = (0.0, 0.05, 0.2, 0.4, 2.0, 4.0, 10.0, 16.0, 25.0, 61.0)
