@@ -79,6 +79,7 @@ class Workbook:
         self._part: WorkbookPart = read_workbook_part(self._package)
         self._strings = SharedStrings(self._package, self._part.shared_strings)
         self._sheets: dict[str, Sheet] = {}
+        self._parts = {tab.name: tab.part for tab in self._part.tabs if tab.is_worksheet}
 
     # -- facts -----------------------------------------------------------------------------------
 
@@ -109,10 +110,10 @@ class Workbook:
         """Name of the part of the style sheet; None without one."""
         return self._part.styles
 
-    @property
+    @cached_property
     def sheet_names(self) -> tuple[str, ...]:
         """Worksheets in workbook order, without chart sheets."""
-        return tuple(tab.name for tab in self._part.tabs if tab.is_worksheet)
+        return tuple(self._parts)
 
     @property
     def date_1904(self) -> bool:
@@ -279,9 +280,7 @@ class Workbook:
         """
         known = self._sheets.get(name)
         if known is None:
-            part = next(
-                (tab.part for tab in self._part.tabs if tab.name == name and tab.is_worksheet), None
-            )
+            part = self._parts.get(name)
             if part is None:
                 raise WorkbookError(f"the workbook has no worksheet {name!r}")
             known = Sheet(

@@ -67,7 +67,11 @@ class BookFacts:
 
     def tab(self, name: str) -> Tab | None:
         """The first sheet of a name; None without."""
-        return next((tab for tab in self.tabs if tab.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Tab]:
+        return {tab.name: tab for tab in self.tabs}
 
     def tree(self, tab: Tab) -> Element:
         """What is around the rows of a worksheet, or the whole part of a chart sheet.

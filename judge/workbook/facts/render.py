@@ -13,8 +13,9 @@ from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.chart_model import Chart, Source
 from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.references import read_reference
-from judge.workbook.facts.sheet_model import SheetFacts
+from judge.workbook.facts.sheet_model import Line, SheetFacts
 
+_LINE = tuple(each.name for each in dataclasses.fields(Line))
 _SHOWN = 12
 """Lines of one kind that people see."""
 
@@ -39,7 +40,16 @@ def facts_to_json(book: BookFacts) -> dict[str, Any]:
     }
 
 
+_SCALARS = (str, int, float, type(None))
+
+
 def _plain(value: Any, book: BookFacts) -> Any:
+    kind = type(value)
+    if kind in _SCALARS or kind is bool:
+        return value
+    if kind is Line:
+        # There may be a million of them.
+        return {name: getattr(value, name) for name in _LINE}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         found = {
             each.name: _plain(getattr(value, each.name), book) for each in dataclasses.fields(value)

@@ -1,4 +1,4 @@
-"""Attributes of the rows of a worksheet, read from the bytes: the cells are skipped."""
+"""Attributes of the rows of a worksheet; the cells are skipped."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from html import unescape
 
-from judge.errors import WorkbookError
+from judge.workbook.namespaces import SHEET_NAMES
+from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
+from judge.workbook.sheets.row_grammar import NotPlainError
+from judge.workbook.sheets.sheet_cells import RowListener
+from judge.workbook.sheets.sheet_scan import SheetScanner
 
-_DATA = re.compile(rb"<((?:[A-Za-z_][\w.\-]*:)?)sheetData[\s/>]")
-_ATTRIBUTE = re.compile(rb"""([^\s=<>"'/]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
-_LONGEST_TAG_BYTES = 1 << 20
+_ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
+_MOST_KNOWN = 100_000
 
 
 def read_row_lines(package: Package, part: str) -> dict[int, Mapping[str, str]]:
@@ -27,62 +30,62 @@ def read_row_lines(package: Package, part: str) -> dict[int, Mapping[str, str]]:
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    found: dict[int, Mapping[str, str]] = {}
-    known: dict[bytes, Mapping[str, str]] = {}
-    pattern: re.Pattern[bytes] | None = None
-    pending = b""
-    row = 0
-    for chunk in package.chunks(part):
-        pending += chunk
-        if pattern is None:
-            match = _DATA.search(pending)
-            if match is None:
-                pending = pending[-64:]
-                continue
-            pattern = _row_pattern(match[1])
-            pending = pending[match.end() - 1 :]
-        kept = len(found)
-        end = 0
-        for match in pattern.finditer(pending):
-            row, attributes = _row(match[1], row, known)
-            if attributes:
-                found[row] = attributes
-            end = match.end()
-        package.budget.take_cells(len(found) - kept)
-        cut = pending.rfind(b"<", end)
-        pending = pending[cut:] if cut >= 0 else b""
-        if len(pending) > _LONGEST_TAG_BYTES:
-            raise WorkbookError(f"{part} holds a tag of more than {_LONGEST_TAG_BYTES:,} bytes")
-    return found
+    scan = _Rows(package, part)
+    try:
+        scan.scan_skipping()
+    except NotPlainError:
+        scan.scan_all()
+    return scan.heard.rows
 
 
-def _row_pattern(prefix: bytes) -> re.Pattern[bytes]:
-    return re.compile(
-        b"<" + re.escape(prefix) + rb"""row(?=[\s/>])((?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+)>"""
-    )
+class _Rows(SheetScanner):
+    """A pass over a worksheet that keeps no cell."""
+
+    heard: _RowLines
+
+    def __init__(self, package: Package, part: str) -> None:
+        super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
+
+    def row_listener(self) -> RowListener:
+        self.heard = _RowLines(self._package)
+        return self.heard
 
 
-def _row(
-    written: bytes, row: int, known: dict[bytes, Mapping[str, str]]
-) -> tuple[int, Mapping[str, str]]:
-    """The number of a row, and its attributes without it."""
-    number: bytes | None = None
-    rest = written
-    for match in _ATTRIBUTE.finditer(written):
-        if match[1] == b"r":
-            number = match[2] if match[2] is not None else match[3]
-            rest = written[: match.start()] + written[match.end() :]
-            break
-    row = int(number) if number is not None and number.isdigit() and len(number) < 10 else row + 1
-    attributes = known.get(rest)
-    if attributes is None:
-        pairs = {
-            name.decode("utf-8", "replace"): unescape((first or second).decode("utf-8", "replace"))
-            for name, first, second in _ATTRIBUTE.findall(rest)
-            if name != b"spans" and not name.startswith(b"xmlns")
-        }
-        # Attributes of other namespaces do not make a row worth mentioning.
-        attributes = pairs if any(":" not in name for name in pairs) else {}
-        if len(known) < 100_000:
-            known[rest] = attributes
-    return row, attributes
+class _RowLines:
+    """Hears the rows of a worksheet."""
+
+    def __init__(self, package: Package) -> None:
+        self.rows: dict[int, Mapping[str, str]] = {}
+        self._budget = package.budget
+        self._known: dict[bytes, Mapping[str, str]] = {}
+
+    def hear(self, row: int, attributes: Mapping[str, str]) -> None:
+        """Called with the number of a row and its attributes."""
+        given = SHEET_NAMES.attributes(dict(attributes))
+        said = {name: text for name, text in given.items() if name not in {"r", "spans"}}
+        if _is_worth_mentioning(said):
+            self._budget.take_cells(1)
+            self.rows[row] = said
+
+    def hear_plain(self, row: int, attributes: bytes) -> None:
+        """The same for a row whose tag was not parsed: what is written after its number."""
+        if not attributes:
+            return
+        said = self._known.get(attributes)
+        if said is None:
+            said = {
+                name.decode(): unescape(text.decode("utf-8", "replace"))
+                for name, text in _ATTRIBUTE.findall(attributes)
+                if name != b"spans"
+            }
+            said = said if _is_worth_mentioning(said) else {}
+            if len(self._known) < _MOST_KNOWN:
+                self._known[attributes] = said
+        if said:
+            self._budget.take_cells(1)
+            self.rows[row] = said
+
+
+def _is_worth_mentioning(attributes: Mapping[str, str]) -> bool:
+    """Whether there are attributes other than those of other namespaces."""
+    return any(":" not in name for name in attributes)

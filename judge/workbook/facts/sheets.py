@@ -65,8 +65,16 @@ def tab_colour_of(root: Element) -> str | None:
 
 def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
     """Rows whose height, outline or visibility is not the default."""
-    lines = (_line(row, row, attributes, "ht") for row, attributes in rows.items())
-    return tuple(line for line in lines if line != Line(line.first, line.last))
+    known: dict[int, tuple[bool, float | None, int, bool]] = {}
+    found = []
+    for row, attributes in rows.items():
+        # Rows with equal attributes share them, so that they are looked at once.
+        said = known.get(id(attributes))
+        if said is None:
+            said = known[id(attributes)] = _said(attributes, "ht")
+        if said != _NOTHING_SAID:
+            found.append(Line(row, row, *said))
+    return tuple(found)
 
 
 def column_lines_of(root: Element) -> tuple[Line, ...]:
@@ -81,14 +89,20 @@ def column_lines_of(root: Element) -> tuple[Line, ...]:
 
 
 def _line(first: int, last: int, attributes: Mapping[str, str], size: str) -> Line:
-    return Line(
-        first,
-        last,
-        hidden=is_on(attributes.get("hidden")),
-        size=number(attributes.get(size)),
-        level=whole(attributes.get("outlineLevel")) or 0,
-        collapsed=is_on(attributes.get("collapsed")),
+    return Line(first, last, *_said(attributes, size))
+
+
+def _said(attributes: Mapping[str, str], size: str) -> tuple[bool, float | None, int, bool]:
+    """What attributes say of a row or a column: hidden, size, level, collapsed."""
+    return (
+        is_on(attributes.get("hidden")),
+        number(attributes.get(size)),
+        whole(attributes.get("outlineLevel")) or 0,
+        is_on(attributes.get("collapsed")),
     )
+
+
+_NOTHING_SAID = (False, None, 0, False)
 
 
 def merges_of(root: Element) -> tuple[str, ...]:

@@ -136,6 +136,8 @@ def validated(place: str) -> bytes:
     """A list of Pass, Fail and Held, in the part for newer programs."""
     rule = f'<x:formula1><m:f>"Pass,Fail,Held"</m:f></x:formula1><m:sqref>{place}</m:sqref>'
     return package(
-        '<extLst><ext><x:dataValidations xmlns:x="x" xmlns:m="m"><x:dataValidation type="list">'
+        '<extLst><ext><x:dataValidations xmlns:x="http://schemas.microsoft.com/office/'
+        'spreadsheetml/2009/9/main" xmlns:m="http://schemas.microsoft.com/office/excel/2006/main">'
+        '<x:dataValidation type="list">'
         f"{rule}</x:dataValidation></x:dataValidations></ext></extLst>"
     )
