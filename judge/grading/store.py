@@ -98,7 +98,7 @@ def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
     )
 
 
-class Footing:
+class WatchedFolder:
     """What a command has used: a folder, and files in it that only grow.
 
     Somebody may remove or replace them meanwhile. What was read, or written, is then no longer
@@ -185,7 +185,7 @@ class RunDirectory(Closable):
         self._appenders: dict[str, LineAppender] = {}
         self._lines: dict[str, LinesAt] = {}
         self._lock: FileLock | None = None
-        self._footing = Footing(path)
+        self._watched = WatchedFolder(path)
         self.read_run()
 
     @staticmethod
@@ -288,7 +288,7 @@ class RunDirectory(Closable):
         """The same, each with its place in the file and its length, for :meth:`read_record`."""
         path = self.path / name
         if self._lock is not None:
-            self._footing.note(name)
+            self._watched.note(name)
         for _, place, length, record in read_placed_json_lines(path, StoreError, whole=True):
             yield place, length, record
 
@@ -325,11 +325,11 @@ class RunDirectory(Closable):
             appender = self._appenders.get(name)
             if appender is None:
                 self._make()
-                self._footing.forget(name)  # a torn last line is cut off
+                self._watched.forget(name)  # a torn last line is cut off
                 appender = self._appenders[name] = LineAppender(self.path / name)
             # Unbuffered: a record is with the kernel, in one write, before the next case begins.
             appender.append(line)
-            self._footing.note(name, appender.status())
+            self._watched.note(name, appender.status())
             if durable:
                 appender.sync()
 
@@ -345,7 +345,7 @@ class RunDirectory(Closable):
             appender.close()
         if (lines := self._lines.pop(name, None)) is not None:
             lines.close()
-        self._footing.forget(name)
+        self._watched.forget(name)
         with self.writing(name) as file:
             for record in records:
                 file.write(self._line(name, record) + b"\n")
@@ -439,14 +439,14 @@ class RunDirectory(Closable):
         Raises:
             StoreError: they were removed, replaced or cut meanwhile.
         """
-        self._footing.check()
+        self._watched.check()
 
     def _make(self) -> None:
         """Makes the directory, if it was not there before."""
         self.path.mkdir(parents=True, exist_ok=True)
-        self._footing.hold()
+        self._watched.hold()
 
     def _writing(self, name: str) -> contextlib.AbstractContextManager[None]:
-        self._footing.check()
+        self._watched.check()
         kept = ": what was judged is kept"
         return naming_what_is_written(self.path / name, StoreError, kept=kept)

@@ -25,8 +25,8 @@ from judge.grading.store import (
     CASES_FILE,
     REPORT_FILE,
     SUBMISSIONS_FILE,
-    Footing,
     RunDirectory,
+    WatchedFolder,
 )
 from judge.report.episode_model import EpisodeEntry
 from judge.report.episodes import read_entries
@@ -92,7 +92,7 @@ class LoadedRun:
         suspicions: golds that may be at fault, if the run keeps suspects or some were given.
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
-        footing: whether directory and records are still those that were read.
+        watched: whether directory and records are still those that were read.
     """
 
     path: Path
@@ -105,7 +105,7 @@ class LoadedRun:
     suspicions: Suspicions | None = None
     is_large: bool = False
     submitted: frozenset[tuple[str, int]] = frozenset()
-    footing: Footing | None = None
+    watched: WatchedFolder | None = None
 
     def check_intact(self) -> None:
         """Checks that the directory and its records are still those that were read.
@@ -113,8 +113,8 @@ class LoadedRun:
         Raises:
             StoreError: they were removed, replaced or cut meanwhile.
         """
-        if self.footing is not None:
-            self.footing.check()
+        if self.watched is not None:
+            self.watched.check()
 
     @property
     def name(self) -> str:
@@ -163,9 +163,9 @@ def load_run(
             f"{path}: holds no run",
             hint="Give a results directory, as `judge score` writes it: with a run.json.",
         )
-    footing = Footing(path)
-    footing.hold()
-    footing.note(CASES_FILE)
+    watched = WatchedFolder(path)
+    watched.hold()
+    watched.note(CASES_FILE)
     with RunDirectory(path) as store:
         run = store.read_run() or RunDocument()
         run.pop("schema_version", None)
@@ -197,7 +197,7 @@ def load_run(
         path, ((task_id, sample, case) for task_id, sample, _, found in entries for case in found)
     )
     notes = (*notes, *unread)
-    footing.check()
+    watched.check()
     submissions = tuple(
         LoadedSubmission(
             task_id=task_id,
@@ -228,7 +228,7 @@ def load_run(
         suspicions=suspicions,
         is_large=large,
         submitted=frozenset(records),
-        footing=footing,
+        watched=watched,
     )
 
 
