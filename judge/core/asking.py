@@ -101,7 +101,7 @@ def fault_of_asking(record: Mapping[str, object]) -> str | None:
     """What is wrong with the numbers of a record about the requests; None if nothing is.
 
     They are added up, and what no measurement comes near would overflow there. A field of another
-    form counts as unknown, and is no fault.
+    form counts as unknown, and is accepted.
 
     Args:
         record: as for :func:`asking_of`.

@@ -171,7 +171,7 @@ def _from_json(data: Any) -> ComputedValues:
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise TypeError("not a text")
+        raise TypeError("not text")
     return value
 
 

@@ -25,7 +25,7 @@ from re import _compiler, _parser  # type: ignore[attr-defined] # no other way t
 from typing import Any
 
 MOST_STEPS = 10_000_000
-"""States that are looked at in one search."""
+"""States that one search may visit."""
 
 MOST_STATES = 20_000
 """States of a pattern; ``(ab){1,500}`` has about 1,500."""
@@ -215,7 +215,7 @@ def _alone(item: tuple[Any, Any], flags: int) -> re.Pattern[str]:
 
 
 class _Search:
-    """One search of a pattern in a text."""
+    """One search of a pattern in some text."""
 
     def __init__(self, program: _Program, text: str) -> None:
         self._program = program

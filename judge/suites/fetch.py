@@ -41,7 +41,7 @@ LEAST_BYTES = 64 * 1024
 PATIENCE_S = 120.0
 
 _LOOK_S = 1.0
-"""How often a server's pace is looked at."""
+"""How often the pace of a server is checked."""
 
 _CHUNK_BYTES = 256 * 1024
 _CHECKSUMS = "checksums.json"
