@@ -31,7 +31,6 @@ def compare(
     engine: str = "auto",
     lenient_names: bool = False,
     sandbox: str = "auto",
-    published: bool = False,
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
@@ -41,7 +40,8 @@ def compare(
     Args:
         gold: the gold workbook, as a path or as bytes.
         output: the output workbook, as a path or as bytes; it may be hostile.
-        position: the answer position, such as ``'Sheet1'!A1:B9``.
+        position: the answer position, such as ``'Sheet1'!A1:B9``; a sheet that does not exist is an
+            error (:meth:`judge.Judge.compare` also reads positions of published suites).
         answer_sheet: the sheet that the suite names with the position, if any.
         profile: what "equal" means, by name or as rules.
         style: names of style attributes to compare in addition to the values.
@@ -54,8 +54,6 @@ def compare(
         engine: calculation engine, ``auto`` for the cascade.
         lenient_names: whether newer functions written without their prefix are computed.
         sandbox: ``auto``, ``docker`` or ``bubblewrap``; opened only where something is computed.
-        published: whether the position is that of a published suite, where another sheet may stand
-            in for one that does not exist; otherwise the position is taken at its word.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -78,7 +76,6 @@ def compare(
             checker=options,
             max_differences=max_differences,
             limits=limits,
-            published=published,
         )
 
 

@@ -46,7 +46,7 @@ def compare_workbooks(
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
         compute: computes formulas; with None, the values stored in the files count.
-        typed: whether a person typed the position, who is taken at their word.
+        typed: whether a person typed the position: a sheet that does not exist is then an error.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.

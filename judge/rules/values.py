@@ -25,7 +25,7 @@ class Grid:
     Attributes:
         values: filled cells by key, computed values in place of stored ones.
         not_calculated: formula cells, by key, whose value could not be computed -> why.
-        not_tried: those of them that no engine was asked for.
+        not_tried: those of them that nothing tried to compute.
     """
 
     values: Mapping[int, CellValue]

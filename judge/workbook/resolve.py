@@ -53,8 +53,8 @@ def resolve_position(
         position: the position.
         gold: sheets of the gold.
         output: sheets of the output, or None to resolve only on the gold.
-        typed: whether a person typed the position, who is taken at their word: no other sheet
-            stands in for one that the gold does not have. Published positions are read leniently.
+        typed: whether a person typed the position: no other sheet is then taken for one that the
+            gold does not have. Published positions are read leniently.
 
     Raises:
         PositionError: the gold has no sheet that the position could mean.

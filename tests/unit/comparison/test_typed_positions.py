@@ -76,7 +76,7 @@ def test_a_sheet_is_found_as_spreadsheet_programs_find_it(
 
 
 def test_published_positions_keep_their_lenience_and_their_note() -> None:
-    lenient = judge.compare(ONE, ONE, "Nope!A1", published=True)
+    lenient = judge.Judge().compare(ONE, ONE, "Nope!A1", published=True)
     assert lenient.equal
     assert "no sheet is called 'Nope'; the only one, 'Sales', was used instead" in lenient.notes
     read = compare_workbooks(TWO, TWO, "Sales!A1")
