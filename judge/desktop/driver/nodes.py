@@ -112,7 +112,7 @@ def unused_cells(elements: Sequence[Shown]) -> set[int]:
     """Numbers of empty cells that nobody needs.
 
     Needed are those among the cells with text, and those of the first row below and of the first
-    column beside them, where the next value goes; also the one with the cursor. Rows and columns
+    column next to them, where the next value goes; also the one with the cursor. Rows and columns
     are those on the screen, so that hidden ones are passed over.
     """
     places: dict[int | None, dict[int, tuple[int, int]]] = {}
@@ -142,7 +142,7 @@ def _one_more(used: Iterable[int], shown: Iterable[int]) -> int:
 
 
 def address_of(name: str) -> tuple[int, int] | None:
-    """Row and column of a cell by its address, from 1; None if it is none."""
+    """Row and column of a cell by its address, from 1; None if it is not one."""
     match = _ADDRESS.fullmatch(name)
     return None if match is None else (int(match[2]), _column(match[1]))
 
