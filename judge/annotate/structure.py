@@ -14,10 +14,10 @@ from judge.workbook.editing.parts import (
     attribute,
     escape_attribute,
     escape_text,
-    main_part,
     with_attribute,
 )
 from judge.workbook.package import Package
+from judge.workbook.workbook_parts import main_part
 
 _PROPERTIES = re.compile(rb"<(?:\w+:)?workbookPr\b" + QUOTED + rb"/?>")
 _FORMULA_TEXT = re.compile(

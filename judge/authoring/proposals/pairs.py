@@ -11,10 +11,10 @@ from judge.workbook.editing.parts import (
     SHEET_TAG,
     attribute,
     copy_package,
-    main_part,
     with_attribute,
 )
 from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.workbook_parts import main_part
 
 _EMPTY_SHEET = (
     b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'

@@ -156,7 +156,7 @@ def test_a_cell_without_a_value_is_no_agreement(book: bytes) -> None:
 
 def test_constants_replace_formulas_in_any_notation() -> None:
     sheet = (
-        '<x:c r="A1" s="3"><x:f>1+1</x:f><x:v>7</x:v></x:c>'
+        '<x:c r="A1" s="0"><x:f>1+1</x:f><x:v>7</x:v></x:c>'
         '<x:c t="str" r="B1"><x:f>C1</x:f></x:c><x:c r="C1"><x:f/></x:c>'
         '<x:c r="D1"><x:f t="shared" ref="D1:E1" si="0">A1</x:f></x:c>'
         '<x:c r="E1"><x:f t="shared" si="0"/></x:c>'
