@@ -37,7 +37,7 @@ LONGEST_PASSED_BYTES = 16 << 20
 """Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
 
 _LONGEST_HEAD_BYTES = 4 << 20
-_LONGEST_ROW_BYTES = 4 << 20
+_LONGEST_ROW_BYTES = 1 << 20
 
 
 def scan_sheet(

@@ -248,7 +248,11 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "an empty archive": lambda: zipped({}),
     "an archive of other things": lambda: zipped({"readme.txt": b"hello"}),
     "a Word document": lambda: zipped(
-        {"word/document.xml": b"<w/>", "[Content_Types].xml": b"<T/>"}
+        {
+            "word/document.xml": b"<w/>",
+            "[Content_Types].xml": b'<Types xmlns="http://schemas.openxmlformats.org/package/'
+            b'2006/content-types"/>',
+        }
     ),
     "an OpenDocument spreadsheet": lambda: zipped(
         {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet", "content.xml": b"<x/>"}

@@ -140,6 +140,9 @@ _KINDS = {
     "styles": "styles",
 }
 
+BROKEN_LOOKS = f'<styleSheet xmlns="{MAIN}"><fonts>'
+"""A style sheet that does not end."""
+
 
 def in_namespaces(xml: str) -> str:
     """Hand-written XML of drawings, charts, pivot tables …, in the namespaces it belongs to."""

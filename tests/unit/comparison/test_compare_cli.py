@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from judge.cli.compare import compare
 from judge.errors import PositionError, UsageError, WorkbookError
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple, worksheet
+from tests.unit.comparison.packages import BROKEN_LOOKS, Book, cell, sheet_data, simple, worksheet
 
 
 @pytest.fixture
@@ -156,10 +156,10 @@ def test_a_broken_file_is_named_with_what_to_do(
     books: Path, gold: str, output: str, message: str
 ) -> None:
     (books / "broken.xlsx").write_bytes(b"not a workbook")
-    cut = worksheet("<sheetData><row r='1'><c r='A1'><v>1</v></c></row>")
+    cut = worksheet('<sheetData><row r="1"><c r="A1"><v>1</v></c></row>')
     cut = cut.removesuffix("</worksheet>")
     (books / "rows.xlsx").write_bytes(Book({"Sheet1": cut}).to_bytes())
-    looks = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles="<styleSheet><fonts>").to_bytes()
+    looks = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles=BROKEN_LOOKS).to_bytes()
     (books / "looks.xlsx").write_bytes(looks)
     arguments = [str(books / f"{gold}.xlsx"), str(books / f"{output}.xlsx"), "--at", "A1"]
     with pytest.raises(WorkbookError, match=message) as raised:

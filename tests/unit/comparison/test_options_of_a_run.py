@@ -20,11 +20,11 @@ from judge.recalc.policy import Recalculator
 from judge.report.build import build_report_data
 from judge.report.load import load_run
 from judge.suites import load_suite
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple
+from tests.unit.comparison.packages import BROKEN_LOOKS, Book, cell, sheet_data, simple
 
 INPUT = {"A1": 1, "B1": None, "D1": "keep"}
 GOLD = {"A1": 1, "B1": 2, "D1": "keep"}
-BROKEN = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles="<styleSheet><fonts>").to_bytes()
+BROKEN = Book({"Sheet1": sheet_data(cell("A1", 1))}, styles=BROKEN_LOOKS).to_bytes()
 
 
 def write_suite(folder: Path, **task: object) -> Path:

@@ -115,7 +115,8 @@ def excel_book(*rows: Row, values: Mapping[str, CellValue]) -> bytes:
         table(*rows),
         "docProps/app.xml",
         lambda _: (
-            b"<Properties><Application>Microsoft Excel</Application>"
+            b'<Properties xmlns="http://schemas.openxmlformats.org/officeDocument/2006/'
+            b'extended-properties"><Application>Microsoft Excel</Application>'
             b"<AppVersion>16.0300</AppVersion></Properties>"
         ),
     )

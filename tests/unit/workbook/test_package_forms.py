@@ -16,7 +16,7 @@ RECORDED: dict[str, dict[str, Reading]] = json.loads(RECORD.read_text())
 def test_a_form_is_read_as_both_programs_read_it_or_not_at_all(name: str) -> None:
     found = ours(FORMS[name]())
     readings = RECORDED[name]
-    allowed = [UNREADABLE]
+    allowed: list[Reading] = [UNREADABLE]
     if readings["libreoffice"] == readings["openpyxl"]:
         allowed.append(readings["openpyxl"])
     elif name in AS_LIBREOFFICE:
