@@ -8,7 +8,7 @@ from pathlib import Path
 from judge.api.options import ScoreOptions
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError, UsageError
-from judge.files.paths import as_path
+from judge.files.paths import GivenPath, as_path
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.started import StartedRuns
 from judge.suites import Suite
@@ -117,12 +117,12 @@ def _waits_for_answers(path: Path) -> bool:
     return "inference" in run and not (path / SUBMISSIONS_FILE).exists()
 
 
-def note_outputs(run: Path, folder: Path) -> None:
+def note_outputs(run: GivenPath, folder: GivenPath) -> None:
     """Remembers for this user that a run judges the finished workbooks of a folder named here."""
-    StartedRuns().note(run, {"outputs": str(folder.resolve())})
+    StartedRuns().note(as_path(run), {"outputs": str(as_path(folder).resolve())})
 
 
-def own_values(path: Path, run: RunDocument) -> bool:
+def own_values(path: GivenPath, run: RunDocument) -> bool:
     """Whether this user said on this machine that the outputs of a run hold values to trust.
 
     That is so if a command of this user named the folder of finished workbooks, or asked for
@@ -132,7 +132,7 @@ def own_values(path: Path, run: RunDocument) -> bool:
         path: the results directory.
         run: its run.json.
     """
-    said = StartedRuns().options_of(path) or {}
+    said = StartedRuns().options_of(as_path(path)) or {}
     if (outputs := run.get("outputs")) is not None:
         return said.get("outputs") == outputs
     return said.get("gui_only") is True

@@ -213,7 +213,7 @@ def _records(options: Iterable[click.Parameter], ctx: click.Context) -> Iterator
 SECTIONS: _Sections = MappingProxyType(
     {
         "What is judged": "dataset out ids limit case sample outputs programs every_task best_of"
-        " files submissions references base replay apply rerun reward mutants",
+        " files submissions references base replay apply rerun as_recorded reward mutants",
         "How a model is asked": "mode feedback rounds samples instruction stop execution_feedback"
         " session oracle_plan documents only proposals",
         "Model and requests": "model base_url api_key_env models temperature top_p max_tokens seed"
@@ -229,7 +229,7 @@ SECTIONS: _Sections = MappingProxyType(
         "What counts as equal": "profile style tolerance relative_tolerance ignore_case"
         " ignore_whitespace unordered_rows ignore_extra ignore formulas accept untouched keep"
         " formula_asked",
-        "Formulas": "recalc engine lenient_names",
+        "Formulas": "recalc engine lenient_names trust_values",
         "Golds that are at fault": "corrections corrections_from suspects audit review",
         "Verdicts by hand": "verdict decide by why author",
         "Limits of programs": "cpu_s wall_s memory_bytes processes output_bytes limits_file"

@@ -25,7 +25,8 @@ def compare(folder: Path, record: dict[str, Any], profile: str) -> Comparison:
         answer_sheet=record.get("answer_sheet"),
         profile=profile,
         style=() if profile == "official" else record.get("style", ()),
-        options=record.get("options"),
+        # A published profile takes no options: the script that it follows has none.
+        options=None if profile == "official" else record.get("options"),
     )
 
 
