@@ -16,8 +16,8 @@ CELL_TYPES = frozenset({"n", "s", "str", "inlineStr", "b", "e", "d"})
 """The types of cells: ECMA-376 part 1, 18.18.11."""
 
 ODD_NUMBER = re.compile(r"[^0-9.eE+\-\0]|[eE][+-]?[0-9]{3}|[0-9]{300}")
-"""What the texts of numbers, with a zero byte between them, do not hold, or only if it has to be
-looked at; Python's own numbers may be written with underscores, in other digits, as ``nan``."""
+"""What strings of numbers, joined by zero bytes, hold only if each of them has to be checked:
+Python's own numbers may have underscores, other digits, or be ``nan``."""
 
 _NUMBER = re.compile(r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
 _INDEX = re.compile(r"[0-9]{1,9}")

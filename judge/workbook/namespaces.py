@@ -1,10 +1,10 @@
 """Names of the XML elements and attributes of a workbook, by namespace and never by prefix.
 
 An element is what its namespace and its local name say together: ``<row>`` of a foreign namespace
-is no row, whatever its prefix, and ``<x:row>`` is one if ``x`` stands for the main namespace. The
-readers see short names: those of the part's own namespaces without a prefix, those of other known
-namespaces with their usual prefix (``r:id``, ``x14:cfRule``), and all others as ``{uri}name``, for
-which no reader asks.
+is not a row, whatever its prefix, and ``<x:row>`` is one if ``x`` stands for the main namespace.
+The readers see short names: those of the part's own namespaces without a prefix, those of other
+known namespaces with their usual prefix (``r:id``, ``x14:cfRule``), and all others as
+``{uri}name``, for which no reader asks.
 
 Sources: ECMA-376 part 1 (transitional and strict namespaces, annexes A and L of part 4), part 3
 (markup compatibility), [MS-XLSX] 2.1.

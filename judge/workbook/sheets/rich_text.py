@@ -56,7 +56,9 @@ class InlineText:
             misplaced = misplaced or tag in self._in_run
             self._in_run.add(tag)
         if misplaced:
-            raise WorkbookError(f"{self._part} holds {tag[:80]} where it does not belong in a text")
+            raise WorkbookError(
+                f"{self._part} holds {tag[:80]} where it does not belong in a string"
+            )
 
     def end(self, tag: str, text: list[str]) -> None:
         """Called at the end of each element within, with the text since it began."""

@@ -2,9 +2,9 @@
 
 Rows are skipped only where nothing in them can be read in two ways. A row of this form consists of
 nothing but cells, a cell of nothing but a formula and a value, each with the attributes that
-programs write; every cell is in the row in which it stands, and every row follows the one before.
-Namespaces cannot matter here, since no element has a prefix and none declares one. Whatever is
-written in any other way is left to the parser.
+programs write; every cell is in the row that its address names, and every row follows the one
+before. Namespaces cannot matter here, since no element has a prefix and none declares one. Whatever
+is written in any other way is left to the parser.
 """
 
 from __future__ import annotations

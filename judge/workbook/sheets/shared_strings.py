@@ -99,7 +99,9 @@ class _StringCollector:
         self.text.clear()
         if len(path) == 1:
             if name != "sst":
-                raise WorkbookError(f"{self._part} is no table of strings: it begins with {name!r}")
+                raise WorkbookError(
+                    f"{self._part} is not a table of strings: it begins with {name!r}"
+                )
             self._parser.check_compatibility(attributes)
         elif len(path) == 2:
             if name not in {"si", "extLst"}:

@@ -140,7 +140,7 @@ def _parse(package: Package, part: str) -> NumberFormats:
         path.append(name)
         parser.check_compatibility(attributes)
         if path[0] != "styleSheet":
-            raise WorkbookError(f"{part} is no style sheet: it begins with {name[:80]}")
+            raise WorkbookError(f"{part} is not a style sheet: it begins with {name[:80]}")
         local = local_name(name)
         if local in _SECTIONS:
             # openpyxl reads them whatever their namespace is.

@@ -353,8 +353,8 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "cells: in no row": _whole(f'<sheetData><c r="A1"><v>5</v></c>{ROWS}</sheetData>'),
     # -- values ------------------------------------------------------------------------------------
     "value: twice": _a1('<c r="A1"><v>1</v><v>666</v></c>'),
-    "value: beside an inline text": _a1('<c r="A1" t="inlineStr"><v>1</v><is><t>x</t></is></c>'),
-    "value: inline text beside a number": _a1('<c r="A1"><is><t>x</t></is><v>1</v></c>'),
+    "value: next to an inline string": _a1('<c r="A1" t="inlineStr"><v>1</v><is><t>x</t></is></c>'),
+    "value: inline text with a number": _a1('<c r="A1"><is><t>x</t></is><v>1</v></c>'),
     "value: inline text twice": _a1(
         '<c r="A1" t="inlineStr"><is><t>x</t></is><is><t>y</t></is></c>'
     ),
@@ -478,7 +478,9 @@ FORMS: dict[str, Callable[[], bytes]] = {
         "<si><t>north</t><e:t>WRONG</e:t></si><si><t>south</t></si>",
         f'<sst xmlns="{MAIN}" xmlns:e="{FOREIGN}">',
     ),
-    "strings: two texts": _strings("<si><t>north</t><t>WRONG</t></si><si><t>south</t></si>"),
+    "strings: two text elements": _strings(
+        "<si><t>north</t><t>WRONG</t></si><si><t>south</t></si>"
+    ),
     "strings: text behind a run": _strings(
         "<si><r><t>nor</t></r><t>th</t></si><si><t>south</t></si>"
     ),
@@ -539,9 +541,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
             )
         }
     ),
-    "worksheet: a dimension that lies": _whole(
-        f'<dimension ref="D9"/><sheetData>{ROWS}</sheetData>'
-    ),
+    "worksheet: a wrong dimension": _whole(f'<dimension ref="D9"/><sheetData>{ROWS}</sheetData>'),
     "worksheet: merged cells twice": _whole(
         f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="A1:B1"/></mergeCells>'
         '<mergeCells><mergeCell ref="A2:B2"/></mergeCells>'
@@ -655,7 +655,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
         (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
         add={"xl/looks.xml": plain_parts()[STYLES], STYLES: None},
     ),
-    "styles: another name beside the usual one": _changed(
+    "styles: another name next to the usual one": _changed(
         (LINKS, "styles.xml", "looks.xml"),
         (TYPES, "/xl/styles.xml", "/xl/looks.xml"),
         (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
@@ -820,7 +820,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "archive: one name in two cases": _entries(
         lambda entries: [*entries, ("xl/worksheets/SHEET1.xml", _WRONG_SHEET.encode())]
     ),
-    "archive: a name with an escape beside its own": _entries(
+    "archive: a name with an escape next to its own": _entries(
         lambda entries: [*entries, ("xl/worksheets/sheet%31.xml", _WRONG_SHEET.encode())]
     ),
     "archive: only a name with an escape": _renamed(SHEET, "xl/worksheets/sheet%31.xml"),
