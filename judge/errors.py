@@ -152,7 +152,7 @@ def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
 
     Args:
         name: what was written.
-        known: the names that exist, of which the first ten thousand are looked at.
+        known: the names that exist, of which the first ten thousand are compared.
         before: put in front of the question, if there is one.
     """
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake

@@ -65,7 +65,7 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine that LibreOffice can stand in for."""
+        """Processor seconds for a quick engine that LibreOffice can replace."""
         formulas, size = self.dependencies.cells, len(self.workbook)
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
