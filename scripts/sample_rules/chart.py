@@ -110,7 +110,7 @@ TASK = RuleTask(
         The cells stay as they are.""",
     rules=[
         pair("sheet_data", "Sales"),
-        pair("chart", "Sales", chart_props=["type", "title", "direction"]),
+        pair("chart", "Sales", chart_props=["type", "title", "direction", "series_names"]),
     ],
     build=build,
     finish=finish,

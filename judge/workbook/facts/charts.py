@@ -239,18 +239,18 @@ def _has_unread_freeform(drawing: Element) -> bool:
         if anchor.name not in _ANCHORS:
             continue
         for shape in (each for each in anchor.children if each.name in {"sp", "cxnSp"}):
-            geometry = shape.find("spPr", "custGeom")
+            geometry = shape.find("spPr", "a:custGeom")
             if geometry is not None and not _is_numeric(geometry):
                 return True
     return False
 
 
 def _is_numeric(freeform: Element) -> bool:
-    sites, paths = freeform.child("cxnLst"), freeform.child("pathLst")
-    ends = [] if sites is None else sites.all("cxn")
-    places = [each.child("pos") or Element("pos") for each in ends]
+    sites, paths = freeform.child("a:cxnLst"), freeform.child("a:pathLst")
+    ends = [] if sites is None else sites.all("a:cxn")
+    places = [each.child("a:pos") or Element("a:pos") for each in ends]
     floats = [each.attributes.get("ang", "") for each in ends]
-    for each in () if paths is None else paths.all("path"):
+    for each in () if paths is None else paths.all("a:path"):
         floats += [each.attributes.get("w", ""), each.attributes.get("h", "")]
     return (
         paths is not None
