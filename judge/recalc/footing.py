@@ -76,8 +76,8 @@ _NEVER_CELLS = re.compile(
     rb"(?:<\?xml[^<>]*\?>\s*)?<(?:\w+:)?(?:theme|styleSheet|workbook|coreProperties|Properties|wsDr|"
     rb"chartSpace|comments|ThreadedComments|personList)\b"
 )
-"""How parts begin that hold names of fonts, people and files, and the text of drawings and comments.
-Where a formula uses a name of the workbook, the ground is not sure anyway."""
+"""How parts begin that hold names of fonts, people and files, and the text of drawings and
+comments. Where a formula uses a name of the workbook, the ground is not sure anyway."""
 
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 

@@ -47,8 +47,8 @@ class Readable(Protocol):
 HANG_S = 60.0
 HANG_FACTOR = 10
 """An engine that has not used up its processor time after this many seconds of wall-clock time, and
-so many times its processor time in addition, hangs or gets no processor: which of the two is unknown, so
-that is not the workbook's fault."""
+so many times its processor time in addition, hangs or gets no processor. Which of the two is
+unknown, so that is not the workbook's fault."""
 
 LOOKED_EVERY_S = 0.05
 """How often the processor time of an engine is read."""

@@ -72,9 +72,9 @@ def test_every_link_and_request_of_a_page_shows_the_token(page: LocalPage) -> No
     shown = 0
     for path in ("/?", "/compare?run=one&run=two&", "/runs/one/?"):
         html = ask(page, "GET", f"{path}token={page.token}")[2].decode()
-        for link in re.findall(r'<a [^>]*href="(/[^"]*)"', html):
+        for given in re.findall(r'<a [^>]*href="(/[^"]*)"', html):
             shown += 1
-            link = link.partition("#")[0]  # what follows it is never sent
+            link = given.partition("#")[0]  # what follows it is never sent
             assert link.endswith(f"?token={page.token}")
             assert answer_of(begin(page, "GET", link))[0] == 200
         # No page of another server is linked from one that has the token in its address.
