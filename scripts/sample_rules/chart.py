@@ -110,7 +110,7 @@ TASK = RuleTask(
         The cells stay as they are.""",
     rules=[
         pair("sheet_data", "Sales"),
-        pair("chart", "Sales", chart_props=["type", "title", "direction", "series_names"]),
+        pair("chart", "Sales", chart_props=["type", "title", "direction"]),
     ],
     build=build,
     finish=finish,
