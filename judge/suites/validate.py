@@ -117,7 +117,8 @@ def check_task(task: Task, root: Path, definition: str) -> list[SuiteFinding]:
         find(Severity.WARNING, definition, "the instruction is empty: there is no question")
     if task.excluded is not None:
         find(Severity.NOTE, definition, f"the suite leaves it out: {task.excluded}")
-    elif (reason := task.reason_left_out()) is not None:
+    reason = task.reason_left_out()
+    if reason is not None and reason != task.excluded:
         find(Severity.NOTE, definition, f"left out, and not judged: {reason}")
     for case in task.cases:
         _check_case(task, case, definition, find)
