@@ -137,9 +137,9 @@ def test_runs_held_against_each_other(watched: Watched, server: Server, results:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_matrix_of_tasks_and_runs(watched: Watched, server: str) -> None:
+def test_matrix_of_tasks_and_runs(watched: Watched, server: Server) -> None:
     page = watched.page
-    page.goto(f"{server}/compare?run=standard&run=strict%20run")
+    page.goto(f"{server.base}/compare?run=standard&run=strict%20run&token={server.token}")
     # What a difference is drawn on ends where its intervals end, not at a hundred points.
     assert "100" not in page.locator("table.pair .axisrow").first.inner_text()
     rows = page.locator("#matrix > tbody > tr:visible")

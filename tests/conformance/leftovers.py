@@ -80,7 +80,9 @@ def started_containers_of(pid: int) -> list[str]:
 
 def desktops_of(pid: int) -> list[str]:
     """Those of them that are desktops: sandboxes of other tests of a process have places ready."""
-    image = images.tags()["desktop"]
+    tag = images.tags()["desktop"]
+    with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
+        (image,) = (str(each["Id"]) for each in client.images() if tag in (each["RepoTags"] or ()))
     listed = _containers(ended=True)
     return [identity for identity in containers_of(pid) if listed.get(identity) == image]
 
@@ -88,7 +90,7 @@ def desktops_of(pid: int) -> list[str]:
 def _containers(*, ended: bool = False) -> dict[str, str]:
     """Containers of the daemon, those that have ended as well if wanted -> their images."""
     with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
-        return {str(each["Id"]): str(each["Image"]) for each in client.containers(all=ended)}
+        return {str(each["Id"]): str(each["ImageID"]) for each in client.containers(all=ended)}
 
 
 def alive(processes: set[Process]) -> set[Process]:

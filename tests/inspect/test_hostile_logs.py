@@ -248,7 +248,7 @@ def test_a_record_that_could_not_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its texts are bounded one by one; together they may be longer than a line."""
-    monkeypatch.setattr("judge.grading.store.MOST_LINE_BYTES", 10_000)
+    monkeypatch.setattr("judge.files.json_lines.MOST_LINE_BYTES", 10_000)
     kept = {"solution": "print(1)", "reply": "x" * 6000, "response": "y" * 6000}
     log = write(tmp_path / "log.eval", sample(store={inspect_logs.STORE_KEY: kept}))
     with pytest.raises(Exception, match="no command would read it"):

@@ -17,5 +17,8 @@ def test_every_published_workbook_is_read_in_one_way(judge_data: Path) -> None:
         except WorkbookError as error:
             refused.append(f"{path.name}: {error.message}")
     assert seen > 1000
-    # One file of the corpus is cut short on purpose.
-    assert [each for each in refused if not each.startswith("broken.xlsx: not a zip")] == []
+    # Files that were cut short on purpose, in the corpus and among the outputs of checklists.
+    cut = ("broken.xlsx", "5e9d18e198a282e9.xlsx", "74ffc217d0a2e318.xlsx")
+    assert [
+        each for each in refused if not each.startswith(tuple(f"{name}: not a zip" for name in cut))
+    ] == []

@@ -240,8 +240,8 @@ class SheetScanner:
                     if not below:
                         break
                 elif row.number >= self._first_row:
-                    grammar.check_columns(pending, row.start, row.end)
                     wanted.append(row)
+                grammar.check_columns(pending, row.start, row.end)
                 if collector.row_listener is not None:
                     collector.row_listener.hear_plain(row.number, row.attributes)
             check_characters(pending[:position])
