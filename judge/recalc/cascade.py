@@ -120,9 +120,11 @@ class _Inquiry:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
         asking = self._asking
-        self._outcome.complete = asking.timely.keys() == asking.answers.keys() and all(
-            asking.given_s[name] <= self._question.quick_s for name in asking.silent
-        )
+        quick_s = self._question.quick_s
+        full = [name for name in asking.silent if asking.given_s[name] > quick_s]
+        if quick_s >= self._question.timeout_s:
+            full = list(asking.silent)
+        self._outcome.complete = not full and asking.timely.keys() == asking.answers.keys()
         return self._outcome
 
     def _ask(self) -> None:
@@ -203,6 +205,8 @@ class _Inquiry:
             and not (dependencies.array_sensitive or dependencies.opaque)
             and not (dependencies.unprefixed or dependencies.unknown or dependencies.volatile)
             and self._question.ascii_only
+            # The quick engines count days from 1900 alone.
+            and not self._question.dialect.date_1904
             and self._trust.pair_is_sure(dependencies.functions)
         )
 

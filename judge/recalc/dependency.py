@@ -6,11 +6,12 @@ import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
 from judge.recalc.formula import FormulaTraits, traits
 from judge.recalc.references import Reference, read_formula
+from judge.workbook.address import WHOLE_SHEET, Window, parse_window
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
@@ -54,9 +55,10 @@ class Dependencies:
         array_sensitive: whether a formula depends on being entered as an array formula or not.
         broken: whether a formula refers to something that no longer exists.
         opaque: whether a formula uses names, tables, or references made from text.
-        complete: whether every formula that can be reached is known; False where a formula reaches
-            cells that its text does not show, and where there is more to follow than is followed.
-            Then every formula of the workbook is counted.
+        complete: whether every formula that can be reached is known; False where a formula makes
+            references from text, and where there is more to follow than is followed. Then every
+            formula of the workbook is counted, as it is where a formula reaches cells beyond the
+            rectangles that it names.
         cells: how many formula cells were reached.
         named_cells: how many cells their formulas name, each formula by itself: about how many an
             engine visits. Whole columns count in full.
@@ -88,7 +90,7 @@ class _Sum:
         self._volatile: set[str] = set()
         self._unprefixed: set[str] = set()
         self._unknown = self._names = self._arrays = self._broken = self._opaque = False
-        self._further = False
+        self.further = False
 
     def add(self, cell: Cell, said: FormulaTraits) -> None:
         """Counts a formula cell, given what its formula says."""
@@ -107,7 +109,7 @@ class _Sum:
         self._arrays = self._arrays or said.array_sensitive
         self._broken = self._broken or said.broken
         self._opaque = self._opaque or said.opaque
-        self._further = self._further or said.reaches_further
+        self.further = self.further or said.reaches_further
 
     def dependencies(
         self, *, complete: bool, arrays: bool = False, footing: Footing | None = None
@@ -125,7 +127,7 @@ class _Sum:
             complete=complete,
             cells=self.cells,
             named_cells=self.named_cells,
-            footing=None if self._further or self._arrays or arrays else footing,
+            footing=None if self.further or self._arrays or arrays else footing,
         )
 
 
@@ -139,10 +141,12 @@ class SheetFormulas:
     Attributes:
         columns: numbers of the columns that hold any, sorted.
         cells: column -> sorted rows and their cells.
+        filling: those that fill more cells than their own, with the range that they fill.
     """
 
     columns: Sequence[int]
     cells: Mapping[int, tuple[list[int], list[Cell]]]
+    filling: Sequence[tuple[Window, Cell]] = ()
 
     def between(self, first: int, last: int) -> Sequence[int]:
         """The columns from one to another that hold formulas."""
@@ -186,12 +190,16 @@ class FormulaIndex:
         """The formula cells of a sheet, by its real name."""
         if name not in self._sheets:
             columns: dict[int, tuple[list[int], list[Cell]]] = defaultdict(lambda: ([], []))
+            filling = []
             ordered = sorted(self._load(name), key=lambda cell: cell.row)
             for cell in ordered:
                 rows, cells = columns[cell.column]
                 rows.append(cell.row)
                 cells.append(cell)
-            self._sheets[name] = SheetFormulas(sorted(columns), dict(columns))
+                if cell.array_range is not None and ":" in cell.array_range:
+                    filled = parse_window(cell.array_range.replace("$", ""))
+                    filling.append((filled or WHOLE_SHEET, cell))
+            self._sheets[name] = SheetFormulas(sorted(columns), dict(columns), filling)
         return self._sheets[name]
 
     @property
@@ -255,6 +263,16 @@ class Search:
                 place = _first_unseen(seen, place + 1)
             if self._index.work_left < 0:
                 return
+        # What an array formula fills holds no formula of its own.
+        self._index.work_left -= len(formulas.filling)
+        for filled, cell in formulas.filling:
+            if (
+                filled.min_row <= reference.max_row
+                and reference.min_row <= filled.max_row
+                and filled.min_column <= reference.max_column
+                and reference.min_column <= filled.max_column
+            ):
+                yield name, cell
 
 
 def _first_unseen(seen: dict[int, int], place: int) -> int:
@@ -297,6 +315,8 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
                 return index.everything()
         if len(done) > FOLLOWED_LIMIT:
             return index.everything()
+    if found.further:
+        return replace(index.everything(), complete=True)
     sheets = search.sheets | {ref.sheet for ref in done}
     return found.dependencies(complete=True, footing=Footing(done, sheets))
 

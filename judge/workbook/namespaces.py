@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from judge.errors import WorkbookError
+
 _OFFICE = "http://schemas.openxmlformats.org"
 _STRICT = "http://purl.oclc.org/ooxml"
 _MICROSOFT = "http://schemas.microsoft.com/office"
@@ -104,14 +106,21 @@ class Names(dict[str, str]):
         return len(self._own) == 1 or (prefix == "a") is (local in _DRAWING_NAMES)
 
     def attributes(self, given: dict[str, str]) -> dict[str, str]:
-        """Attributes by their short names: those without a namespace stay as they are."""
-        for name in given:
-            if SEPARATOR in name:
-                return {
-                    (_attribute(key) if SEPARATOR in key else key): text
-                    for key, text in given.items()
-                }
-        return given
+        """Attributes by their short names: those without a namespace stay as they are.
+
+        Raises:
+            WorkbookError: two of them have one short name, as the ids of the transitional and of
+                the strict namespace would.
+        """
+        if not any(SEPARATOR in name for name in given):
+            return given
+        made = {(_attribute(key) if SEPARATOR in key else key): text for key, text in given.items()}
+        if len(made) < len(given):
+            raise WorkbookError(
+                "an element of the workbook has one attribute in two namespaces, of which programs "
+                f"read different ones: {', '.join(sorted(made))[:100]}"
+            )
+        return made
 
 
 _MOST_NAMES = 10_000

@@ -14,6 +14,7 @@ _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _CONTENT_TYPES = "[Content_Types].xml"
 _APPLICATION = "docProps/app.xml"
 _SHEETML = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+_USUAL_MAIN = "xl/workbook.xml"
 _MAIN_TYPES = frozenset(
     {
         f"{_SHEETML}sheet.main+xml",
@@ -279,6 +280,9 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
     declared = {part for part, kind in types.overrides.items() if kind in _MAIN_TYPES}
     main = next(iter(targets), None)
     if main is not None and declared == {main}:
+        return main
+    # Packages of .NET may give the type of the main part as that of everything ending in .xml.
+    if main == _USUAL_MAIN and not declared and types.of(main) in _MAIN_TYPES:
         return main
     if "xl/workbook.bin" in package:
         raise WorkbookError(

@@ -175,3 +175,24 @@ def test_every_cell_of_every_rectangle_is_found_once(
         }
     assert len(found) == len(set(found))
     assert set(found) == wanted
+
+
+def test_a_cell_that_an_array_formula_fills_depends_on_that_formula() -> None:
+    master = Cell(1, 2, None, formula="=A1:A300*10", array_range="B1:B300")
+    inputs = [Cell(row, 1, None, formula="=ROW()*2") for row in range(1, 301)]
+    asked = Cell(1, 8, None, formula="=B4+1")
+    cells = {"S": [asked, master, *inputs]}
+    found = dependencies([("S", asked)], FormulaIndex(cells, cells.__getitem__))
+    assert found.array_sensitive
+    assert found.cells == 302
+    assert found.footing is None
+
+
+def test_a_formula_that_reaches_further_counts_the_whole_workbook() -> None:
+    """The sum range of SUMIF has the size of the criteria range, whatever the text names."""
+    asked = Cell(1, 8, None, formula='=SUMIF(A1:A3,"x",B1)')
+    today = Cell(3, 2, None, formula="=TODAY()")
+    cells = {"S": [asked, today]}
+    found = dependencies([("S", asked)], FormulaIndex(cells, cells.__getitem__))
+    assert found.volatile == {"TODAY"}
+    assert found.footing is None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from judge.errors import WorkbookError
@@ -714,3 +716,48 @@ def test_what_was_damaged_is_an_error_wherever_it_lies() -> None:
     damaged = data.replace(b'"A900"><v>1</v>', b'"A900"><v>2</v>')
     with pytest.raises(WorkbookError, match=r"sheet1\.xml is damaged: its checksum"):
         open_workbook(damaged).cells(CellRange("S", 1, 1, 1, 1))
+
+
+def _changed(changes: dict[str, list[tuple[str, str]]]) -> bytes:
+    """A workbook by openpyxl whose A1 is "right", with pieces of some parts replaced."""
+    made = io.BytesIO()
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.title = "S"
+    book.active["A1"] = "right"
+    book.save(made)
+    target = io.BytesIO()
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            for before, after in changes.get(name, []):
+                assert before in text
+                text = text.replace(before, after)
+            new.writestr(name, text)
+    return target.getvalue()
+
+
+def _first_cell(data: bytes) -> object:
+    (cell,) = open_workbook(data).cells(CellRange("S", 1, 1, 1, 1)).values()
+    return cell.value
+
+
+def test_a_sheet_with_an_id_in_both_namespaces_is_unreadable() -> None:
+    """Other programs follow the id of the own namespace of the workbook, in any order."""
+    strict = "http://purl.oclc.org/ooxml/officeDocument/relationships"
+    book = "xl/workbook.xml"
+    assert _first_cell(_changed({})) == "right"
+    both = (' r:id="rId1"', f' r:id="rId1" xmlns:s="{strict}" s:id="rId2"')
+    data = _changed({book: [("<sheet ", "<sheet "), both]})
+    with pytest.raises(WorkbookError, match="one attribute in two namespaces"):
+        _first_cell(data)
+
+
+def test_the_main_part_may_have_the_type_of_its_ending() -> None:
+    main = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+    own = f'<Override PartName="/xl/workbook.xml" ContentType="{main}" />'
+    ending = 'Extension="xml" ContentType="application/xml"'
+    data = _changed(
+        {"[Content_Types].xml": [(own, ""), (ending, f'Extension="xml" ContentType="{main}"')]}
+    )
+    assert _first_cell(data) == "right"
