@@ -120,11 +120,10 @@ class _Inquiry:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
         asking = self._asking
-        quick_s = self._question.quick_s
-        full = [name for name in asking.silent if asking.given_s[name] > quick_s]
-        if quick_s >= self._question.timeout_s:
-            full = list(asking.silent)
-        self._outcome.complete = not full and asking.timely.keys() == asking.answers.keys()
+        quick_s, full_s = self._question.quick_s, self._question.timeout_s
+        self._outcome.complete = asking.timely.keys() == asking.answers.keys() and all(
+            asking.given_s[name] <= quick_s < full_s for name in asking.silent
+        )
         return self._outcome
 
     def _ask(self) -> None:
