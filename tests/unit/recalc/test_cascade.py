@@ -8,6 +8,7 @@ import struct
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -464,6 +465,41 @@ def test_what_is_kept_is_what_every_run_computes(case: str) -> None:
         outcome = timed(formula, dict(zip(names, words, strict=True)), "libreoffice", seconds)
         if "libreoffice" in outcome.used or outcome.failed:
             assert not outcome.complete
+
+
+def of_sums(count: int, *, date_1904: bool = False) -> tuple[CascadeResult, ScriptedEngine]:
+    """A sum that stands for many others; the quick engines run out of time, LibreOffice says 9."""
+    cell = Cell(1, 1, None, formula="=SUM(A2:A3)")
+    rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+    slow = 0.0 if date_1904 else 1000.0
+    quick = [
+        ScriptedEngine(name, {ref(1): 5}, seconds=slow) for name in ("formualizer", "ironcalc")
+    ]
+    office = ScriptedEngine("libreoffice", {ref(1): 9})
+    question = Question(
+        b"",
+        {ref(1): "=SUM(A2:A3)"},
+        replace(rests_on, cells=count),
+        Dialect({}, date_1904),
+        30.0,
+    )
+    return Cascade([*quick, office], TRUST).compute(question), office
+
+
+@pytest.mark.parametrize(("count", "kept"), [(1, True), (60_000, False)])
+def test_nothing_is_kept_where_an_engine_used_up_all_the_time_there_is(
+    count: int, *, kept: bool
+) -> None:
+    """With so many formulas the limit of a quick engine is the full one."""
+    outcome, _ = of_sums(count)
+    assert outcome.values == {ref(1): 9}
+    assert outcome.complete is kept
+
+
+def test_the_quick_engines_are_not_believed_about_days_from_1904() -> None:
+    outcome, office = of_sums(1, date_1904=True)
+    assert office.asked
+    assert outcome.values == {ref(1): 9}
 
 
 def timed(formula: str, words: Mapping[str, object], slow: str, seconds: float) -> CascadeResult:
