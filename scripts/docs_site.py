@@ -15,8 +15,10 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[1]
 OUTSIDE = {
     "README.md": "overview.md",  # as README.md it would be the start page
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "SECURITY.md": "SECURITY.md",
     "dataset/schema.md": "dataset/schema.md",
     "dataset/sample/README.md": "dataset/sample/README.md",
     "dataset/sample-rules/README.md": "dataset/sample-rules/README.md",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from judge.core.verdict import Verdict
 from tests.conftest import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+COMMANDS_PAGE = (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8")
+RESULTS_PAGE = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     path
     for path in REPOSITORY.rglob("*.md")
@@ -35,8 +38,8 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_is_in_the_readme_and_says_what_it_does(name: str) -> None:
-    assert f"judge {name}" in README
+def test_every_command_is_on_its_page_and_says_what_it_does(name: str) -> None:
+    assert f"judge {name}" in COMMANDS_PAGE
     module, attribute, line = COMMANDS[name]
     command = getattr(importlib.import_module(module), attribute)
     assert isinstance(command, click.Command)
@@ -44,19 +47,19 @@ def test_every_command_is_in_the_readme_and_says_what_it_does(name: str) -> None
     assert line.endswith(".")
 
 
-def test_every_exit_code_is_in_the_readme() -> None:
-    section = README.split("### Exit codes")[1].split("\n## ")[0]
+def test_every_exit_code_is_described() -> None:
+    section = COMMANDS_PAGE.split("## Exit codes")[1].split("\n## ")[0]
     codes = {
         error.exit_code
         for error in vars(errors).values()
         if isinstance(error, type) and issubclass(error, errors.JudgeError)
     } | {errors.INTERRUPTED_EXIT_CODE}
-    described = {int(number) for number in re.findall(r"(?:^|[;\s])(\d+)\s", section)}
+    described = {int(number) for number in re.findall(r"(?:\| |, )(\d+)(?=[, ])", section)}
     assert codes <= described
 
 
-def test_every_verdict_is_in_the_readme() -> None:
-    table = README.split("### Verdicts")[1].split("###")[0]
+def test_every_verdict_is_described() -> None:
+    table = RESULTS_PAGE.split("## Verdicts")[1].split("## ")[0]
     assert all(re.search(rf"\b{verdict.value}\b", table) for verdict in Verdict)
 
 
@@ -86,3 +89,36 @@ def test_the_options_in_documents_exist(path: Path) -> None:
             continue
         named = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
         assert named <= known, f"judge {' '.join(words)}: {', '.join(sorted(named - known))}"
+
+
+def test_the_readme_can_be_read_in_one_go() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+ARCHITECTURE = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    names = re.findall(r"`([a-z_]+(?:/[a-z_.]+)*(?:\.py|/))`", ARCHITECTURE)
+    missing = [
+        name
+        for name in names
+        if not (REPOSITORY / "judge" / name).exists() and not (REPOSITORY / name).exists()
+    ]
+    assert names
+    assert missing == []
+
+
+def test_the_architecture_page_draws_every_room() -> None:
+    """The drawing has the layers that the import linter enforces."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(
+        contract["layers"]
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers" and contract["containers"] == ["judge"]
+    )
+    rooms = {room.strip() for layer in layers for room in layer.split("|")}
+    drawing = re.search(r"```\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert drawing is not None
+    drawn = set(re.findall(r"[a-z]+", drawing[1]))
+    assert rooms <= drawn, f"not in the drawing: {', '.join(sorted(rooms - drawn))}"

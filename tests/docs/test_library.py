@@ -1,4 +1,4 @@
-"""The README's lines for Python run as they stand, and public functions take what they use."""
+"""The lines for Python in the documents run as they are, and functions take what they use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from judge.suites import load_suite
 from tests.conftest import REPOSITORY
 from tests.inference.raw_server import Exchange, RawServer, raw_server
 
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+LIBRARY = (REPOSITORY / "docs" / "library.md").read_text(encoding="utf-8")
 REPLY = {"choices": [{"message": {"content": "```python\nx = 1\n```"}}], "data": [{"id": "m"}]}
 PUBLIC = ("score", "run", "infer", "verify", "compare", "rejudge")
 
@@ -66,8 +66,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.bubblewrap
-def test_the_lines_of_the_readme(here: Path, server: RawServer) -> None:
-    (block,) = re.findall(r"```python\n(import judge\n.*?)```", README, flags=re.DOTALL)
+def test_the_lines_about_the_functions(here: Path, server: RawServer) -> None:
+    block, _ = re.findall(r"```python\n(import judge\n.*?)```", LIBRARY, flags=re.DOTALL)
     # The one change: the sheet of this gold, and a server that listens here.
     position = load_suite("sample").task("1001").checker.options["answer_position"]
     block = block.replace("\"'Sheet 1'!B2:B9\"", repr(position))
@@ -89,8 +89,7 @@ def test_the_lines_of_the_readme(here: Path, server: RawServer) -> None:
 
 @pytest.mark.bubblewrap
 def test_the_lines_about_a_judge_that_stays_open(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (REPOSITORY / "docs" / "library.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(import judge\n.*?\n)```\n", page, flags=re.DOTALL)
+    _, block = re.findall(r"```python\n(import judge\n.*?\n)```\n", LIBRARY, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(block, names)
     assert names["found"].verdicts == ("NO",) * 3
