@@ -101,7 +101,7 @@ class InferOptions:
         sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
         limits: bounds of these programs.
         trust_folder: whether a run that this user did not start on this machine continues as its
-            folder says; decision 0008 says what that means.
+            folder says; decision 0035 says what that means.
 
     Raises:
         UsageError: an option holds a value that it cannot have.

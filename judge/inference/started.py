@@ -2,7 +2,7 @@
 
 The records are in the user's state folder, one small file for each results directory, which nobody
 else may read or write. A results directory itself can come from anybody, and so can the contents
-of its ``run.json``; see ``docs/decisions/0008-a-folder-is-no-word-of-its-user.md``.
+of its ``run.json``; see ``docs/decisions/0035-what-decides-a-verdict.md``.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Files:
         ("overview.md", "[x](docs/decisions)", "x"),
         ("glossary.md", "[x](../README.md#verdicts)", "[x](overview.md#verdicts)"),
         ("dataset/schema.md", "[x](../docs/suites.md)", "[x](../suites.md)"),
-        ("decisions/0020-boards.md", "[`x`](../../judge/boards/x.py)", "`x`"),
+        ("decisions/0018-published-and-standard.md", "[`x`](../../judge/boards/x.py)", "`x`"),
         ("suites.md", "[x](https://example.org) [y](#z)", "[x](https://example.org) [y](#z)"),
         ("suites.md", "```\n[x](../README.md)\n```", "```\n[x](../README.md)\n```"),
     ],
