@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from judge.comparison.profiles import PROFILES
+from judge.compare.profiles import PROFILES
 from judge.core.limits import Limits
 from judge.desktop.driver import driver_digest
 from judge.grading.case import GradingRules

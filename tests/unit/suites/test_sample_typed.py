@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from judge.api import ScoreOptions, check_expectations, score
+from judge.compare.values.rules import AnswerType, Match
 from judge.files.media import image_size
 from judge.replies.answers import MOST_ANSWER_CHARS
 from judge.report.report import Report
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite
-from judge.typed.rules import AnswerType, Match
 from tests.conftest import REPOSITORY, Snapshot
 from tests.records import snapshot_of_run
 
