@@ -1,6 +1,6 @@
 # make demo    set up, and grade the embedded sample suite
 # make test    set up everything that tests need, and run all of them
-# make check   format, lint, strict types, import contracts, unit tests
+# make check   format, lint, strict types, import contracts, the size of the house, unit tests
 # make lint    the same without the unit tests
 # make docs    the documents as a site, in build/site
 
@@ -52,6 +52,7 @@ lint: setup-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python scripts/count-house --check
 
 docs: setup-dev
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \

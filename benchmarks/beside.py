@@ -28,9 +28,9 @@ SOLUTIONS = "model_solutions/single_claude_dev100.jsonl"
 COMPARE = """
 import sys
 try:
-    from judge.comparison.api import compare_workbooks
-except ImportError:
-    from judge.compare.api import compare_workbooks
+    from judge.compare.cells.workbooks import compare_files
+except ImportError:  # a checkout of before
+    from judge.comparison.api import compare_workbooks as compare_files
 from judge import load_suite
 suite = load_suite(sys.argv[1])
 for task in suite.tasks[:int(sys.argv[2])]:
@@ -40,8 +40,8 @@ for task in suite.tasks[:int(sys.argv[2])]:
     else:
         position, sheet = details["answer_position"], details.get("answer_sheet")
     for case in task.cases:
-        compare_workbooks(case.gold_path, case.gold_path, position, answer_sheet=sheet)
-        compare_workbooks(case.gold_path, case.input_path, position, answer_sheet=sheet)
+        compare_files(case.gold_path, case.gold_path, position, answer_sheet=sheet)
+        compare_files(case.gold_path, case.input_path, position, answer_sheet=sheet)
 """
 
 

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from judge.boards.board import Board
+from judge.compare.boards.board import Board
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.sheets import filter_of
 from judge.workbook.reader import open_workbook

@@ -30,16 +30,16 @@ import openpyxl
 from benchmarks.board_mutants import mutants
 from benchmarks.office_save import save_with_office
 from judge.api.workbooks import Engines
-from judge.boards.board import Board
-from judge.boards.judging import finding_by_board
-from judge.boards.standard import UnusableBoardError
-from judge.comparison.computing import Compute, NoEngines
+from judge.compare.boards.board import Board
+from judge.compare.boards.judging import finding_by_board
+from judge.compare.boards.standard import UnusableBoardError
+from judge.compare.cells.computing import Compute, NoEngines
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import Side
 from judge.core.answer import Origin
 from judge.core.finding import Finding
 from judge.errors import SuiteError
 from judge.files.yaml_documents import read_yaml
-from judge.rules.book import Book
-from judge.rules.raised import Side
 from judge.workbook.reader import open_workbook
 
 VERDICTS = "sheetcopilot/file_verdicts.jsonl"

@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.pairs import SUITE, golds
 from benchmarks.scatter import Series, scatter
-from judge.comparison.api import compare_workbooks
+from judge.compare.cells.workbooks import compare_files
 
 GOALS = {"total": 15.0, "worst": 50.0, "memory": 5.0}
 """How many times less ours must take."""
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
         for path, position, sheet in list(golds(options.data / SUITE))[: options.limit]
     ]
     cells = [
-        compare_workbooks(path, path, position, answer_sheet=sheet).cells
+        compare_files(path, path, position, answer_sheet=sheet).cells
         for path, position, sheet in cases
     ]
     outcomes: dict[str, Outcome] = {}

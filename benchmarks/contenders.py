@@ -23,7 +23,7 @@ def published(path: Path, position: str, answer_sheet: str | None) -> bool:
     del answer_sheet  # the script never reads it
     import openpyxl  # noqa: PLC0415
 
-    from judge.comparison.official import ScriptError, official_parts  # noqa: PLC0415
+    from judge.compare.published.spreadsheetbench import ScriptError, official_parts  # noqa: PLC0415
 
     gold: Any = openpyxl.load_workbook(path, data_only=True)
     answer: Any = openpyxl.load_workbook(path, data_only=True)
@@ -40,7 +40,7 @@ def published(path: Path, position: str, answer_sheet: str | None) -> bool:
 
 
 def _cells_agree(gold: Any, answer: Any, window: Any) -> bool:
-    from judge.comparison.official import official_agree  # noqa: PLC0415
+    from judge.compare.published.spreadsheetbench import official_agree  # noqa: PLC0415
     from judge.workbook.address import column_letters  # noqa: PLC0415
 
     for column in range(window.min_column, window.max_column + 1):
@@ -54,16 +54,16 @@ def _cells_agree(gold: Any, answer: Any, window: Any) -> bool:
 
 def ours(path: Path, position: str, answer_sheet: str | None) -> bool:
     """Our comparison: `standard`, and what the script would say beside it."""
-    from judge.comparison.api import compare_workbooks  # noqa: PLC0415
+    from judge.compare.cells.workbooks import compare_files  # noqa: PLC0415
 
-    return compare_workbooks(path, path, position, answer_sheet=answer_sheet).equal
+    return compare_files(path, path, position, answer_sheet=answer_sheet).equal
 
 
 def ours_apart(path: Path, position: str, answer_sheet: str | None) -> bool:
     """Our comparison of two workbooks that happen to be alike, each of them read."""
-    from judge.comparison.answer_range import check, prepare  # noqa: PLC0415
-    from judge.comparison.options import range_spec  # noqa: PLC0415
-    from judge.comparison.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.cells.answer_range import check, prepare  # noqa: PLC0415
+    from judge.compare.cells.options import range_spec  # noqa: PLC0415
+    from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     gold, output = open_workbook(path), open_workbook(path)

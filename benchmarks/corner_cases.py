@@ -31,8 +31,8 @@ from judge.annotate.edits import describe
 from judge.annotate.gold import GoldMaker
 from judge.annotate.strength import Trial
 from judge.annotate.suggest import Suggestion, suggest
-from judge.comparison.profiles import get_profile
-from judge.comparison.render import difference_lines
+from judge.compare.cells.render import difference_lines
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task

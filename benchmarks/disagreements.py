@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.pairs import Pair, compare_pair, recorded_pairs
-from judge.comparison.comparison import Comparison, DifferenceClass
-from judge.comparison.render import range_name
+from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.render import range_name
 
 
 @dataclass(frozen=True, slots=True)

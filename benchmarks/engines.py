@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.records.cases import DifferenceRecord
 from judge.core.task import Task, TestCase

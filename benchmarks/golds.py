@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.comparison.answer_range import prepare
-from judge.comparison.official import ScriptError, official_agree
+from judge.compare.cells.answer_range import prepare
+from judge.compare.published.spreadsheetbench import ScriptError, official_agree
 from judge.errors import JudgeError
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.formula import traits

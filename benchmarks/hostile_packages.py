@@ -14,8 +14,8 @@ import sys
 import time
 
 from tests.bounds import bound_process
-from tests.unit.rules.hostile_packages import LARGE, SMALL
-from tests.unit.rules.test_hostile import RULES, facts, judge
+from tests.unit.compare.rules.hostile_packages import LARGE, SMALL
+from tests.unit.compare.rules.test_hostile import RULES, facts, judge
 
 CPU_S, MEMORY_BYTES = 180, 3 << 30
 

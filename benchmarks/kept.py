@@ -22,12 +22,12 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.comparison.answer_range import Plan, check, prepare
-from judge.comparison.comparison import Comparison
-from judge.comparison.computing import NoEngines, compute_and_check
-from judge.comparison.kept import Kept, find_losses
-from judge.comparison.profiles import get_profile
-from judge.comparison.scope import ScopeSources
+from judge.compare.cells.answer_range import Plan, check, prepare
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.computing import NoEngines, compute_and_check
+from judge.compare.cells.kept import Kept, find_losses
+from judge.compare.cells.scope import ScopeSources
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from judge.comparison.answer_range import check, prepare
-from judge.comparison.comparison import Comparison
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.answer_range import check, prepare
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 
 SUITE = "spreadsheetbench_912_dev300"

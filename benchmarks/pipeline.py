@@ -38,7 +38,7 @@ from typing import Any
 import openpyxl
 
 from benchmarks.processor_time import processor_time
-from judge.comparison.answer_range import prepare
+from judge.compare.cells.answer_range import prepare
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.files.places import cache_folder

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.authoring.proposals.propose import propose
-from judge.checkers.registry import checker_of
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
 from judge.core.task import CheckerSpec, Task
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import verify_case

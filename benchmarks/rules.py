@@ -26,12 +26,12 @@ from typing import Any
 import openpyxl
 import pandas as pd
 
-from judge.comparison.computing import NoEngines
+from judge.compare.cells.computing import NoEngines
+from judge.compare.rules.book import Book
+from judge.compare.rules.judging import finding_of_standard, published_verdict
+from judge.compare.rules.options import RuleOptions
+from judge.compare.rules.raised import Side
 from judge.core.answer import Origin
-from judge.rules.book import Book
-from judge.rules.judging import finding_of_standard, published_verdict
-from judge.rules.options import RuleOptions
-from judge.rules.raised import Side
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
 

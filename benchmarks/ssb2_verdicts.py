@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pairs import SUITE
-from judge.comparison.answer_range import check, prepare
-from judge.comparison.comparison import Comparison, DifferenceClass
-from judge.comparison.options import CELLS, GROUPS, range_spec
-from judge.comparison.profiles import get_profile
-from judge.comparison.ssb2 import values_agree
-from judge.comparison.value import comparator
+from judge.compare.cells.answer_range import check, prepare
+from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.options import CELLS, GROUPS, range_spec
+from judge.compare.cells.value import comparator
+from judge.compare.profiles import get_profile
+from judge.compare.published.spreadsheetbench2 import values_agree
 from judge.workbook.cell import CellValue
 from judge.workbook.reader import Workbook, open_workbook
 

@@ -42,7 +42,7 @@ from judge.annotate.strength import (
     wrong_solutions,
 )
 from judge.annotate.suggest import Suggestion, suggest
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task

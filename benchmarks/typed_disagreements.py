@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.checkers.contract import Rules
-from judge.checkers.registry import checker_of
-from judge.comparison.computing import NoEngines
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.computing import NoEngines
+from judge.compare.contract import Rules
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
 from judge.core.task import Gold, Task

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import openpyxl
 
-from judge.comparison.api import compare_workbooks
+from judge.compare.cells.workbooks import compare_files
 from judge.core.answer import Origin
 from judge.recalc.computing import EngineCompute
 from judge.recalc.policy import Recalculator
@@ -215,7 +215,7 @@ def main() -> int:
         for turn in range(1, arguments.times + 1):
             for name, (gold, output) in pairs.items():
                 compute = Watched(Recalculator(engines))
-                found = compare_workbooks(gold, output, f"S!D1:D{arguments.rows}", compute=compute)
+                found = compare_files(gold, output, f"S!D1:D{arguments.rows}", compute=compute)
                 computed = compute.computed.hexdigest()[:8]
                 verdict = (
                     "equal" if found.equal else f"{sum(found.difference_counts.values())} differ"

@@ -7,7 +7,8 @@ that ``import judge`` does no work:
 - :class:`Rewards` makes numbers for training of them
 - :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge what is on disk
 - :func:`infer` (with :class:`InferOptions`) asks a chat model for solutions
-- :func:`compare` compares two workbooks, :func:`recalculate` computes the formulas of one
+- :func:`compare_workbooks` compares two workbooks (``judge.compare`` is short for it),
+  :func:`recalculate` computes the formulas of one
 - :func:`rejudge` and :func:`change_verdict` judge a run again, or one case by hand
 - :class:`Report`, :func:`report_data`, :func:`report_html` and :func:`compare_runs` report
 - :func:`make_audit` and :func:`read_audit` have a person mark a sample of the verdicts
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from judge.api.options import JudgingOptions, ScoreOptions
     from judge.api.rejudging import change_verdict, rejudge
     from judge.api.rewards import Rewards
-    from judge.api.workbooks import compare
+    from judge.api.workbooks import compare_workbooks
+    from judge.api.workbooks import compare_workbooks as compare
     from judge.core.submission import Submission
     from judge.recalc import recalculate
     from judge.report.data import report_data
@@ -52,6 +54,7 @@ __all__ = [
     "change_verdict",
     "compare",
     "compare_runs",
+    "compare_workbooks",
     "infer",
     "load_suite",
     "make_audit",
@@ -65,6 +68,8 @@ __all__ = [
     "verify",
 ]
 
+# `compare` is the package itself, which can be called: importing one of its modules sets the
+# attribute as well.
 _HOMES = {
     "InferOptions": ("judge.api.infer_options", "InferOptions"),
     "Judge": ("judge.api.judging", "Judge"),
@@ -76,8 +81,9 @@ _HOMES = {
     "Submission": ("judge.core.submission", "Submission"),
     "__version__": ("judge.version", "__version__"),
     "change_verdict": ("judge.api.rejudging", "change_verdict"),
-    "compare": ("judge.api.workbooks", "compare"),
+    "compare": ("judge.compare", ""),
     "compare_runs": ("judge.api.comparing", "compare_runs"),
+    "compare_workbooks": ("judge.api.workbooks", "compare_workbooks"),
     "infer": ("judge.api.inferring", "infer"),
     "load_suite": ("judge.suites", "load_suite"),
     "make_audit": ("judge.api.auditing", "make_audit"),
@@ -95,5 +101,6 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'judge' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    return getattr(importlib.import_module(module), attribute)
+    home, attribute = _HOMES[name]
+    module = importlib.import_module(home)
+    return getattr(module, attribute) if attribute else module

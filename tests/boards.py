@@ -16,7 +16,7 @@ from openpyxl.formatting.rule import Rule
 from openpyxl.styles import Font, PatternFill
 from openpyxl.styles.differential import DifferentialStyle
 
-from tests.unit.comparison.packages import in_namespaces
+from tests.unit.compare.cells.packages import in_namespaces
 
 _REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 

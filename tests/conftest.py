@@ -1,8 +1,10 @@
-"""What every test can ask for: the published suites, and what the machine has."""
+"""What every test can ask for: the published suites, what the machine has, snapshots."""
 
 from __future__ import annotations
 
+import difflib
 import gc
+import itertools
 import os
 import signal
 from collections.abc import Callable, Generator
@@ -12,8 +14,11 @@ from typing import Any
 import pytest
 
 Figures = Callable[[str], None]
+Snapshot = Callable[[str, str], None]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+SNAPSHOTS = REPOSITORY / "tests" / "snapshots"
+MAX_DIFF_LINES = 40
 
 
 def find_data() -> Path | None:
@@ -30,6 +35,39 @@ def judge_data() -> Path:
     if found is None:
         pytest.skip("no published suites here: set JUDGE_DATA to the folder that holds them")
     return found
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what renews the snapshots."""
+    parser.addoption(
+        "--renew-snapshots",
+        action="store_true",
+        help="write the files in tests/snapshots instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def snapshot(pytestconfig: pytest.Config) -> Snapshot:
+    """``snapshot(name, text)``: fails where the text is not that of the file in tests/snapshots."""
+
+    def compare(name: str, text: str) -> None:
+        path = SNAPSHOTS / name
+        if pytestconfig.getoption("--renew-snapshots"):
+            path.write_text(text, encoding="utf-8")
+            return
+        recorded = path.read_text(encoding="utf-8")
+        if text != recorded:
+            lines = difflib.unified_diff(
+                recorded.splitlines(), text.splitlines(), "recorded", "now", n=1, lineterm=""
+            )
+            diff = "\n".join(line[:400] for line in itertools.islice(lines, MAX_DIFF_LINES))
+            pytest.fail(
+                f"{path.relative_to(REPOSITORY)} differs; if that is intended, add"
+                f" --renew-snapshots to this command and review the change\n{diff}",
+                pytrace=False,
+            )
+
+    return compare
 
 
 def pytest_configure() -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from judge.annotate.drafts import CaseData
 from judge.annotate.edits import Edit, SetCell, address
-from judge.comparison.answer_range import prepare
-from judge.comparison.profiles import get_profile
-from judge.comparison.range_check import RangeSide
-from judge.comparison.value import comparator
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.value import comparator
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task
 from judge.recalc.policy import Recalculator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from judge.annotate.answers import formulas_problem, gold_ranges
 from judge.annotate.drafts import CaseData
 from judge.annotate.edits import address
-from judge.comparison.profiles import get_profile
-from judge.comparison.value import comparator
+from judge.compare.cells.value import comparator
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.comparison.value import text_as_number
+from judge.compare.cells.value import text_as_number
 from judge.errors import UsageError
 from judge.workbook.address import MAX_COLUMN, Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import CellRef, ErrorValue

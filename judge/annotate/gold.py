@@ -40,8 +40,8 @@ from judge.annotate.voices import (
     voice_of_formulas,
     voice_of_program,
 )
-from judge.comparison.answer_range import prepare
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.answer_range import prepare
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import Submission

@@ -14,7 +14,7 @@ from judge.annotate.gold import LEAST_AGREEING, Proposal
 from judge.annotate.rules import check_cases
 from judge.annotate.strength import Trial, killed, try_case
 from judge.annotate.validator import problem_of
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.verdict import Verdict
 from judge.errors import UsageError

@@ -20,7 +20,7 @@ from judge.annotate.answers import gold_ranges
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell, parse_assignment
 from judge.annotate.idea import Idea
-from judge.comparison.options import position_of
+from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import InferenceError, UsageError

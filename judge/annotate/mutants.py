@@ -25,7 +25,7 @@ from judge.annotate.row_mutants import (
 )
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
 from judge.annotate.targeted_mutants import TARGETED, TARGETED_NAMES
-from judge.comparison.value import text_as_number
+from judge.compare.cells.value import text_as_number
 from judge.workbook.cell import Cell, CellValue
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from judge.annotate.answers import Answer, answer_of, changed_cells
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import address
-from judge.comparison.answer_range import Plan, check, prepare, wanted_conditions
-from judge.comparison.comparison import Comparison
-from judge.comparison.options import position_of
-from judge.comparison.profiles import get_profile
-from judge.comparison.range_check import RangeSide
-from judge.comparison.value import comparator
+from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.options import position_of
+from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.value import comparator
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError

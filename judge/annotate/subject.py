@@ -10,8 +10,8 @@ from judge.annotate.idea import Subject
 from judge.annotate.reads import Reads
 from judge.annotate.support import Support, find_groups, precedents
 from judge.annotate.tables import Kind, find_tables
-from judge.comparison.answer_range import prepare
-from judge.comparison.options import position_of
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.options import position_of
 from judge.core.task import Task
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellRange

@@ -24,8 +24,8 @@ from judge.annotate.validator import (
     new_errors,
     problem_of,
 )
-from judge.comparison.comparison import DifferenceClass
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
+from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.policy import Mode, Recalculator, calculates
@@ -15,7 +15,7 @@ from judge.workbook.reader import Workbook
 class ComputedWhereNeeded:
     """Computes with engines that are opened when the first formula needs one.
 
-    See :class:`judge.comparison.computing.Compute`.
+    See :class:`judge.compare.cells.computing.Compute`.
 
     Args:
         mode: when to compute.

@@ -15,7 +15,7 @@ from typing import Any
 
 from judge.api.commands import score
 from judge.api.options import ScoreOptions
-from judge.comparison.render import difference_overview
+from judge.compare.cells.render import difference_overview
 from judge.core.answer import AnswerForm
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult

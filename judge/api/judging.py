@@ -21,12 +21,12 @@ from judge.api.computing import ComputedWhereNeeded
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
 from judge.api.turns import Turns
-from judge.checkers.registry import check_options
 from judge.closable import AsyncClosable
-from judge.comparison import api as comparison
-from judge.comparison.comparison import Comparison
-from judge.comparison.options import check_contradictions
-from judge.comparison.profiles import Profile, get_profile
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.options import check_contradictions
+from judge.compare.cells.workbooks import compare_files
+from judge.compare.profiles import Profile, get_profile
+from judge.compare.registry import check_options
 from judge.core.submission import Submission
 from judge.core.task import CheckerSpec, Task
 from judge.core.verdict import Verdict
@@ -151,7 +151,7 @@ class Judge(AsyncClosable):
         limits: ReadLimits = DEFAULT_LIMITS,
         published: bool = False,
     ) -> Comparison:
-        """Compares two workbooks as :func:`judge.compare` does, with the engines of this judge.
+        """Compares two workbooks as :func:`judge.compare_workbooks` does, with its own engines.
 
         Args:
             gold: the gold workbook, as a path or as bytes.
@@ -176,7 +176,7 @@ class Judge(AsyncClosable):
         chosen = get_profile(rules) if isinstance(rules, str) else rules
         check_contradictions(chosen, {}, recalc=self.options.recalc)
         with self._turns.take(threading.Event()):
-            return comparison.compare_workbooks(
+            return compare_files(
                 gold,
                 output,
                 position,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from judge.cluster.place import parse_place
 from judge.cluster.session import check_installed
-from judge.comparison.options import check_contradictions
-from judge.comparison.profiles import get_profile
-from judge.comparison.style_check import check_style_names
+from judge.compare.cells.options import check_contradictions
+from judge.compare.cells.style_check import check_style_names
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.records.reports import ReportDocument
 from judge.core.submission import Submission

@@ -20,8 +20,8 @@ from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
 from judge.api.sources import own_values
-from judge.comparison.options import script_style
-from judge.comparison.profiles import PROFILES, get_profile
+from judge.compare.cells.options import script_style
+from judge.compare.profiles import PROFILES, get_profile
 from judge.core.limits import Limits
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, SuiteIdentity

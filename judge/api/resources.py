@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge.api.options import JudgingOptions
-from judge.checkers.contract import Rules
-from judge.checkers.registry import checker_of
 from judge.cluster.place import parse_place
 from judge.cluster.session import ClusterSeats, ClusterSession
-from judge.comparison.profiles import get_profile
+from judge.compare.contract import Rules
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
 from judge.console.terminal import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError

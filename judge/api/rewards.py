@@ -10,9 +10,9 @@ from typing import Literal, get_args
 from judge.api.answers import GivenAnswer, JudgedSubmission
 from judge.api.judging import Judge
 from judge.api.options import JudgingOptions
-from judge.checkers.contract import CountsCells
-from judge.checkers.registry import checker_of
 from judge.closable import AsyncClosable
+from judge.compare.contract import CountsCells
+from judge.compare.registry import checker_of
 from judge.core.accuracy import mean_cell_accuracy
 from judge.core.task import Task
 from judge.errors import UsageError

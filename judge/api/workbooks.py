@@ -9,13 +9,13 @@ from typing import Self
 from judge.api.computing import ComputedWhereNeeded
 from judge.api.judging import Judge
 from judge.api.options import JudgingOptions
-from judge.comparison.comparison import Comparison
-from judge.comparison.profiles import Profile
+from judge.compare.cells.comparison import Comparison
+from judge.compare.profiles import Profile
 from judge.recalc.policy import Mode
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 
 
-def compare(
+def compare_workbooks(
     gold: bytes | str | Path,
     output: bytes | str | Path,
     position: str,

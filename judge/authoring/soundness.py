@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.grading.case import CaseJudge, GradingRules

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from judge.authoring.fields import WANTED_FOR_REVIEW, TaskFields, dataset_record, notes_of
 from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
-from judge.comparison.answer_range import prepare
-from judge.comparison.options import position_of
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.options import position_of
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, SuiteError, UsageError, WorkbookError
 from judge.files.documents import dump_json, read_json

@@ -270,7 +270,7 @@ def _show(
 
 
 def _show_source(source: GoldSource) -> None:
-    from judge.comparison.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
+    from judge.compare.cells.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     if source.agrees:
         click.echo(f"{source.name}: agrees with the gold")

@@ -62,7 +62,7 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
         raise UsageError("none of the chosen tasks has a solution", hint="Check --ids.")
     with Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
         from judge.annotate.strength import measure  # noqa: PLC0415  `--help` needs none of it
-        from judge.comparison.profiles import get_profile  # noqa: PLC0415
+        from judge.compare.profiles import get_profile  # noqa: PLC0415
         from judge.grading.batch import Settings  # noqa: PLC0415
         from judge.grading.case import GradingRules  # noqa: PLC0415
 

@@ -271,7 +271,7 @@ def _show(each: Suggestion, *, as_json: bool) -> None:
 
 
 def _show_sources(each: Suggestion) -> None:
-    from judge.comparison.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
+    from judge.compare.cells.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     assert each.proposal is not None
     if each.proposal.agreeing:

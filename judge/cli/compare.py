@@ -18,7 +18,7 @@ from judge.cli.options import (
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
-    from judge.comparison.comparison import Comparison
+    from judge.compare.cells.comparison import Comparison
     from judge.workbook.reader import Workbook
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
@@ -96,7 +96,7 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
         if not found.agrees:
             click.get_current_context().exit(1)
         return
-    from judge.comparison.render import comparison_to_json, render_text  # noqa: PLC0415
+    from judge.compare.cells.render import comparison_to_json, render_text  # noqa: PLC0415
 
     comparison = _compare(gold, output, options)
     if as_json:
@@ -121,10 +121,10 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
 
 def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
     from judge.api.workbooks import Engines  # noqa: PLC0415
-    from judge.comparison.answer_range import prepare  # noqa: PLC0415
-    from judge.comparison.computing import compute_and_check  # noqa: PLC0415
-    from judge.comparison.options import check_contradictions, range_spec  # noqa: PLC0415
-    from judge.comparison.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.cells.answer_range import prepare  # noqa: PLC0415
+    from judge.compare.cells.computing import compute_and_check  # noqa: PLC0415
+    from judge.compare.cells.options import check_contradictions, range_spec  # noqa: PLC0415
+    from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.core.answer import Origin  # noqa: PLC0415
 
     input_path: Path | None = options["input_path"]

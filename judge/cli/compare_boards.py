@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
-    from judge.boards.board import Board
+    from judge.compare.boards.board import Board
     from judge.core.finding import Finding
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
@@ -29,13 +29,13 @@ def compare_by_board(gold: Path, output: Path, path: Path, options: dict[str, An
         GoldFaultError: nothing of what the board asks is in the gold.
     """
     from judge.api.workbooks import Engines  # noqa: PLC0415
-    from judge.boards.judging import finding_by_board  # noqa: PLC0415
-    from judge.boards.standard import UnusableBoardError  # noqa: PLC0415
-    from judge.checkers.contract import GoldFaultError  # noqa: PLC0415
-    from judge.comparison.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.boards.judging import finding_by_board  # noqa: PLC0415
+    from judge.compare.boards.standard import UnusableBoardError  # noqa: PLC0415
+    from judge.compare.contract import GoldFaultError  # noqa: PLC0415
+    from judge.compare.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.rules.book import Book  # noqa: PLC0415
+    from judge.compare.rules.raised import Side  # noqa: PLC0415
     from judge.core.answer import Origin  # noqa: PLC0415
-    from judge.rules.book import Book  # noqa: PLC0415
-    from judge.rules.raised import Side  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     board = _read_board(path)
@@ -64,7 +64,7 @@ def compare_by_board(gold: Path, output: Path, path: Path, options: dict[str, An
 
 
 def _read_board(path: Path) -> Board:
-    from judge.boards.board import Board  # noqa: PLC0415
+    from judge.compare.boards.board import Board  # noqa: PLC0415
     from judge.files.yaml_documents import read_yaml  # noqa: PLC0415
 
     document = read_yaml(path, UsageError)

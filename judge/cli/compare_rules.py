@@ -14,9 +14,9 @@ from judge.errors import UsageError, WorkbookError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from judge.compare.rules.options import RuleOptions
     from judge.core.finding import Finding
     from judge.core.records.cases import DifferenceRecord
-    from judge.rules.options import RuleOptions
 
 _LONGEST_VALUE = 200
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
@@ -40,13 +40,13 @@ def compare_by_rules(
         GoldFaultError: the rules cannot be judged with this gold.
     """
     from judge.api.workbooks import Engines  # noqa: PLC0415
-    from judge.checkers.contract import Rules  # noqa: PLC0415
-    from judge.checkers.rules import judge_rules  # noqa: PLC0415
-    from judge.comparison.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.contract import Rules  # noqa: PLC0415
+    from judge.compare.profiles import get_profile  # noqa: PLC0415
+    from judge.compare.rules.book import Book  # noqa: PLC0415
+    from judge.compare.rules.checker import judge_rules  # noqa: PLC0415
+    from judge.compare.rules.prints import prints_beside  # noqa: PLC0415
+    from judge.compare.rules.raised import Side  # noqa: PLC0415
     from judge.core.answer import Origin  # noqa: PLC0415
-    from judge.rules.book import Book  # noqa: PLC0415
-    from judge.rules.prints import prints_beside  # noqa: PLC0415
-    from judge.rules.raised import Side  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     chosen = _read_rules(rules_path, evaluator)
@@ -65,8 +65,8 @@ def compare_by_rules(
 
 
 def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
+    from judge.compare.rules.options import RuleOptions  # noqa: PLC0415
     from judge.files.documents import read_json  # noqa: PLC0415
-    from judge.rules.options import RuleOptions  # noqa: PLC0415
 
     document = read_json(path, UsageError)
     given = {"rules": document} if isinstance(document, list) else document

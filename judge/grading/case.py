@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.checkers.contract import AnswerFaultError, GoldFaultError, Measures, Rules
-from judge.checkers.registry import checker_of
-from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
+from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
+from judge.compare.contract import AnswerFaultError, GoldFaultError, Measures, Rules
+from judge.compare.registry import checker_of
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding

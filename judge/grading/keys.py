@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from judge.checkers.registry import checker_of
+from judge.compare.registry import checker_of
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import CaseInput, Gold, Task, TestCase

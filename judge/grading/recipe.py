@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge, GradingRules

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from judge.checkers.contract import Examination, GoldFaultError
-from judge.checkers.registry import checker_of
+from judge.compare.contract import Examination, GoldFaultError
+from judge.compare.registry import checker_of
 from judge.core.answer import Answer, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict

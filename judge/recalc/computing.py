@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
+from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.conditions import answer_conditions
@@ -18,7 +18,7 @@ _FILE_TIMEOUT_S = 30.0
 
 
 class EngineCompute:
-    """Computes formulas with a recalculator; see :class:`judge.comparison.computing.Compute`.
+    """Computes formulas with a recalculator; see :class:`judge.compare.cells.computing.Compute`.
 
     Args:
         recalculator: decides what is computed, and computes it.
@@ -40,12 +40,12 @@ class EngineCompute:
         return answer_conditions(self._recalculator, questions, gold, output, origin=origin)
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
-        """The lines of a sheet as text; see :class:`judge.comparison.sealed.SealedFiles`."""
+        """The lines of a sheet as text; see :class:`judge.compare.sealed.SealedFiles`."""
         engine = self._engine(office=True)
         return engine.print_sheet(workbook, number, timeout_s=_FILE_TIMEOUT_S)
 
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Reads a file; see :class:`judge.comparison.sealed.SealedFiles`."""
+        """Reads a file; see :class:`judge.compare.sealed.SealedFiles`."""
         return self._engine(office=False).read_file(
             reader, data, options, timeout_s=_FILE_TIMEOUT_S
         )

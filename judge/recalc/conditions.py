@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from judge.comparison.conditions import (
+from judge.compare.cells.conditions import (
     MOST_CONDITIONS,
     NOT_ASKED,
     Answers,
@@ -42,7 +42,7 @@ def answer_conditions(
 
     Args:
         recalculator: computes formulas.
-        questions: what :func:`judge.comparison.answer_range.wanted_conditions` asks.
+        questions: what :func:`judge.compare.cells.answer_range.wanted_conditions` asks.
         gold: the gold workbook.
         output: the output workbook.
         origin: where the output comes from.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.comparison.sealed import UnreadableFileError
+from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult
 from judge.recalc.service import ServicePool, compute_request, read_answer

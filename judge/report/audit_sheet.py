@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.comparison.render import difference_lines
+from judge.compare.cells.render import difference_lines
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.files.writing import naming_what_is_written, write_new

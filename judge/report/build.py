@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import cast
 
-from judge.checkers.registry import aspects_of
+from judge.compare.registry import aspects_of
 from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
     SubmissionScore,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.checkers.contract import GoldFaultError
-from judge.checkers.registry import checker_of
+from judge.compare.contract import GoldFaultError
+from judge.compare.registry import checker_of
 from judge.core.task import FileKind, Task, TestCase
 from judge.errors import UsageError
 from judge.files.places import cache_folder

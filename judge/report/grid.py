@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from judge.checkers.registry import checker_of
-from judge.comparison.comparison import DifferenceClass
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.registry import checker_of
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase

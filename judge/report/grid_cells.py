@@ -18,7 +18,7 @@ import enum
 import math
 from typing import Any
 
-from judge.comparison.render import value_to_json
+from judge.compare.cells.render import value_to_json
 from judge.workbook.cell import CellValue, ErrorValue
 
 _LARGEST_EXACT = 2**53

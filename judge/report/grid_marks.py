@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judge.comparison.answer_range import check, prepare
-from judge.comparison.comparison import DifferenceClass
-from judge.comparison.profiles import get_profile
-from judge.comparison.rule_comparison import OTHER_RULES
+from judge.compare.cells.answer_range import check, prepare
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.cells.rule_comparison import OTHER_RULES
+from judge.compare.profiles import get_profile
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task
 from judge.errors import JudgeError

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.annotate.edits import content_text, parse_assignment
-from judge.comparison.answer_range import prepare
-from judge.comparison.options import range_spec
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.options import range_spec
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.suites.correction_records import (

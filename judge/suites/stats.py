@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
 
-from judge.checkers.registry import checker_of
+from judge.compare.registry import checker_of
 from judge.errors import SuiteError
 from judge.suites.suite import Suite
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from judge.checkers.registry import check_options
+from judge.compare.registry import check_options
 from judge.core.score_table import ScoreTable
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError, did_you_mean

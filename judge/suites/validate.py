@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.checkers.contract import GoldFaultError
-from judge.checkers.registry import checker_of
+from judge.compare.contract import GoldFaultError
+from judge.compare.registry import checker_of
 from judge.core.task import FileKind, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.suites.corrections import CorrectedSuite

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from judge.comparison.profiles import get_profile
-from judge.comparison.value import comparator
+from judge.compare.cells.value import comparator
+from judge.compare.profiles import get_profile
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
 from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook

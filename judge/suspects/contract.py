@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from judge.comparison.render import value_to_json
+from judge.compare.cells.render import value_to_json
 from judge.suspects.books import Book, Place
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect

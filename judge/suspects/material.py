@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from judge.checkers.registry import checker_of
-from judge.comparison.range_check import RangeSide
+from judge.compare.cells.range_check import RangeSide
+from judge.compare.registry import checker_of
 from judge.core.answer import Origin
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, WorkbookError

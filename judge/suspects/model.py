@@ -45,7 +45,7 @@ class Evidence:
         sheet: the sheet's real name; empty if it is not about a sheet.
         cell: address of the cell or range; empty if it is about a whole sheet or file.
         expected: what follows from everything else, as JSON (:func:`value_to_json
-            <judge.comparison.render.value_to_json>`).
+            <judge.compare.cells.render.value_to_json>`).
         found: what is there, as JSON.
         note: a line for people, if the values do not say everything.
         case: number of the case whose file it is, if that is not the suspect's own.

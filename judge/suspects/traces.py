@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from judge.comparison.value import text_as_number
+from judge.compare.cells.value import text_as_number
 from judge.workbook.cell import CellValue, ErrorValue
 
 LEAST_LETTERS = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.records.runs import RunDocument
 from judge.grading.batch import Settings, grade

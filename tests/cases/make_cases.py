@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.unit.comparison.packages import Book, cell, relations, sheet_data
+from tests.unit.compare.cells.packages import Book, cell, relations, sheet_data
 
 FOLDER = Path(__file__).resolve().parent
 

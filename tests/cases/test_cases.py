@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from judge.comparison.api import compare_workbooks
-from judge.comparison.comparison import Comparison
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.workbooks import compare_files
 from judge.errors import WorkbookError
 from judge.workbook.workbook import ReferenceWorkbook
 from tests.cases.make_cases import Case, cases, files
@@ -18,7 +18,7 @@ FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/case.yaml
 
 
 def compare(folder: Path, record: dict[str, Any], profile: str) -> Comparison:
-    return compare_workbooks(
+    return compare_files(
         folder / "expected.xlsx",
         folder / "actual.xlsx",
         record["at"],

@@ -12,8 +12,8 @@ from dataclasses import replace
 import openpyxl
 import pytest
 
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict

@@ -30,6 +30,8 @@ from tests.inference.raw_server import Exchange, RawServer, raw_server
 LIBRARY = (REPOSITORY / "docs" / "library.md").read_text(encoding="utf-8")
 REPLY = {"choices": [{"message": {"content": "```python\nx = 1\n```"}}], "data": [{"id": "m"}]}
 PUBLIC = ("score", "run", "infer", "verify", "compare", "rejudge")
+FUNCTIONS = {name: name for name in PUBLIC} | {"compare": "compare_workbooks"}
+"""Name of a command to that of its function."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +77,7 @@ def test_the_lines_about_the_functions(here: Path, server: RawServer) -> None:
     judge.score("solutions.jsonl", judge.ScoreOptions(dataset="sample", out=Path("results/mine")))
     names: dict[str, Any] = {}
     exec(block, names)
-    assert all(f"judge.{name}(" in block for name in PUBLIC)
+    assert all(f"judge.{name}(" in block for name in FUNCTIONS.values())
     overall = names["runs"][0].report["overall"]
     assert (overall["soft_restriction"], overall["tasks"]) == (1.0, 2)
     assert not names["comparison"].equal
@@ -146,7 +148,7 @@ def options_of_command(name: str) -> dict[str, Any]:
 def options_of_function(name: str) -> dict[str, Any]:
     """What a public function takes, options objects opened, with its defaults."""
     taken: dict[str, Any] = {}
-    for each in inspect.signature(getattr(judge, name)).parameters.values():
+    for each in inspect.signature(getattr(judge, FUNCTIONS[name])).parameters.values():
         if each.name == "options" and "Options" in str(each.annotation):
             holder = {"score": judge.ScoreOptions, "infer": judge.InferOptions}[name]
             taken |= {field.name: getattr(holder(), field.name) for field in fields(holder)}
@@ -196,7 +198,7 @@ def body_names(function: Callable[..., Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_parameter_is_used(name: str) -> None:
-    function = getattr(judge, name)
+    function = getattr(judge, FUNCTIONS[name])
     assert set(inspect.signature(function).parameters) <= body_names(function)
 
 
@@ -288,7 +290,7 @@ def test_a_key_that_is_remembered_stays_with_its_endpoint(
 def test_every_name_leads_somewhere() -> None:
     assert set(judge._HOMES) == set(judge.__all__)
     assert all(getattr(judge, name) is not None for name in judge.__all__)
-    for gone in ("score_results", "run_program", "compare_workbooks", "rejudge_run"):
+    for gone in ("score_results", "run_program", "compare_files", "rejudge_run"):
         assert not hasattr(judge, gone)
 
 

@@ -17,10 +17,12 @@ from judge.annotate.durable_files import locked
 from judge.cli.main import main
 from judge.errors import JudgeError
 from judge.sandbox import open_sandbox
+from tests.conftest import REPOSITORY
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Once = Callable[[str, Callable[[Path], None]], Path]
 
+SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
 
@@ -72,6 +74,28 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
                 make(unfinished)
                 unfinished.rename(folder / name)
         return folder / name
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def sample_run(cli: Cli, once: Once) -> Callable[[str], Path]:
+    """``sample_run(suite)``: all programs of a sample in bubblewrap, to be read, not written to.
+
+    What the command printed is in ``stdout.txt`` beside the run.
+    """
+
+    def get(suite: str) -> Path:
+        require_backend("bubblewrap")
+        solutions = REPOSITORY / "dataset" / suite / "submissions.jsonl"
+
+        def score(folder: Path) -> None:
+            options = ("--dataset", suite, "--out", folder / "run", "--sandbox", "bubblewrap")
+            done = cli("score", solutions, *options, *SHORT)
+            assert done.returncode == 0, done.stdout + done.stderr
+            (folder / "stdout.txt").write_text(done.stdout, encoding="utf-8")
+
+        return once(suite, score) / "run"
 
     return get
 

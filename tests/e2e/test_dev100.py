@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Snapshot
 from tests.e2e.conftest import COMMAND, Cli, Once, read_report, require_backend, verdicts_of
+from tests.records import digests_of_run
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -106,6 +108,12 @@ def test_the_expected_score(graded: Path) -> None:
     assert overall["verdicts"]["TLE"] == 3
     assert overall["soft_restriction"] >= PUBLISHED_BEST_SOFT
     assert overall["hard_restriction"] >= PUBLISHED_BEST_HARD
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+def test_records_are_as_recorded(graded: Path, snapshot: Snapshot) -> None:
+    snapshot("hundred.txt", digests_of_run(graded))
 
 
 @pytest.mark.docker

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
-from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
+from tests.conftest import REPOSITORY, Snapshot
+from tests.e2e.conftest import SHORT, Cli, read_report, require_backend, verdicts_of
+from tests.records import snapshot_of_run
 
 SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
 RULES = REPOSITORY / "dataset" / "sample-rules" / "submissions.jsonl"
-SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
+SampleRun = Callable[[str], Path]
 
 
-def test_every_sample_gets_its_verdict(cli: Cli, backend: str, tmp_path: Path) -> None:
+def test_every_sample_gets_its_verdict(
+    cli: Cli, backend: str, sample_run: SampleRun, tmp_path: Path
+) -> None:
     """All of them in bubblewrap; in Docker, where the attacks run as well, one for each outcome."""
     run, submissions = tmp_path / "run", tmp_path / "submissions.jsonl"
     lines = SUBMISSIONS.read_text(encoding="utf-8").splitlines()
-    if backend == "docker":
+    if backend == "bubblewrap":
+        shutil.copytree(sample_run("sample"), run)
+        stdout = (sample_run("sample").parent / "stdout.txt").read_text(encoding="utf-8")
+    else:
         lines = [*{str(json.loads(line)["expected"]): line for line in lines}.values()]
-    submissions.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    options = ("--dataset", "sample", "--out", run, "--sandbox", backend, *SHORT)
-    done = cli("score", submissions, *options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Overall" in done.stdout
+        submissions.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        options = ("--dataset", "sample", "--out", run, "--sandbox", backend, *SHORT)
+        done = cli("score", submissions, *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        stdout = done.stdout
+    assert "Overall" in stdout
     verdicts = verdicts_of(read_report(run))
     seen = {verdict for each in verdicts.values() for verdict in each}
     assert {"AC", "WA", "NO", "IW", "CE", "RE", "TLE", "MLE", "OLE", "SV"} <= seen
@@ -67,22 +75,23 @@ def test_golds_as_finished_outputs_are_accepted_without_running_anything(
 
 
 @pytest.mark.bubblewrap
-def test_samples_of_rules_get_their_verdicts_in_the_sandbox(cli: Cli, tmp_path: Path) -> None:
-    require_backend("bubblewrap")
-    # The rest needs nothing of the sandbox: tests/unit/suites/test_sample_rules.py runs it.
-    wanted = ("import xlsxwriter", "import pandas", "import zipfile")
+def test_samples_of_rules_get_their_verdicts_in_the_sandbox(sample_run: SampleRun) -> None:
     lines = RULES.read_text(encoding="utf-8").splitlines()
-    chosen = [line for line in lines if any(each in line for each in wanted)]
-    records = [json.loads(line) for line in chosen if "counted" not in line]
-    programs = tmp_path / "programs.jsonl"
-    programs.write_text("".join(json.dumps(record) + "\n" for record in records))
-    options = ("--dataset", "sample-rules", "--out", tmp_path / "run", "--sandbox", "bubblewrap")
-    done = cli("score", programs, *options, *SHORT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    verdicts = verdicts_of(read_report(tmp_path / "run"))
-    expected = {(each["id"], each["sample"]): each["expected"] * 3 for each in records}
+    records = [json.loads(line) for line in lines]
+    verdicts = verdicts_of(read_report(sample_run("sample-rules")))
+    expected = {
+        (record["id"], record["sample"]): record["expected"] * (3 // len(record["expected"]))
+        for record in records
+    }
     assert verdicts == expected
     assert {code for codes in expected.values() for code in codes} == {"AC", "WA"}
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.office
+@pytest.mark.parametrize("suite", ["sample", "sample-rules"])
+def test_records_are_as_recorded(sample_run: SampleRun, snapshot: Snapshot, suite: str) -> None:
+    snapshot(f"{suite}.jsonl", snapshot_of_run(sample_run(suite)))
 
 
 @pytest.mark.bubblewrap

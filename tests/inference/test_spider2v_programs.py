@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import judge
-from judge.checkers.registry import aspects_of
+from judge.compare.registry import aspects_of
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import load_suite

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED
-from judge.comparison.api import compare_workbooks
-from judge.comparison.options import position_of
+from judge.compare.cells.options import position_of
+from judge.compare.cells.workbooks import compare_files
 from judge.core.task import Task
 from judge.grading.case import known_fault
 from judge.suites import load_suite
@@ -29,7 +29,7 @@ def accepted(task: Task, *, untouched: bool, profile: str = "standard") -> list[
     """Whether each gold, or each input of a case with something to do, is accepted."""
     position, answer_sheet = position_of(task.checker)
     return [
-        compare_workbooks(
+        compare_files(
             case.gold_path,
             case.input_path if untouched else case.gold_path,
             position,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
-from judge.comparison.api import compare_workbooks
+from judge.compare.cells.workbooks import compare_files
 from judge.workbook.styles.style import STYLE_ATTRIBUTES
 
 pytestmark = pytest.mark.data
@@ -18,7 +18,7 @@ def test_a_gold_is_accepted_as_its_own_answer(judge_data: Path, suite: str, coun
     rejected = []
     found = list(golds(judge_data / suite))
     for path, position, answer_sheet in found:
-        comparison = compare_workbooks(path, path, position, answer_sheet=answer_sheet)
+        comparison = compare_files(path, path, position, answer_sheet=answer_sheet)
         if not comparison.equal or not comparison.cells:
             rejected.append((path.name, position, comparison.differences[:1]))
     assert not rejected
@@ -29,7 +29,7 @@ def test_a_gold_looks_like_itself(judge_data: Path) -> None:
     rejected = [
         path.name
         for path, position, answer_sheet in list(golds(judge_data / SUITE))[::5]
-        if not compare_workbooks(
+        if not compare_files(
             path, path, position, answer_sheet=answer_sheet, style=STYLE_ATTRIBUTES
         ).equal
     ]
@@ -44,7 +44,7 @@ def test_colour_tells_untouched_inputs_of_colour_tasks_apart(judge_data: Path) -
             continue
         tasks += 1
         untouched = gold.with_name(gold.name.replace("_answer", "_input"))
-        comparison = compare_workbooks(
+        comparison = compare_files(
             gold, untouched, position, answer_sheet=answer_sheet, style=["fill", "font_color"]
         )
         if comparison.equal:

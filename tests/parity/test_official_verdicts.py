@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.disagreements import Disagreement, disagreement
 from benchmarks.pairs import Pair, compare_pair, recorded_pairs
-from judge.comparison.comparison import Comparison
+from judge.compare.cells.comparison import Comparison
 
 pytestmark = pytest.mark.data
 

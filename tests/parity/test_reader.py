@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
-from judge.comparison.answer_range import prepare
-from judge.comparison.options import range_spec
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.options import range_spec
 from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET
 from judge.workbook.cell import Cell, CellRange
@@ -26,7 +26,7 @@ from tests.parity.readings import (
     reading_of,
     recorded,
 )
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple
+from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 
 pytestmark = pytest.mark.data
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ssb2_verdicts import FOLDER, VERDICTS, recorded_rows, recorded_values
-from judge.comparison.ssb2 import values_agree
+from judge.compare.published.spreadsheetbench2 import values_agree
 
 pytestmark = pytest.mark.data
 

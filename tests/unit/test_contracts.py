@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-from judge.checkers.contract import Checker, CountsCells, NamesAspects
-from judge.checkers.registry import checker_names, checker_of
+from judge.compare.contract import Checker, CountsCells, NamesAspects
+from judge.compare.registry import checker_names, checker_of
 from judge.core.task import CheckerSpec
 from judge.suites.formats import SuiteFormat, suite_formats
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
@@ -28,7 +28,7 @@ from judge.workbook.budget import FEWEST_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
-from tests.unit.comparison.packages import STYLES, Book, cell, sheet_data, worksheet
+from tests.unit.compare.cells.packages import STYLES, Book, cell, sheet_data, worksheet
 from tests.unit.recalc.fakes import ScriptedEngine
 
 CPU_S = 60

@@ -8,7 +8,7 @@ from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import FORMULAS
 from judge.annotate.judging import judge_workbooks
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.submission import Submission
 from judge.core.task import Task

@@ -22,7 +22,7 @@ from judge.annotate.web.colours import Recoloured, recoloured
 from judge.annotate.web.reference_check import wrong_references
 from judge.annotate.web.typed import GOLD, INPUT, read_change
 from judge.annotate.web.view import show_window
-from judge.comparison.answer_range import prepare
+from judge.compare.cells.answer_range import prepare
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import JudgeError, UsageError

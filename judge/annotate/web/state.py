@@ -12,7 +12,7 @@ from judge.annotate.rules import RULES
 from judge.annotate.web.colours import Recoloured
 from judge.annotate.web.session import AnnotationSession
 from judge.annotate.web.view import plain_time
-from judge.comparison.render import difference_lines
+from judge.compare.cells.render import difference_lines
 from judge.errors import PositionError
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from judge.authoring.proposals.pairs import Pair
-from judge.comparison.computing import NoEngines
+from judge.compare.cells.computing import NoEngines
+from judge.compare.rules import whole_objects as whole
+from judge.compare.rules.book import Book
+from judge.compare.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
+from judge.compare.rules.standard import StandardJudge
+from judge.compare.rules.values import values_agree
+from judge.compare.rules.whole_looks import WholeLooks, differing_looks
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
-from judge.rules import whole_objects as whole
-from judge.rules.book import Book
-from judge.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
-from judge.rules.standard import StandardJudge
-from judge.rules.values import values_agree
-from judge.rules.whole_looks import WholeLooks, differing_looks
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,

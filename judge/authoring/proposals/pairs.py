@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from judge.rules.book import Book
-from judge.rules.raised import Side
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import Side
 from judge.workbook.editing.parts import (
     SHEET_TAG,
     attribute,

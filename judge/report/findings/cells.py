@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from judge.comparison.comparison import DifferenceClass
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.rules.values import values_agree
 from judge.core.records.cases import AboutRecord, DifferenceRecord, DifferingCellRecord
 from judge.report.findings.rows import row
 from judge.report.grid import GridRules, Sides, encode_block
 from judge.report.grid_marks import Marks
 from judge.report.grid_window import Block, GridBounds
-from judge.rules.values import values_agree
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, parse_cell
 from judge.workbook.reader import Workbook
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judge.compare.rules.values import text_of
 from judge.errors import WorkbookError
 from judge.report.findings.scales import drawable
-from judge.rules.values import text_of
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.dates import to_serial
 from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from judge.compare.rules.whole_objects import chart_property, data_of
 from judge.report.findings.chart_data import (
     MOST_SERIES,
     DrawnPlot,
@@ -18,7 +19,6 @@ from judge.report.findings.chart_data import (
 from judge.report.findings.chart_drawing import draw_chart
 from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
 from judge.report.findings.rows import Property, pair, rows_of
-from judge.rules.whole_objects import chart_property, data_of
 from judge.workbook.address import cell_name
 from judge.workbook.facts.chart_model import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from judge.compare.rules.book import Book
+from judge.compare.rules.values import text_of
+from judge.compare.rules.whole_looks import WholeLooks, differing_formats
 from judge.core.records.cases import DifferingCellRecord
 from judge.report.findings.rows import clip
-from judge.rules.book import Book
-from judge.rules.values import text_of
-from judge.rules.whole_looks import WholeLooks, differing_formats
 from judge.workbook.address import WHOLE_SHEET, cell_key, parse_cell
 
 _MOST_CELLS = 50

@@ -14,7 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judge.checkers.contract import Requirements
+from judge.compare.contract import Requirements
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.standard import MISSING_SHEET
 from judge.core.finding import Subject
 from judge.core.records.cases import AboutRecord, CaseComparison, DifferenceRecord, SheetRecord
 from judge.errors import JudgeError
@@ -24,9 +27,6 @@ from judge.report.findings.parts import Shown, part_of
 from judge.report.findings.rows import clip
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
-from judge.rules.book import Book
-from judge.rules.raised import PublishedError, Side
-from judge.rules.standard import MISSING_SHEET
 from judge.workbook.reader import Workbook, open_workbook
 
 _MOST_FINDINGS = 40

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.compare.rules.words import properties_in_words
 from judge.core.finding import Subject
 from judge.core.records.cases import AboutRecord
 from judge.report.findings import tables
@@ -15,7 +16,6 @@ from judge.report.findings.looks import Side, show_looks
 from judge.report.findings.pivots import show_pivots
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
-from judge.rules.words import properties_in_words
 from judge.workbook.reader import Workbook
 
 _POINTS, _FEW_POINTS = 200, 40

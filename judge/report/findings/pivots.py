@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from judge.compare.rules.book import Book
+from judge.compare.rules.whole_objects import pivot_property, pivot_source
 from judge.report.findings.rows import Property, clip, pair, rows_of
-from judge.rules.book import Book
-from judge.rules.whole_objects import pivot_property, pivot_source
 from judge.workbook.facts.pivot_model import Pivot, PivotData
 
 _AREAS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from judge.compare.rules import whole_objects as whole
+from judge.compare.rules.book import Book
+from judge.compare.rules.words import property_in_words
 from judge.report.findings.rows import row
-from judge.rules import whole_objects as whole
-from judge.rules.book import Book
-from judge.rules.words import property_in_words
 from judge.workbook.address import column_letters, parse_window
 from judge.workbook.facts.sheet_model import (
     Filter,

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from judge.checkers.contract import InWords, Requirements, Rules
-from judge.checkers.registry import checker_of
-from judge.comparison.comparison import APART, DifferenceClass
-from judge.comparison.profiles import get_profile
-from judge.comparison.render import difference_lines
+from judge.compare.cells.comparison import APART, DifferenceClass
+from judge.compare.cells.render import difference_lines
+from judge.compare.contract import InWords, Requirements, Rules
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
 from judge.core.answer import AnswerForm
 from judge.core.messages import MAX_PARTS, plain_text
 from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from judge.checkers.registry import check_options
+from judge.compare.registry import check_options
 from judge.core.answer import AnswerForm
 from judge.core.task import AbsentInput, CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from judge.compare.files.options import NAME as METRICS
+from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
+from judge.compare.rules.options import NAME as RULES
 from judge.core.answer import AnswerForm
 from judge.core.task import CheckerSpec, Gold
-from judge.metrics.options import NAME as METRICS
-from judge.metrics.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
-from judge.rules.options import NAME as RULES
 from judge.suites.desktop.format import ASKED_FILE, SUFFIXES
 
 FindGold = Callable[[Any], Gold | str | None]

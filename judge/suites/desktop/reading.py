@@ -9,7 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from judge.checkers.registry import check_options
+from judge.compare.files.options import NAME as METRICS
+from judge.compare.files.options import asks_signal
+from judge.compare.registry import check_options
 from judge.core.answer import AnswerForm
 from judge.core.task import (
     LEFT_OUT_OPTION,
@@ -23,8 +25,6 @@ from judge.core.task import (
 )
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MIB, read_json, read_text
-from judge.metrics.options import NAME as METRICS
-from judge.metrics.options import asks_signal
 from judge.suites.boundary import Boundary
 from judge.suites.desktop.evaluation import read_evaluation
 

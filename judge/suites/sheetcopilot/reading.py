@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.boards.board import CHECK_BOARD, Board
-from judge.boards.board import NAME as CHECKER
+from judge.compare.boards.board import CHECK_BOARD, Board
+from judge.compare.boards.board import NAME as CHECKER
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,

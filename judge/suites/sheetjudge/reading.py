@@ -7,14 +7,14 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from judge.checkers.registry import check_options
+from judge.compare.files.options import NAME as METRICS
+from judge.compare.files.options import asks_signal
+from judge.compare.registry import check_options
 from judge.core.answer import AnswerForm
 from judge.core.score_table import ScoreColumn, ScoreTable
 from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, json_type, parse_json, read_regular
-from judge.metrics.options import NAME as METRICS
-from judge.metrics.options import asks_signal
 from judge.suites.boundary import Boundary
 from judge.suites.formats import Contents
 from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, NAME, VERSION

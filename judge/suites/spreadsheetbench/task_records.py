@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from judge.comparison.options import CELL_RANGE, POSITION_OPTIONS, range_spec
+from judge.compare.cells.options import CELL_RANGE, POSITION_OPTIONS, range_spec
 from judge.core.task import CheckerSpec, Task, TestCase
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from judge.comparison.options import CELL_RANGE, POSITION_OPTIONS
+from judge.compare.cells.options import CELL_RANGE, POSITION_OPTIONS
 from judge.core.task import Task
 from judge.suites.spreadsheetbench.reading import DEFINITION, read_records
 

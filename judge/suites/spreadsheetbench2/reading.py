@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from judge.comparison.options import CELL_RANGE, GROUPS
+from judge.compare.cells.options import CELL_RANGE, GROUPS
 from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError
 from judge.files.documents import BOM, MalformedError, parse_json, read_regular

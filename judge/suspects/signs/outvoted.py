@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from judge.checkers.registry import checker_of
-from judge.comparison.range_check import RangeSide
+from judge.compare.cells.range_check import RangeSide
+from judge.compare.registry import checker_of
 from judge.errors import JudgeError, WorkbookError
 from judge.files.documents import read_regular
 from judge.suspects.books import Place, agree

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from judge.checkers.contract import (
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
     ComparedValue,
@@ -13,7 +14,6 @@ from judge.checkers.contract import (
     Needs,
     Rules,
 )
-from judge.comparison.computing import Compute
 from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,

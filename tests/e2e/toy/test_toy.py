@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 import judge
-from judge.checkers import registry as checkers
+from judge.compare import registry as checkers
 from judge.errors import UsageError
 from judge.suites import formats
 from tests.e2e.conftest import require_backend

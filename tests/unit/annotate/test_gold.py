@@ -10,7 +10,7 @@ from judge.annotate.annotator import Annotator
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows, SetCell
 from judge.annotate.gold import FORMULAS, GoldMaker
-from judge.comparison.options import range_spec
+from judge.compare.cells.options import range_spec
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.recalc.policy import Recalculator

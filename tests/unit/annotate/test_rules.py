@@ -7,7 +7,7 @@ import pytest
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.rules import BrokenRule, check_cases
-from judge.comparison.options import range_spec
+from judge.compare.cells.options import range_spec
 from judge.recalc.policy import Recalculator
 from tests.unit.annotate.books import table
 from tests.unit.annotate.conftest import doubling_case

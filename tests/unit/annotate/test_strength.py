@@ -16,7 +16,7 @@ from judge.annotate.strength import (
     try_case,
     wrong_solutions,
 )
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import TestCase

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from judge.authoring.corrected import export_corrected
 from judge.cli.main import judge
-from judge.comparison.options import CheckOptions, position_of
+from judge.compare.cells.options import CheckOptions, position_of
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.grading.case import known_fault

@@ -14,7 +14,7 @@ from judge.authoring.export import choose, export_suite
 from judge.authoring.fields import TaskFields
 from judge.authoring.review import State
 from judge.cli.main import judge
-from judge.comparison.options import position_of
+from judge.compare.cells.options import position_of
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import RunDirectory
 from judge.suites import Suite, load_suite

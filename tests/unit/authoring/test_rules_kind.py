@@ -13,13 +13,14 @@ from openpyxl import load_workbook
 
 from judge.authoring.proposals.propose import propose
 from judge.authoring.proposals.words import rectangles
-from judge.checkers.contract import Examination, Rules
-from judge.checkers.registry import checker_of, register, unregister
-from judge.checkers.rules import RulesChecker
 from judge.cli.dataset_proposals import Choice
 from judge.cli.main import judge
-from judge.comparison.computing import Compute, NoEngines
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.computing import Compute, NoEngines
+from judge.compare.contract import Examination, Rules
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of, register, unregister
+from judge.compare.rules.catalogue import faults_of
+from judge.compare.rules.checker import RulesChecker
 from judge.core.answer import Answer, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
@@ -28,7 +29,6 @@ from judge.files.documents import dump_json
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
-from judge.rules.catalogue import faults_of
 from judge.suites import load_suite
 from judge.suites.sheetjudge.writing import suite_document
 from judge.suites.validate import validate_suite

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.comparison.packages import simple
+from tests.unit.compare.cells.packages import simple
 
 LAUNCH = (sys.executable, "-c", "from judge.cli.main import main; main()")
 

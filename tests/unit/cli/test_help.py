@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from judge.cli.help import FIRST, MOST_FLAT, OTHER, PAGES, SECTIONS, TASK_SECTIONS, sections_of
 from judge.cli.main import Overview, judge
 from judge.errors import did_you_mean
+from tests.conftest import Snapshot
 
 FILES = (
     *("solutions.jsonl", "posts.jsonl", "solution.py", "right.py", "rules.json", "question.txt"),
@@ -116,6 +118,16 @@ def test_help_shows_sections_and_examples(path: str) -> None:
     assert result.output.index("Examples:") < result.output.index("--help")
     starts = {len(each) for each in re.findall(r"^(  -.*?  +)\S", result.output, re.MULTILINE)}
     assert len(starts) <= 1, "the texts of options begin in one column"
+
+
+def test_help_pages_are_as_recorded(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a default takes from this machine is in no page of its own accord.
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    pages = [
+        CliRunner().invoke(judge, [*path.split(), "--help"], prog_name="judge").output
+        for path in sorted(COMMANDS)
+    ]
+    snapshot("help.txt", "\n".join(pages))
 
 
 @pytest.mark.parametrize(

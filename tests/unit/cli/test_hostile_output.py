@@ -24,7 +24,7 @@ from judge.console.visible import visible
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.episode_run import MadeEpisode, write_episode
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple
+from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 from tests.unit.recalc.test_cli import answers
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 

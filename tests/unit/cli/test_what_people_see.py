@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import judge as library
 from judge.cli.listing import print_table, table
 from judge.cli.main import judge
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, in_words
 from judge.core.records.runs import RunDocument, served_model
 from judge.errors import InferenceError, SuiteError, UsageError

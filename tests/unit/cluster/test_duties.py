@@ -16,8 +16,8 @@ from judge.cluster import duties
 from judge.cluster.duties import Workplace
 from judge.cluster.hello import Identity, Introduction, Question
 from judge.cluster.work import Check, Reply, Request
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase

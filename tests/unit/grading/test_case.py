@@ -10,12 +10,12 @@ from openpyxl.formatting.rule import Rule
 from openpyxl.styles import Font
 from openpyxl.styles.differential import DifferentialStyle
 
-from judge.checkers.cell_range import finding_of_comparison
-from judge.comparison.comparison import Comparison, DifferenceClass
-from judge.comparison.computing import Computed
-from judge.comparison.conditions import NO_ANSWERS
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.checker import finding_of_comparison
+from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.computing import Computed
+from judge.compare.cells.conditions import NO_ANSWERS
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.console.visible import visible
 from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits

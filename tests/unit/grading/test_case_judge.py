@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.checkers import register
-from judge.checkers.contract import (
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
     ComparedValue,
@@ -17,9 +17,8 @@ from judge.checkers.contract import (
     Needs,
     Rules,
 )
-from judge.checkers.registry import unregister
-from judge.comparison.computing import Compute
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
+from judge.compare.registry import register, unregister
 from judge.core.answer import Answer, AnswerForm, Origin
 from judge.core.finding import (
     DifferencePlace,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.checkers.contract import InWords, Measures, NamesAspects, Rules
-from judge.checkers.registry import check_options, checker_names, checker_of
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.contract import InWords, Measures, NamesAspects, Rules
+from judge.compare.profiles import get_profile
+from judge.compare.registry import check_options, checker_names, checker_of
 from judge.core.answer import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import (
     LEFT_OUT_CASES_OPTION,
@@ -30,7 +30,7 @@ from judge.grading.keys import FileDigests, comparison_key
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
 from tests.boards import Made, workbook
-from tests.unit.boards.test_boards import board
+from tests.unit.compare.boards.test_boards import board
 
 REASON = "the gold of the case is blank"
 RULE = {"type": "sheet_data", "sheet_idx0": "RI0", "sheet_idx1": "EI0"}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.submission import KeptOutput, Submission

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.checkers.registry import checker_of
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import range_spec
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import FileKind, Gold, InputFile, Task, TestCase

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.comparison.options import range_spec
+from judge.compare.cells.options import range_spec
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase

@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.comparison.conditions import Answers, ConditionQuestions, Questions
+from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
 from judge.recalc.conditions import answer_conditions

@@ -12,9 +12,9 @@ import judge
 import judge.api.resources
 import judge.grading.recipe
 from judge.cli.main import judge as command
-from judge.comparison.comparison import DifferenceClass
+from judge.compare.cells.comparison import DifferenceClass
 from judge.sandbox.scripted import ScriptedSandbox
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple
+from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 from tests.unit.recalc.test_cli import answers
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.checkers.contract import Rules
-from judge.comparison.profiles import get_profile
+from judge.compare.contract import Rules
+from judge.compare.profiles import get_profile
 from judge.core.answer import AnswerForm
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from judge.comparison.comparison import DifferenceClass
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
-from judge.comparison.render import computed_to_json
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.cells.options import range_spec
+from judge.compare.cells.render import computed_to_json
+from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task, TestCase

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from judge.checkers.contract import Requirements
-from judge.comparison.computing import NoEngines
+from judge.compare.cells.computing import NoEngines
+from judge.compare.contract import Requirements
+from judge.compare.rules.book import Book
+from judge.compare.rules.judging import finding_of_standard
+from judge.compare.rules.options import RuleOptions
+from judge.compare.rules.raised import Side
 from judge.core.answer import Origin
 from judge.core.finding import (
     About,
@@ -32,15 +36,11 @@ from judge.report.html.packing import LADDER
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import load_run
-from judge.rules.book import Book
-from judge.rules.judging import finding_of_standard
-from judge.rules.options import RuleOptions
-from judge.rules.raised import Side
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import with_part
+from tests.unit.compare.rules.hostile_packages import SMALL
 from tests.unit.report.rule_run import CORPUS, charts, few_rules, make_rule_run, rule
-from tests.unit.rules.hostile_packages import SMALL
 from tests.unit.workbook.test_facts import package
 
 

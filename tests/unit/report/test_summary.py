@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judge.comparison.options import range_spec
+from judge.compare.cells.options import range_spec
 from judge.core.records.runs import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict

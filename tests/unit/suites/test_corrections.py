@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from judge.checkers.registry import check_options
-from judge.comparison.options import CheckOptions, position_of
-from judge.comparison.profiles import get_profile
+from judge.compare.cells.options import CheckOptions, position_of
+from judge.compare.profiles import get_profile
+from judge.compare.registry import check_options
 from judge.core.records.runs import RunDocument
 from judge.errors import SuiteError
 from judge.grading.case import GradingRules, known_fault

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from openpyxl import load_workbook
 
-from judge.comparison.options import position_of
+from judge.compare.cells.options import position_of
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite

@@ -11,7 +11,7 @@ import pytest
 
 from judge.api import ScoreOptions, score
 from judge.authoring.proposals.propose import propose
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.submission import Submission
 from judge.core.task import TestCase

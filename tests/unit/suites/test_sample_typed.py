@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from judge.api import ScoreOptions, check_expectations, score
+from judge.compare.values.rules import AnswerType, Match
 from judge.files.media import image_size
 from judge.replies.answers import MOST_ANSWER_CHARS
 from judge.report.report import Report
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite
-from judge.typed.rules import AnswerType, Match
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, Snapshot
+from tests.records import snapshot_of_run
 
 SAMPLE = REPOSITORY / "dataset" / "sample-typed"
 
 
 def test_every_reply_gets_its_verdict_and_nothing_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
 ) -> None:
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "run"
@@ -45,6 +46,7 @@ def test_every_reply_gets_its_verdict_and_nothing_is_run(
     ]
     by_group = run.report["by_group"]["picture"]["yes"]
     assert table.columns[1].scores.hard_restriction.value == by_group["hard_restriction"]
+    snapshot("sample-typed.jsonl", snapshot_of_run(out))
 
 
 def test_it_has_every_type_of_answer_and_its_pictures_are_pictures() -> None:

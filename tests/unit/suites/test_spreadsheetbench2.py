@@ -15,7 +15,7 @@ import judge
 from judge.api.options import ScoredRun
 from judge.api.rejudging import _options
 from judge.cli.main import judge as judge_command
-from judge.comparison.profiles import get_profile
+from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.core.verdict import Verdict
@@ -26,8 +26,8 @@ from judge.suites.formats import FileRole
 from judge.suites.spreadsheetbench2.format import FORMAT
 from judge.suites.stats import compute_stats
 from judge.suites.validate import validate_suite
-from tests.unit.comparison.packages import Book, cell, sheet_data, simple
-from tests.unit.rules.judged import CORPUS
+from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
+from tests.unit.compare.rules.judged import CORPUS
 
 BEFORE, GOLD = simple({"A1": 1, "B1": "x"}), simple({"A1": 1, "A2": 2, "B1": "x"})
 RED = Book(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.comparison.options import position_of
+from judge.compare.cells.options import position_of
 from judge.errors import SuiteError, UsageError
 from judge.suites import archive as archive_module
 from judge.suites import load_suite

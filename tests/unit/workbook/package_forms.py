@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.unit.comparison.packages import (
+from tests.unit.compare.cells.packages import (
     CONTENT,
     DECLARATION,
     MAIN,

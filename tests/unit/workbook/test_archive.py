@@ -12,8 +12,8 @@ import pytest
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
-from tests.unit.comparison.hostile import HOSTILE
-from tests.unit.comparison.packages import simple, zipped
+from tests.unit.compare.cells.hostile import HOSTILE
+from tests.unit.compare.cells.packages import simple, zipped
 
 SHEET = "xl/worksheets/sheet1.xml"
 GOOD = simple({"A1": 1})

@@ -17,18 +17,18 @@ from openpyxl.styles import Font, PatternFill
 from openpyxl.styles.differential import DifferentialStyle
 from openpyxl.styles.numbers import NumberFormat
 
-from judge.comparison.answer_range import Plan, check, prepare, wanted_conditions
-from judge.comparison.comparison import Comparison
-from judge.comparison.conditions import (
+from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.conditions import (
     NO_ANSWERS,
     Answers,
     ConditionAnswers,
     ConditionQuestions,
     Questions,
 )
-from judge.comparison.options import range_spec
-from judge.comparison.profiles import get_profile
-from judge.comparison.rule_check import MOST_EVALUATED
+from judge.compare.cells.options import range_spec
+from judge.compare.cells.rule_check import MOST_EVALUATED
+from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part
 

@@ -19,7 +19,7 @@ from judge.workbook.facts.references import areas_of, read_reference
 from judge.workbook.facts.render import facts_to_json, facts_to_lines
 from judge.workbook.facts.sheet_model import Line, Pane, SheetFacts
 from judge.workbook.reader import Workbook, open_workbook
-from tests.unit.comparison.packages import around, in_namespaces
+from tests.unit.compare.cells.packages import around, in_namespaces
 
 CORPUS = Path(__file__).parents[2] / "workbook_rules" / "corpus"
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -12,7 +12,7 @@ from judge.errors import WorkbookError
 from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview, read_preview
 from judge.workbook.sheets.sheet_scan import LONGEST_PASSED_BYTES
-from tests.unit.comparison.packages import around
+from tests.unit.compare.cells.packages import around
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

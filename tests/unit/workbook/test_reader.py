@@ -22,7 +22,7 @@ from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.sheets.master_scan import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
 from judge.workbook.workbook import ReferenceWorkbook
-from tests.unit.comparison.packages import (
+from tests.unit.compare.cells.packages import (
     DECLARATION,
     MAIN,
     RELATIONS,

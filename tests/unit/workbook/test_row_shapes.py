@@ -15,7 +15,7 @@ from judge.workbook.package import Package
 from judge.workbook.sheets import plain_rows, row_shapes, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.styles.cell_formats import read_number_formats
-from tests.unit.comparison.packages import Book
+from tests.unit.compare.cells.packages import Book
 
 PART = "xl/worksheets/sheet1.xml"
 

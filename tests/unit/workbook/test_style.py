@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from judge.comparison.api import compare_workbooks
-from judge.comparison.comparison import Comparison, DifferenceClass
+from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.workbooks import compare_files
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook
 from judge.workbook.styles.style import (
@@ -17,7 +17,7 @@ from judge.workbook.styles.style import (
     colours_agree,
     resolve_colour,
 )
-from tests.unit.comparison.packages import STYLES, Book, cell, relations, sheet_data
+from tests.unit.compare.cells.packages import STYLES, Book, cell, relations, sheet_data
 
 PALETTE = Palette()
 
@@ -137,7 +137,7 @@ def book(style: int, *, tail: str = "", styles: str = STYLES, link: str | None =
 
 
 def compare(gold: bytes, output: bytes, *style: str) -> Comparison:
-    return compare_workbooks(gold, output, "A1:B3", style=style)
+    return compare_files(gold, output, "A1:B3", style=style)
 
 
 @pytest.mark.parametrize(
@@ -250,16 +250,16 @@ def test_more_rules_than_can_be_compared_are_an_error() -> None:
         for style in (0, 1)
     ]
     with pytest.raises(WorkbookError, match="too many conditional formats"):
-        compare_workbooks(many[0], many[1], "A1:XFD1048576", style=["fill"])
+        compare_files(many[0], many[1], "A1:XFD1048576", style=["fill"])
 
 
 def test_rules_of_whole_sheets_cost_no_more_than_those_of_cells() -> None:
     gold = conditional(*(rule(f"A1={n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
     other = conditional(*(rule(f"$A1={n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
     spaced = conditional(*(rule(f"A1 = {n}", "A1:XFD1048576", priority=n) for n in range(1, 200)))
-    assert compare_workbooks(gold, spaced, "A1:XFD1048576", style=["fill"]).equal
+    assert compare_files(gold, spaced, "A1:XFD1048576", style=["fill"]).equal
     with pytest.raises(WorkbookError, match="too many conditional formats"):
-        compare_workbooks(gold, other, "A1:XFD1048576", style=["fill"])
+        compare_files(gold, other, "A1:XFD1048576", style=["fill"])
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "-1", ""])

@@ -1,0 +1,265 @@
+"""The cells of a sheet as a board sees them: values, the table at A1, looks."""
+
+from __future__ import annotations
+
+import bisect
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from judge.compare.boards.looks import CellLook, Looks
+from judge.compare.cells.computing import Compute
+from judge.compare.rules.book import Book
+from judge.core.answer import Origin
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    WHOLE_SHEET,
+    Window,
+    cell_key,
+)
+from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.dates import to_serial
+from judge.workbook.facts.reading import is_on, whole
+from judge.workbook.links import linked_keys
+from judge.workbook.workbook_parts import Tab
+
+
+class BoardBook:
+    """A workbook, with the sheets that a board looks at; each is read and computed once.
+
+    Args:
+        book: the workbook.
+        compute: computes formulas.
+        origin: where the workbook comes from.
+    """
+
+    def __init__(self, book: Book, compute: Compute, origin: Origin) -> None:
+        self.book = book
+        self._compute = compute
+        self._origin = origin
+        self._sheets: dict[str, SheetCells] = {}
+
+    @property
+    def tabs(self) -> tuple[Tab, ...]:
+        """The worksheets in workbook order."""
+        return tuple(each for each in self.book.workbook.tabs if each.is_worksheet)
+
+    @cached_property
+    def looks(self) -> Looks:
+        """Looks of cell formats."""
+        return Looks(self.book)
+
+    def sheet(self, tab: Tab) -> SheetCells:
+        """The cells of a worksheet.
+
+        Raises:
+            WorkbookError: the sheet is broken or over a limit.
+            RecalcError: an engine cannot be started.
+        """
+        known = self._sheets.get(tab.name)
+        if known is None:
+            known = SheetCells(self, tab, self._compute, self._origin)
+            self._sheets[tab.name] = known
+        return known
+
+    def named(self, name: str) -> SheetCells | None:
+        """The cells of the worksheet of a name; None without."""
+        tab = self.book.tab(name)
+        return None if tab is None else self.sheet(tab)
+
+
+class SheetCells:
+    """The cells of a worksheet, formulas computed.
+
+    Args:
+        owner: the workbook.
+        tab: the worksheet.
+        compute: computes formulas.
+        origin: where the workbook comes from.
+
+    Attributes:
+        values: values by key; blank cells may be missing.
+        filled: keys of cells that hold a value or a formula.
+        not_calculated: formula cells, by key, whose value could not be computed -> why.
+        uncached_formulas: how many formulas have no stored value.
+    """
+
+    def __init__(self, owner: BoardBook, tab: Tab, compute: Compute, origin: Origin) -> None:
+        self.owner = owner
+        self.tab = tab
+        workbook = owner.book.workbook
+        sheet = workbook.sheet(tab.name)
+        sheet.load([WHOLE_SHEET], blanks=True)
+        self._stored = sheet.values(WHOLE_SHEET)
+        self._styles = sheet.styles(WHOLE_SHEET)
+        values: dict[int, CellValue] = {
+            key: value for key, value in self._stored.items() if value is not None
+        }
+        formulas = sheet.formula_keys(WHOLE_SHEET)
+        self.not_calculated: dict[int, str] = {}
+        if formulas:
+            rows = [key >> COLUMN_BITS for key in formulas]
+            columns = [key & COLUMN_MASK for key in formulas]
+            place = CellRange(tab.name, min(rows), min(columns), max(rows), max(columns))
+            computed = compute.fill(workbook, [place], origin=origin)
+            for ref, value in computed.values.items():
+                if ref.sheet == tab.name:
+                    values[cell_key(ref.row, ref.column)] = value
+            for ref, why in computed.not_calculated.items():
+                if ref.sheet == tab.name:
+                    self.not_calculated[cell_key(ref.row, ref.column)] = why
+        self.values: Mapping[int, CellValue] = values
+        self.uncached_formulas = sum(
+            raw is not None and not raw.cached for raw in map(sheet.raw_formula, formulas)
+        )
+        self.filled = frozenset(values).union(formulas)
+
+    # -- extent ----------------------------------------------------------------------------------
+
+    @cached_property
+    def last_row(self) -> int:
+        """The last row with a filled cell; 0 on a blank sheet."""
+        return max(self.filled, default=0) >> COLUMN_BITS
+
+    @cached_property
+    def last_column(self) -> int:
+        """The last column with a filled cell; 0 on a blank sheet."""
+        return max((key & COLUMN_MASK for key in self.filled), default=0)
+
+    @cached_property
+    def rows(self) -> frozenset[int]:
+        """The rows in which a cell has content or a format."""
+        return frozenset(key >> COLUMN_BITS for key in self.filled | self._styles.keys())
+
+    @cached_property
+    def used_size(self) -> tuple[int, int]:
+        """Rows and columns of the rectangle around all cells with content or a format."""
+        keys = self.filled | self._styles.keys()
+        if not keys:
+            return 1, 1
+        columns = [key & COLUMN_MASK for key in keys]
+        rows = (max(keys) >> COLUMN_BITS) - (min(keys) >> COLUMN_BITS) + 1
+        return rows, max(columns) - min(columns) + 1
+
+    @cached_property
+    def used_corner(self) -> tuple[int, int]:
+        """The last row and column with content or a format."""
+        keys = self.filled | self._styles.keys()
+        rows = max(keys, default=0) >> COLUMN_BITS
+        return rows, max((key & COLUMN_MASK for key in keys), default=0)
+
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """Where Ctrl+Down and Ctrl+Right lead from A1."""
+        rows = {key >> COLUMN_BITS for key in self.filled if key & COLUMN_MASK == 1}
+        columns = {key & COLUMN_MASK for key in self.filled if key >> COLUMN_BITS == 1}
+        return _end(rows, MAX_ROW), _end(columns, MAX_COLUMN)
+
+    @property
+    def table_size(self) -> tuple[int, int]:
+        """Rows and columns of the table at A1, as the published functions measure it."""
+        (rows, columns), (most_rows, most_columns) = self.ends, self.used_size
+        return min(rows, most_rows), min(columns, most_columns)
+
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def look(self, key: int) -> CellLook:
+        """The look of a cell; one that is not stored has that of its row or column."""
+        return self.owner.looks.of(self._style(key))
+
+    def _style(self, key: int) -> int:
+        style = self._styles.get(key)
+        if style is not None:
+            return style
+        if key in self._stored:
+            return 0
+        row = self._row_styles.get(key >> COLUMN_BITS)
+        return self._column_style(key & COLUMN_MASK) if row is None else row
+
+    @cached_property
+    def _row_styles(self) -> Mapping[int, int]:
+        lines = self.owner.book.facts.row_attributes(self.tab)
+        return {
+            row: whole(each.get("s")) or 0
+            for row, each in lines.items()
+            if "s" in each and is_on(each.get("customFormat"))
+        }
+
+    @cached_property
+    def _column_lines(self) -> list[tuple[int, int, int, bool]]:
+        """First and last column, style, and whether they are hidden; in order."""
+        found = []
+        for holder in self.owner.book.facts.tree(self.tab).all("cols"):
+            for each in holder.all("col"):
+                first = whole(each.attributes.get("min")) or 0
+                last = whole(each.attributes.get("max")) or first
+                style = whole(each.attributes.get("style")) or 0
+                found.append((first, last, style, is_on(each.attributes.get("hidden"))))
+        return sorted(found)
+
+    def _column_line(self, column: int) -> tuple[int, bool]:
+        """Style of a column, and whether it is hidden."""
+        lines = self._column_lines
+        place = bisect.bisect_right(lines, column, key=lambda each: each[0]) - 1
+        if place < 0 or lines[place][1] < column:
+            return 0, False
+        return lines[place][2], lines[place][3]
+
+    def _column_style(self, column: int) -> int:
+        return self._column_line(column)[0]
+
+    def is_hidden_column(self, column: int) -> bool:
+        """Whether a column is hidden."""
+        return self._column_line(column)[1]
+
+    @cached_property
+    def hidden_rows(self) -> frozenset[int]:
+        """The rows that are hidden."""
+        lines = self.owner.book.facts.row_attributes(self.tab)
+        return frozenset(row for row, each in lines.items() if is_on(each.get("hidden")))
+
+    @cached_property
+    def links(self) -> Mapping[int, tuple[str, ...]]:
+        """Targets of the hyperlinks of each linked cell."""
+        found: dict[int, tuple[str, ...]] = {}
+        for _, keys, target in linked_keys(self.owner.book.workbook, self.tab.name, WHOLE_SHEET):
+            for key in keys:
+                found[key] = (*found.get(key, ()), target)
+        return found
+
+    def visible(self, window: Window) -> list[int]:
+        """Keys of the cells of a rectangle that are shown, at most those in use.
+
+        Raises:
+            WorkbookError: the sheet is over a limit.
+        """
+        rows = range(window.min_row, min(window.max_row, max(self.last_row, window.min_row)) + 1)
+        shown = [row for row in rows if row not in self.hidden_rows]
+        last = min(window.max_column, max(self.last_column, window.min_column))
+        columns = [
+            each for each in range(window.min_column, last + 1) if not self.is_hidden_column(each)
+        ]
+        package = self.owner.book.workbook.package
+        with package.blamed():
+            package.budget.take_cells(len(shown) * len(columns))
+        return [cell_key(row, column) for row in shown for column in columns]
+
+    def serial(self, value: CellValue) -> CellValue:
+        """A date or a time as the number that its cell stores; other values as they are."""
+        if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+            return to_serial(value, date_1904=self.owner.book.workbook.date_1904)
+        return value
+
+
+def _end(filled: Iterable[int], limit: int) -> int:
+    """Where Ctrl+arrow leads from the first cell of a line, of which some cells are filled."""
+    places = set(filled)
+    place = 1
+    if 1 in places and 2 in places:
+        while place + 1 in places:
+            place += 1
+        return place
+    return min((each for each in places if each > 1), default=limit)

@@ -1,0 +1,186 @@
+"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.compare.boards.board import CATEGORIES, NAME, Board, BoardOptions
+from judge.compare.boards.cells import BoardBook
+from judge.compare.boards.judging import finding_by_board
+from judge.compare.boards.standard import UnusableBoardError, check_board
+from judge.compare.boards.words import asked_in_words
+from judge.compare.cells.computing import Compute, NoEngines
+from judge.compare.contract import (
+    AnswerFaultError,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Requirements,
+    Rules,
+)
+from judge.compare.file_answers import FileChecker
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import Side
+from judge.core.answer import Answer, Origin
+from judge.core.finding import Finding, nearest
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import UsageError, WorkbookError
+from judge.workbook.reader import open_workbook
+
+
+class BoardsChecker(FileChecker):
+    """Checks an answer against golds, each with the board that says what of it counts."""
+
+    name = NAME
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.compare.boards.board.BoardOptions`."""
+        BoardOptions.of(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the categories that the board asks, if the task has one."""
+        board = BoardOptions.of(spec.own_options).board
+        asked = {each.category for each in board.asked} if board is not None else set()
+        named = [each for each in CATEGORIES if each in asked]
+        return f"{self.name}: {', '.join(named)}" if named else self.name
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The boards, those of golds included."""
+        golds = [[dict(gold.options) for gold in case.golds] for case in task.cases]
+        return {"checker": [task.checker.name, dict(task.checker.options), golds]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The golds, and engines for the values of formulas."""
+        return Needs(engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Checks the answer with each gold and its board; one that accepts it is enough."""
+        if not golds:
+            raise GoldFaultError("the task has no gold")
+        try:
+            book = Book(open_workbook(answer.data), Side.ANSWER)
+        except WorkbookError as error:
+            raise AnswerFaultError(error.message) from error
+
+        def judged(gold: Gold, *, published: bool) -> Finding:
+            return _check(task, gold, book, answer.origin, compute, rules, published=published)
+
+        findings: list[tuple[str, Finding]] = []
+        unusable: list[str] = []
+        published = False
+        left = list(golds)
+        while left and not (findings and findings[-1][1].agrees):
+            gold = left.pop(0)
+            try:
+                found = judged(gold, published=rules.profile.published)
+            except UnusableBoardError as problem:
+                unusable.append(f"{gold.name}: {problem}")
+                left_out = judged(gold, published=True)
+                published = published or left_out.agrees
+                continue
+            findings.append((gold.name, found))
+            published = published or bool(found.record.get("official_equal"))
+        if not findings:
+            raise GoldFaultError("; ".join(unusable))
+        # The published verdict is about all golds, too.
+        published = published or any(judged(gold, published=True).agrees for gold in left)
+        found = nearest(findings)
+        record = {**found.record, "official_equal": published}
+        return replace(found, record=record)  # type: ignore[arg-type]
+
+    def examine(
+        self,
+        task: Task,
+        case: TestCase,
+        compute: Compute | None,
+    ) -> Examination:
+        """Opens the golds, counts what the first board asks, and names boards without effect."""
+        doubts = []
+        units = uncached = not_calculated = 0
+        for gold in case.golds:
+            board = board_of(task, gold)
+            units = units or len(board.asked)
+            book = BoardBook(_open_gold(gold), compute or NoEngines(), Origin.GOLD)
+            try:
+                check_board(book, board)
+                sheets = {each.sheet for each in board.asked if each.category == "cells"}
+                for cells in (book.sheet(book.tabs[n - 1]) for n in sheets if n <= len(book.tabs)):
+                    uncached += cells.uncached_formulas
+                    not_calculated += len(cells.not_calculated)
+            except UnusableBoardError as problem:
+                doubts.append(f"{gold.name}: {problem}")
+            except WorkbookError as error:
+                raise GoldFaultError(f"{gold.name}: {error.message}") from error
+        if not case.golds:
+            doubts.append("the task has no gold")
+        return Examination(units, uncached, not_calculated, doubts=tuple(doubts))
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
+        """What the board of a gold asks, as sentences."""
+        if gold is None:
+            return Requirements()
+        asked = board_of(task, gold).asked
+        return Requirements(tuple(map(asked_in_words, asked)), "SheetCopilot", complete=False)
+
+
+CHECKER = BoardsChecker()
+
+
+def board_of(task: Task, gold: Gold) -> Board:
+    """The board of a gold: its own, else that of the task.
+
+    Raises:
+        GoldFaultError: there is none, or it is not a board.
+    """
+    try:
+        board = BoardOptions.of(task.checker.with_options(gold.options).own_options).board
+    except UsageError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+    if board is None:
+        raise GoldFaultError(f"{gold.name} has no board")
+    return board
+
+
+def _open_gold(gold: Gold) -> Book:
+    try:
+        return Book(open_workbook(gold.read()), Side.GOLD)
+    except WorkbookError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+
+
+def _check(
+    task: Task,
+    gold: Gold,
+    answer: Book,
+    origin: Origin,
+    compute: Compute,
+    rules: Rules,
+    *,
+    published: bool,
+) -> Finding:
+    board = board_of(task, gold)
+    expected = _open_gold(gold)
+    try:
+        with answer.workbook.package.budget.working():
+            return finding_by_board(
+                answer,
+                expected,
+                board,
+                compute,
+                origin,
+                published=published,
+                profile=rules.profile.name,
+            )
+    except WorkbookError as error:
+        if error.culprit is expected.workbook.package:
+            raise GoldFaultError(f"{gold.name}: {error.message}") from error
+        raise AnswerFaultError(error.message) from error

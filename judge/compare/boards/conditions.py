@@ -1,0 +1,174 @@
+"""Rules of conditional formats as boards compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from judge.compare.boards.cells import BoardBook
+from judge.workbook.address import Window
+from judge.workbook.formula_shift import shift_formula
+from judge.workbook.sheets.sheet_tail import ConditionalRule
+from judge.workbook.styles.rule_formulas import MOST_FORMULA_CHARS, origin_of
+from judge.workbook.styles.style import INDEXED_COLOURS
+from judge.workbook.styles.style_sheet import ConditionalStyle
+from judge.workbook.workbook_parts import Tab
+
+_COMMON_ROW, _COMMON_COLUMN = 500_000, 8_000
+"""The cell in which all conditions are read: none of its neighbours is off the sheet."""
+
+_GROUPS: Mapping[str, frozenset[int]] = {
+    "red": frozenset({3, 9, 30, 53}),
+    "green": frozenset({4, 10, 14, 31, 43, 50, 51}),
+    "yellow": frozenset({6, 19, 27, 36, 44}),
+    "orange": frozenset({22, 40, 45, 46}),
+    "purple": frozenset({7, 17, 24, 26, 29, 38, 39, 47, 54}),
+    "black": frozenset({1, 48, 56}),
+    "blue": frozenset({5, 8, 20, 23, 25, 28, 32, 33, 34, 37, 41, 42, 49, 55}),
+    "white": frozenset({2}),
+}
+"""Names of colours -> places in the palette of 56 colours; some places have no name.
+
+Source: the published evaluation, agent/utils/compare_sheets.py."""
+
+_TEXT_TERMS = {"text": ""}
+_TERMS: Mapping[str, Mapping[str, str]] = {
+    "aboveAverage": {"aboveAverage": "1", "equalAverage": "0", "stdDev": "0"},
+    "top10": {"bottom": "0", "percent": "0", "rank": "10"},
+    "timePeriod": {"timePeriod": ""},
+    **{kind: {} for kind in ("expression", "cellIs", "colorScale", "dataBar", "iconSet")},
+}
+"""Kind of a rule -> its terms, and what they are if the file does not say."""
+
+_PALETTE = INDEXED_COLOURS[8:64]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """A rule of a conditional format.
+
+    Attributes:
+        kind: ``expression``, ``cellIs`` …
+        operator: of the condition; None without.
+        formulas: its formulas as they read in one and the same cell.
+        terms: the rest of the condition: text, rank …
+        color: colour that it gives the text; None without.
+        fill: colour that it gives the cell; None without.
+        bold, italic: whether it changes the text; None if it does not.
+        underline: how it underlines the text; None if it does not.
+        drawn: what a colour scale, a data bar or an icon set draws.
+        windows: where it applies.
+        written: its formulas as the file has them, for people.
+    """
+
+    kind: str
+    operator: str | None
+    formulas: tuple[str, ...]
+    terms: tuple[tuple[str, str], ...]
+    color: str | None
+    fill: str | None
+    bold: bool | None
+    italic: bool | None
+    underline: str | None
+    drawn: tuple[object, ...]
+    windows: tuple[Window, ...]
+    written: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def condition(self) -> tuple[object, ...]:
+        """Formulas and terms."""
+        return (*self.formulas, *self.terms, *self.drawn)
+
+    def __str__(self) -> str:
+        said = " ".join((self.kind, self.operator or "", *self.written)).strip()
+        return f"rule {said} at {' '.join(map(str, self.windows[:5]))}"
+
+
+def rules_of(owner: BoardBook, tab: Tab) -> list[RuleView]:
+    """The rules of a sheet that apply to cells in use, in the order of the file.
+
+    Raises:
+        WorkbookError: the sheet is broken or over a limit.
+    """
+    workbook = owner.book.workbook
+    looks = workbook.style_sheet.conditional
+    rows, columns = owner.sheet(tab).used_corner
+    found = []
+    for rule in workbook.sheet(tab.name).tail.rules:
+        inside = [each for each in rule.windows if each.min_row <= rows]
+        if not any(each.min_column <= columns for each in inside):
+            continue
+        look = ConditionalStyle()
+        if rule.style is not None and 0 <= rule.style < len(looks):
+            look = looks[rule.style]
+        found.append(_view(rule, look))
+    return found
+
+
+def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
+    row, column = origin_of(rule)
+    terms = dict(rule.terms)
+    operator = terms.pop("operator", None)
+    fill = None
+    if look.fill is not None:
+        fill = next((each for each in look.fill.colours if each), None)
+    return RuleView(
+        kind=rule.kind,
+        operator=operator,
+        formulas=tuple(
+            _plain(shift_formula(each, _COMMON_ROW - row, _COMMON_COLUMN - column))
+            for each in rule.formulas
+        ),
+        terms=_terms(rule.kind, terms),
+        color=look.font_color,
+        fill=fill,
+        bold=look.bold,
+        italic=look.italic,
+        underline=look.underline,
+        drawn=rule.drawn,
+        windows=rule.windows,
+        written=rule.formulas,
+    )
+
+
+def _terms(kind: str, terms: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The terms that matter for a kind of rule: some programs write all of them for every rule."""
+    usual = _TERMS.get(kind, _TEXT_TERMS)
+    found = ((name, terms.get(name, default)) for name, default in usual.items())
+    return tuple((name, _switch(value)) for name, value in found if value)
+
+
+def _switch(value: str) -> str:
+    return {"true": "1", "false": "0"}.get(value, value)
+
+
+def _plain(formula: str) -> str:
+    """A formula without spaces and in capitals outside of strings, without the equals sign."""
+    if len(formula) > MOST_FORMULA_CHARS:
+        return formula
+    pieces = formula.strip().removeprefix("=").split('"')
+    return '"'.join(
+        each if place % 2 else "".join(each.split()).upper() for place, each in enumerate(pieces)
+    )
+
+
+@cache
+def colour_index(colour: str) -> int:
+    """The place of the nearest colour in the palette of 56, from 1, as Excel's ``ColorIndex``."""
+    wanted = _channels(colour)
+
+    def distance(index: int) -> int:
+        return sum((a - b) ** 2 for a, b in zip(wanted, _channels(_PALETTE[index]), strict=True))
+
+    return min(range(len(_PALETTE)), key=distance) + 1
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[at : at + 2], 16) for at in (0, 2, 4))
+
+
+def same_group(first: str, second: str) -> bool:
+    """Whether two colours go by the same name; some colours go by none, not even their own."""
+    indices = {colour_index(first), colour_index(second)}
+    return any(indices <= group for group in _GROUPS.values())

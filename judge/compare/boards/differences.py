@@ -1,0 +1,156 @@
+"""What differs, listed by what the board asks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from judge.compare.boards.board import Asked, Board
+from judge.compare.boards.words import SUBJECTS, asked_in_words
+from judge.core.finding import (
+    About,
+    DifferencePlace,
+    FoundDifference,
+    PlaceKind,
+    SheetOf,
+    Subject,
+)
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
+from judge.workbook.cell import CellValue
+from judge.workbook.facts.render import json_value
+
+NOT_CALCULATED = "not_calculated"
+MISSING_SHEET = "missing_sheet"
+SHEET_COUNT = "sheet_count"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of a difference: what the gold has, what the answer has, and where."""
+
+    expected: object
+    actual: object
+    detail: str = ""
+
+
+@dataclass
+class Differences:
+    """Collects differences, each with what the board asks there.
+
+    Args:
+        board: the board.
+        golds: names of the gold's worksheets.
+
+    Attributes:
+        listed: the differences so far.
+    """
+
+    board: Board
+    golds: Sequence[str]
+    listed: list[FoundDifference] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._asked = {(each.sheet, each.kind): each for each in self.board.asked}
+
+    def add(
+        self,
+        place: tuple[int, str, str],
+        sheet: str,
+        said: Shown,
+        *,
+        missing: str | None = None,
+    ) -> None:
+        """Notes that something that a board asks of a sheet is not so.
+
+        Args:
+            place: number of the sheet, category, property.
+            sheet: name of the sheet of the answer.
+            said: what is shown.
+            missing: why a value could not be computed, if that is the only difference.
+        """
+        number, category, name = place
+        asked = self._asked.get((number, f"{category}.{name}"))
+        if asked is None:
+            asked = Asked(len(self._asked) + 1, number, category, name)
+        detail = said.detail if missing is None else f"{said.detail}: {missing}"
+        self.listed.append(
+            FoundDifference(
+                asked.kind if missing is None else NOT_CALCULATED,
+                DifferencePlace(PlaceKind.RULE, str(asked), sheet),
+                _plain(said.expected),
+                _plain(said.actual),
+                detail,
+                asked.number,
+                asked_in_words(asked),
+                self._about(asked, sheet),
+            )
+        )
+
+    def _about(self, asked: Asked, sheet: str | None) -> About | None:
+        """What pages show of a difference: the objects of both sheets."""
+        subject = SUBJECTS.get(asked.category)
+        if subject is None or not 1 <= asked.sheet <= len(self.golds):
+            return None
+        gold = SheetOf(self.golds[asked.sheet - 1], in_gold=True)
+        found = None if sheet is None else SheetOf(sheet, in_gold=False)
+        return About(subject, gold, found, (asked.name,))
+
+    def sheet_count(self, expected: int, actual: int) -> None:
+        """Notes that there are more or fewer worksheets."""
+        place = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
+        words = "The output has as many worksheets as the gold."
+        self.listed.append(
+            FoundDifference(
+                SHEET_COUNT,
+                place,
+                expected,
+                actual,
+                number=0,
+                words=words,
+                about=About(Subject.SHEETS),
+            )
+        )
+
+    def missing_sheet(self, number: int, name: str) -> None:
+        """Notes that the answer lacks a sheet that the board looks at."""
+        asked = next((each for each in self.board.asked if each.sheet == number), None)
+        place = DifferencePlace(PlaceKind.RULE, str(asked or number))
+        said = f"the answer has no sheet that stands for {name!r}"
+        self.listed.append(
+            FoundDifference(
+                MISSING_SHEET,
+                place,
+                name,
+                None,
+                said,
+                None if asked is None else asked.number,
+                "" if asked is None else asked_in_words(asked),
+                None if asked is None else self._about(asked, None),
+            )
+        )
+
+
+def shown(value: CellValue) -> object:
+    """A value of a cell as JSON."""
+    return json_value(value)
+
+
+def where(key: int) -> str:
+    """The address of a cell."""
+    return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
+
+
+_MOST_SHOWN = 20
+
+
+def _plain(value: object) -> object:
+    """A value as JSON, long lists cut."""
+    if isinstance(value, tuple | list):
+        kept = [_plain(each) for each in value[:_MOST_SHOWN]]
+        return kept + ([f"… {len(value):,} in all"] if len(value) > _MOST_SHOWN else [])
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return json_value(value)
+    if isinstance(value, str | int | float | bool | dict) or value is None:
+        return value
+    return str(value)

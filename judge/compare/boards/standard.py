@@ -1,0 +1,230 @@
+"""The judge's own reading of boards: what a board declares counts, on every sheet and row.
+
+Sheets are paired by name, objects one to one, and everything that the published evaluation leaves
+out of a board is checked; docs/boards.md lists the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from judge.compare.boards.board import Board
+from judge.compare.boards.cells import BoardBook
+from judge.compare.boards.charts import charts_of
+from judge.compare.boards.conditions import rules_of
+from judge.compare.boards.differences import Differences, Shown
+from judge.compare.boards.objects import (
+    chart_properties,
+    filter_properties,
+    merged_rules,
+    pivot_properties,
+    rule_properties,
+)
+from judge.compare.boards.pairing import paired_sheets
+from judge.compare.boards.pivots import pivots_of
+from judge.compare.boards.table import TableJudge
+from judge.compare.rules.matching import unmatched
+from judge.core.finding import FoundDifference
+from judge.workbook.facts.sheets import view_of
+from judge.workbook.workbook_parts import Tab
+
+_Object = TypeVar("_Object")
+Properties = Mapping[str, tuple[object, object, bool]]
+"""Property -> what the gold has, what the answer has, and whether they agree."""
+
+
+class UnusableBoardError(Exception):
+    """Nothing of what a board asks is in its gold, so that any workbook would pass."""
+
+
+class StandardJudge:
+    """Judges an answer by a board.
+
+    Args:
+        answer: the workbook to judge.
+        gold: the gold.
+        board: its board.
+
+    Attributes:
+        notes: what could not be checked, a line each.
+    """
+
+    def __init__(self, answer: BoardBook, gold: BoardBook, board: Board) -> None:
+        self._answer = answer
+        self._gold = gold
+        self._board = board
+        self._found = Differences(board, [tab.name for tab in gold.tabs])
+        self.notes: list[str] = []
+
+    def differences(self) -> list[FoundDifference]:
+        """What does not hold.
+
+        Raises:
+            UnusableBoardError: nothing of what the board asks is in the gold.
+            WorkbookError: a workbook is broken or over a limit.
+            RecalcError: an engine cannot be started.
+        """
+        golds, answers = self._gold.tabs, self._answer.tabs
+        checked = [each for each in sorted(self._board.sheets) if self._board.sheets[each]]
+        check_board(self._gold, self._board)
+        if len(golds) != len(answers):
+            self._found.sheet_count(len(golds), len(answers))
+        partners = paired_sheets(golds, answers, self._distance)
+        for number in checked:
+            if number > len(golds):
+                continue
+            gold = golds[number - 1]
+            answer = partners.get(gold.name)
+            if answer is None:
+                self._found.missing_sheet(number, gold.name)
+                continue
+            self._sheet(number, gold, answer)
+        return self._found.listed
+
+    def _distance(self, gold: Tab, answer: Tab) -> float:
+        """How far two sheets differ: by kinds of objects first, by their cells then."""
+        counts = []
+        for owner, tab in ((self._gold, gold), (self._answer, answer)):
+            facts = owner.book.facts
+            counts.append((len(facts.charts(tab)), len(facts.pivots(tab))))
+        first, second = self._gold.sheet(gold).filled, self._answer.sheet(answer).filled
+        union = len(first | second)
+        apart = float(sum(abs(a - b) for a, b in zip(*counts, strict=True)))
+        return apart + (1 - len(first & second) / union if union else 0)
+
+    def _sheet(self, number: int, gold: Tab, answer: Tab) -> None:
+        categories = self._board.sheets[number]
+        if "cells" in categories:
+            TableJudge(
+                self._gold.sheet(gold),
+                self._answer.sheet(answer),
+                number,
+                categories["cells"],
+                self._found,
+            ).judge()
+        if "charts" in categories:
+            self._objects(
+                (number, "charts"),
+                answer,
+                (charts_of(self._gold, gold), charts_of(self._answer, answer)),
+                chart_properties,
+            )
+        if "pivot_tables" in categories:
+            self._objects(
+                (number, "pivot_tables"),
+                answer,
+                (pivots_of(self._gold, gold), pivots_of(self._answer, answer)),
+                pivot_properties,
+            )
+        if "filters" in categories:
+            sides = self._gold.sheet(gold), self._answer.sheet(answer)
+            self._report((number, "filters"), answer, filter_properties(*sides))
+        if "format_conditions" in categories:
+            rules = (
+                merged_rules(rules_of(self._gold, gold), self._gold.sheet(gold)),
+                merged_rules(rules_of(self._answer, answer), self._answer.sheet(answer)),
+            )
+            self._objects((number, "format_conditions"), answer, rules, rule_properties)
+        if "view" in categories:
+            self._pane(number, gold, answer)
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def _objects(
+        self,
+        place: tuple[int, str],
+        answer: Tab,
+        sides: tuple[Sequence[_Object], Sequence[_Object]],
+        properties: Callable[[_Object, _Object], Properties],
+    ) -> None:
+        """Matches objects one to one in all that is asked, and says in what the rest differs."""
+        number, category = place
+        asked = self._board.sheets[number][category]
+        first, second = sides
+
+        def wrong(one: _Object, other: _Object) -> list[str]:
+            return [
+                name
+                for name, (_, _, same) in properties(one, other).items()
+                if name in asked and not same
+            ]
+
+        if "name" in asked and category == "charts":
+            self._note("names of charts are not in their parts, and are not compared")
+        if len(sides[0]) != len(sides[1]):
+            said = Shown(
+                [str(each) for each in sides[0]], [str(each) for each in sides[1]], "number"
+            )
+            self._found.add((number, category, "count"), answer.name, said)
+            return
+        left, right = unmatched(first, second, lambda one, other: not wrong(one, other))
+        for one in left:
+            nearest = min(right, key=lambda other: len(wrong(one, other)))
+            right.remove(nearest)
+            self._report(place, answer, properties(one, nearest), str(one))
+
+    def _report(
+        self, place: tuple[int, str], answer: Tab, properties: Properties, detail: str = ""
+    ) -> None:
+        number, category = place
+        asked = self._board.sheets[number][category]
+        for name, (expected, actual, same) in properties.items():
+            if name in asked and not same:
+                said = Shown(expected, actual, detail)
+                self._found.add((number, category, name), answer.name, said)
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def _pane(self, number: int, gold: Tab, answer: Tab) -> None:
+        first, second = frozen(self._gold, gold), frozen(self._answer, answer)
+        if first != second:
+            self._found.add(
+                (number, "view", "freeze_pane"), answer.name, Shown(_said(first), _said(second))
+            )
+
+
+def frozen(owner: BoardBook, tab: Tab) -> tuple[float, float]:
+    """How many rows and columns of a sheet are frozen; a sheet that is only split has none."""
+    pane = view_of(owner.book.facts.tree(tab)).pane
+    return (pane.rows, pane.columns) if pane is not None and pane.frozen else (0, 0)
+
+
+def _said(pane: tuple[float, float]) -> str:
+    return f"{pane[0]:g} rows and {pane[1]:g} columns frozen"
+
+
+def check_board(gold: BoardBook, board: Board) -> None:
+    """Makes sure that a board tells some workbooks from others.
+
+    Raises:
+        UnusableBoardError: nothing of what it asks is in the gold.
+        WorkbookError: the gold is broken or over a limit.
+    """
+    if not board.asked:
+        raise UnusableBoardError("the board asks nothing")
+    tabs = gold.tabs
+    inside = [each for each in board.asked if each.sheet <= len(tabs)]
+    if not inside:
+        raise UnusableBoardError(
+            f"the board looks at sheet {board.asked[0].sheet}, the gold has {len(tabs)}"
+        )
+    asked = {(each.sheet, each.category) for each in inside}
+    if any(_has(gold, tabs[sheet - 1], category) for sheet, category in asked):
+        return
+    named = ", ".join(sorted({each.category for each in inside}))
+    raise UnusableBoardError(f"the board asks for {named}, of which the gold has none")
+
+
+def _has(gold: BoardBook, tab: Tab, category: str) -> bool:
+    """Whether a sheet has what a category is about."""
+    facts = gold.book.facts
+    if category == "charts":
+        return bool(facts.charts(tab))
+    if category == "pivot_tables":
+        return bool(facts.pivots(tab))
+    if category == "filters":
+        return facts.sheet(tab).filter is not None
+    return category != "format_conditions" or bool(rules_of(gold, tab))

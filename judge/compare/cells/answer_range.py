@@ -1,0 +1,368 @@
+"""Comparing the answer range of an output with that of its gold.
+
+:func:`prepare` finds and reads the cells, :func:`check` compares them. In between, the caller may
+have formulas computed: the values that it passes in replace those in the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from judge.compare.cells.comparison import CellGroup, Comparison, GroupShares
+from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
+from judge.compare.cells.differences import Differences
+from judge.compare.cells.groups import Before, group_cells
+from judge.compare.cells.options import FAIL, GROUPS, OFF, CheckOptions, position_of
+from judge.compare.cells.range_check import RangeSide, ask_conditions, compare_range
+from judge.compare.cells.remarks import tell_erased
+from judge.compare.cells.task_rule import judge_groups
+from judge.compare.cells.untouched import find_touched
+from judge.compare.profiles import Profile
+from judge.compare.published.spreadsheetbench2_check import Mode, Side, check_ssb2
+from judge.compare.published.spreadsheetbench_check import check_officially, officially_equal
+from judge.core.task import CheckerSpec
+from judge.errors import UsageError
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.workbook.position import Position, parse_position
+from judge.workbook.reader import Workbook
+from judge.workbook.resolve import SheetIndex, resolve_position
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be compared.
+
+    Attributes:
+        answer_position: the position as the suite has it.
+        gold_ranges: rectangles of the gold.
+        output_ranges: the same rectangles of the output, in the same order; None if the output
+            lacks the sheet. Empty for a plan without an output.
+        notes: liberties taken with the position.
+        options: the options of the task's checker.
+    """
+
+    answer_position: str
+    gold_ranges: tuple[CellRange, ...]
+    output_ranges: tuple[CellRange | None, ...]
+    notes: tuple[str, ...]
+    options: CheckOptions
+
+
+def prepare(
+    spec: CheckerSpec,
+    *,
+    gold: Workbook,
+    output: Workbook | None,
+    typed: bool = False,
+) -> Plan:
+    """Finds the cells that are to be compared, and reads them.
+
+    Args:
+        spec: the options of the task's checker, the answer position among them.
+        gold: the gold workbook.
+        output: the output workbook, or None to prepare only the gold.
+        typed: whether a person typed the position; see
+            :func:`judge.workbook.resolve.resolve_position`.
+
+    Raises:
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: the cells of a workbook cannot be read.
+        UsageError: an option does not exist, or there is no answer position among them.
+    """
+    answer_position, answer_sheet = position_of(spec)
+    options = CheckOptions.of(spec.own_options)
+    position = parse_position(answer_position, answer_sheet=answer_sheet)
+    resolved = resolve_position(
+        position,
+        _sheet_index(gold),
+        None if output is None else _sheet_index(output),
+        typed=typed,
+    )
+    if typed:
+        _check_ignored(options.ignore, gold)
+    gold.preload(resolved.gold_ranges)
+    if output is not None:
+        output.preload(each for each in resolved.output_ranges if each is not None)
+    return Plan(
+        answer_position=answer_position,
+        gold_ranges=resolved.gold_ranges,
+        output_ranges=() if output is None else resolved.output_ranges,
+        notes=position.notes + resolved.notes,
+        options=options,
+    )
+
+
+def _check_ignored(ranges: Sequence[str], gold: Workbook) -> None:
+    """Makes sure that ranges to ignore are on sheets that exist.
+
+    Raises:
+        PositionError: one is not.
+    """
+    for text in ranges:
+        # Ranges to ignore follow the sheet of the range that is compared, unless they name one.
+        parts = tuple(each for each in parse_position(text).parts if each.sheet is not None)
+        if parts:
+            resolve_position(Position(text, parts), _sheet_index(gold), None, typed=True)
+
+
+def needs_input(options: CheckOptions, profile: Profile) -> bool:
+    """Whether the verdict depends on the input workbook."""
+    if needs_groups(options, profile):
+        return True
+    return not profile.published and (options.untouched or options.keep == FAIL)
+
+
+def needs_groups(options: CheckOptions, profile: Profile) -> bool:
+    """Whether cells to change and cells to keep are counted separately."""
+    return profile.groups or options.accept == GROUPS
+
+
+def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
+    """Whether the input workbook is of use to what is reported with the verdict."""
+    return not profile.published and not options.keep == options.formula_asked == OFF
+
+
+def _sheet_index(workbook: Workbook) -> SheetIndex:
+    return SheetIndex(
+        names=workbook.sheet_names, used=lambda name: workbook.sheet(name).used_window()
+    )
+
+
+def wanted_conditions(
+    plan: Plan,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: Profile,
+    style: Sequence[str] = (),
+    gold_computed: ComputedValues = NOTHING_COMPUTED,
+    output_computed: ComputedValues = NOTHING_COMPUTED,
+) -> ConditionQuestions:
+    """The conditions of conditional formats that have to be known before :func:`check`.
+
+    There are none if no compared style depends on them, or if both sides have the same rules. The
+    arguments are those of :func:`check`.
+
+    Raises:
+        WorkbookError: the conditional formats cannot be read, or there are too many.
+    """
+    questions = ConditionQuestions()
+    style = tuple(style) or plan.options.style
+    if profile.published or not style or gold is output:
+        return questions
+    rules = plan.options.apply_to(profile)
+    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        if output_range is not None:
+            ask_conditions(
+                RangeSide(gold, gold_range, gold_computed),
+                RangeSide(output, output_range, output_computed),
+                rules,
+                style=style,
+                questions=questions,
+            )
+    return questions
+
+
+def check(
+    plan: Plan,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    profile: Profile,
+    style: Sequence[str] = (),
+    gold_computed: ComputedValues = NOTHING_COMPUTED,
+    output_computed: ComputedValues = NOTHING_COMPUTED,
+    conditions: ConditionAnswers = NO_ANSWERS,
+    before: Workbook | None = None,
+    before_computed: ComputedValues = NOTHING_COMPUTED,
+    max_differences: int = 200,
+    ask_official: bool = True,
+) -> Comparison:
+    """Compares the cells of a plan.
+
+    Args:
+        plan: what to compare, from :func:`prepare` with both workbooks.
+        gold: the gold workbook.
+        output: the output workbook.
+        profile: what "equal" means.
+        style: names of style attributes to compare in addition to the values.
+        gold_computed: computed values of the gold, which replace those in the file.
+        output_computed: the same for the output.
+        conditions: the answers to :func:`wanted_conditions`; without them, conditional formats
+            that are written differently count as different.
+        before: the input workbook, for the groups of cells and for the option ``untouched``.
+        before_computed: the same as ``gold_computed`` for the input.
+        max_differences: how many differences are kept; all are counted.
+        ask_official: also report the published script's verdict on the two files.
+
+    Raises:
+        WorkbookError: cells that only the published script, a style or the check of untouched
+            cells needs cannot be read.
+        UsageError: there is no such style attribute, or the input is missing that the published
+            functions of SpreadsheetBench 2 compare with.
+    """
+    rules = plan.options.apply_to(profile)
+    style = tuple(style) or plan.options.style
+    scripted = _Scripted(
+        plan,
+        rules,
+        style,
+        Side(gold, gold_computed),
+        Side(output, output_computed),
+        None if before is None else Side(before, before_computed),
+    )
+    if profile.published:
+        return scripted.check(max_differences)
+    found = Differences(max_differences)
+    differing: list[set[int] | None] = []
+    seen: list[str] = []
+    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        if output_range is None:
+            found.add_missing_sheet(gold_range, output.sheet_names)
+            differing.append(None)
+            continue
+        differing.append(
+            compare_range(
+                RangeSide(gold, gold_range, gold_computed),
+                RangeSide(output, output_range, output_computed),
+                rules,
+                plan.options,
+                style=style,
+                found=found,
+                conditions=conditions,
+                notes=seen,
+            )
+        )
+    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed), *seen]
+    notes += [f"output: {remark}" for remark in output.remarks]
+    touched: int | None = None
+    groups: tuple[CellGroup, ...] = ()
+    shares: GroupShares | None = None
+    equal = not found.cells
+    if before is not None:
+        groups = group_cells(
+            Before(before, before_computed),
+            gold,
+            plan.gold_ranges,
+            differing,
+            rules,
+            plan.options,
+            style,
+            gold_computed,
+        )
+        if plan.options.accept == GROUPS:
+            ruled = judge_groups(groups, published=False)
+            equal, shares = ruled.accepted, ruled.shares
+            notes += ruled.notes
+        if plan.options.untouched:
+            answer = [each for each in plan.output_ranges if each is not None]
+            touched = find_touched(before, output, answer, found)
+    else:
+        notes += _notes_without_input(plan.options)
+    if not found.cells and not any(_holds_values(gold, each) for each in plan.gold_ranges):
+        notes.append("the answer range of the gold is blank")
+    official = scripted.verdict() if ask_official else None
+    comparison = Comparison(
+        equal=equal and not touched,
+        profile=profile.name,
+        ranges=plan.gold_ranges,
+        cells=sum(each.size for each in plan.gold_ranges),
+        differing_cells=found.cells,
+        difference_counts=found.counts,
+        differences=found.kept,
+        notes=tuple(dict.fromkeys(notes)),
+        official_equal=official,
+        touched_cells=touched,
+        groups=groups,
+        shares=shares,
+    )
+    return comparison if before is None else tell_erased(comparison, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scripted:
+    """What the published scripts say about the same workbooks.
+
+    SpreadsheetBench 2 is asked if its profile is, or if the groups of cells decide; its first
+    version otherwise.
+    """
+
+    plan: Plan
+    rules: Profile
+    style: tuple[str, ...]
+    gold: Side
+    output: Side
+    before: Side | None
+
+    def check(self, max_differences: int) -> Comparison:
+        """The comparison of the script of the profile.
+
+        Raises:
+            UsageError: the input is missing.
+        """
+        if self.rules.groups:
+            return self._ssb2(max_differences)
+        return check_officially(
+            self.plan.answer_position,
+            self.gold.workbook,
+            self.output.workbook,
+            gold_computed=self.gold.computed,
+            output_computed=self.output.computed,
+            max_differences=max_differences,
+        )
+
+    def verdict(self) -> bool | None:
+        """Whether the script accepts the output; None without an input that it needs."""
+        if self.plan.options.accept == GROUPS:
+            return None if self.before is None else self._ssb2(0).equal
+        return officially_equal(
+            self.plan.answer_position,
+            self.gold.workbook,
+            self.output.workbook,
+            self.gold.computed,
+            self.output.computed,
+        )
+
+    def _ssb2(self, max_differences: int) -> Comparison:
+        if self.before is None:
+            raise UsageError(
+                "the published functions of SpreadsheetBench 2 compare with the input workbook",
+                hint="Add --input FILE.",
+            )
+        return check_ssb2(
+            self.plan.answer_position,
+            # It reads the files as they are, whatever was computed for the other rules.
+            gold=replace(self.gold, computed=NOTHING_COMPUTED),
+            output=replace(self.output, computed=NOTHING_COMPUTED),
+            before=replace(self.before, computed=NOTHING_COMPUTED),
+            mode=Mode(formulas=self.rules.formulas, colours="font_color" in self.style),
+            by_groups=self.plan.options.accept == GROUPS,
+            max_differences=max_differences,
+        )
+
+
+def _notes_without_input(options: CheckOptions) -> list[str]:
+    notes = []
+    if options.untouched:
+        notes.append("cells outside the answer range were not checked: that requires the input")
+    if options.accept == GROUPS:
+        notes.append("every cell has to agree: the rule of the task requires the input")
+    return notes
+
+
+def _holds_values(gold: Workbook, cell_range: CellRange) -> bool:
+    values = RangeSide(gold, cell_range, NOTHING_COMPUTED).values().values()
+    return any(value is not None for value in values) or bool(gold.formula_cells(cell_range))
+
+
+def _computed_notes(gold: ComputedValues, output: ComputedValues) -> list[str]:
+    notes = [f"gold: {note}" for note in gold.notes]
+    if gold.values:
+        notes.append(f"gold: {len(gold.values)} formula cells were computed")
+    if gold.not_calculated:
+        notes.append(
+            f"gold: {len(gold.not_calculated)} formula cells could not be computed; "
+            "the values in the file were kept"
+        )
+    return notes + [f"output: {note}" for note in output.notes]

@@ -1,0 +1,217 @@
+"""Options of the cell range checker that a task or a command can set. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from judge.compare.profiles import Profile, check_as_published, contradiction
+from judge.core.task import CheckerSpec
+from judge.errors import UsageError
+from judge.files.documents import written
+
+CELL_RANGE = "cell_range"
+"""Name of the checker that compares the cells of an answer position."""
+
+POSITION_OPTIONS = ("answer_position", "answer_sheet")
+"""Where the answer is expected, and the sheet that the suite names in addition. The question
+states both as well."""
+
+
+def range_spec(
+    position: str, sheet: str | None = None, options: Mapping[str, object] | None = None
+) -> CheckerSpec:
+    """The checker of a task whose answer is the cells of a position.
+
+    Args:
+        position: the answer position, as the suite has it.
+        sheet: the sheet that the suite names in addition, if any.
+        options: further options of the checker.
+    """
+    placed: dict[str, object] = {"answer_position": position}
+    if sheet is not None:
+        placed["answer_sheet"] = sheet
+    return CheckerSpec(
+        name=CELL_RANGE, options={**placed, **(options or {})}, public=POSITION_OPTIONS
+    )
+
+
+def position_of(spec: CheckerSpec) -> tuple[str, str | None]:
+    """The answer position of a task, and the sheet that its suite names in addition.
+
+    Raises:
+        UsageError: the task has none: its answer is not a range of cells.
+    """
+    position, sheet = (spec.options.get(name) for name in POSITION_OPTIONS)
+    if not isinstance(position, str):
+        raise UsageError(
+            f"a task with the checker {spec.name!r} names no answer position",
+            hint="This works on tasks whose answer is a range of cells.",
+        )
+    return position, sheet if isinstance(sheet, str) else None
+
+
+OFF, NOTE, FAIL = "off", "note", "fail"
+SCOPE_CHOICES = (OFF, NOTE, FAIL)
+"""What an option of scope can be: not examined, reported with the verdict, part of the verdict."""
+
+SCOPE_OPTIONS = ("keep", "formula_asked")
+
+CELLS, GROUPS = "cells", "groups"
+ACCEPT_CHOICES = (CELLS, GROUPS)
+"""When an output is right: if every cell agrees, or by the cells to change and those to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The rules that a task changes; None leaves the profile's rule as it is.
+
+    Attributes:
+        tolerance: numbers this close to each other agree.
+        relative_tolerance: numbers this close, relative to the larger one, agree.
+        ignore_case: whether upper and lower case are the same.
+        ignore_whitespace: whether white space within and around strings does not matter.
+        unordered_rows: whether the rows of a range may be in any order.
+        ignore_extra: whether values are accepted where the gold is blank.
+        ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
+        style: style attributes to compare in addition to the values.
+        untouched: whether cells outside the answer range must be as they were in the input.
+        keep: what becomes of it if the output lost something that the input had and the gold
+            kept: ``off`` (nothing is examined), ``note`` or ``fail``.
+        formula_asked: the same for constants where the question asks for a formula and the gold
+            has one.
+        formulas: whether formulas are compared instead of values.
+        accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
+            :mod:`judge.compare.cells.task_rule` decides, which requires the input.
+    """
+
+    tolerance: float | None = None
+    relative_tolerance: float | None = None
+    ignore_case: bool | None = None
+    ignore_whitespace: bool | None = None
+    unordered_rows: bool | None = None
+    ignore_extra: bool | None = None
+    ignore: tuple[str, ...] = ()
+    style: tuple[str, ...] = ()
+    untouched: bool = False
+    keep: str = OFF
+    formula_asked: str = OFF
+    formulas: bool | None = None
+    accept: str = CELLS
+
+    @staticmethod
+    def of(options: Mapping[str, object]) -> CheckOptions:
+        """Reads the options of a checker as a suite or a command gives them.
+
+        Raises:
+            UsageError: an option is unknown or its value does not fit.
+        """
+        known = {each.name for each in fields(CheckOptions)}
+        values: dict[str, object] = {}
+        for name, value in options.items():
+            if name in POSITION_OPTIONS:
+                continue
+            if name not in known:
+                raise UsageError(
+                    f"the checker has no option {name!r}",
+                    hint=f"Options: {', '.join(sorted(known))}.",
+                )
+            values[name] = _checked(name, value)
+        return replace(CheckOptions(), **values)  # type: ignore[arg-type]
+
+    def apply_to(self, profile: Profile) -> Profile:
+        """The profile with the rules that these options set."""
+        changes = {
+            "absolute_tolerance": self.tolerance,
+            "relative_tolerance": self.relative_tolerance,
+            "ignore_case": self.ignore_case,
+            "ignore_whitespace": self.ignore_whitespace,
+            "unordered_rows": self.unordered_rows,
+            "ignore_extra": self.ignore_extra,
+            "formulas": self.formulas,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        return replace(profile, **given) if given else profile  # type: ignore[arg-type]
+
+
+_SCRIPT_OPTIONS = frozenset({"formulas", "accept"})
+_SCRIPT_STYLE = frozenset({"font_color"})
+"""The modes of the published functions of SpreadsheetBench 2: the kinds of its tasks."""
+
+
+def check_contradictions(
+    profile: Profile,
+    options: Mapping[str, object],
+    *,
+    style: Sequence[str] = (),
+    recalc: str = "auto",
+) -> None:
+    """Refuses what would change the verdict of a published script, and could not.
+
+    What a suite says of its tasks is not refused: the script reads the suite as it is.
+
+    Args:
+        profile: the profile.
+        options: options of checkers that a command or a caller gives.
+        style: style attributes that are to be compared as well.
+        recalc: when formulas are to be computed.
+
+    Raises:
+        UsageError: an option contradicts the profile.
+    """
+    if not profile.published:
+        return
+    check_as_published(profile)
+    allowed = _SCRIPT_OPTIONS if profile.groups else frozenset()
+    usual = CheckOptions()
+    for name, value in options.items():
+        if name == "profile" and value not in {None, profile.name}:
+            raise contradiction(profile, f"option profile ({value})")
+        if name == "style" or name in allowed or not hasattr(usual, name):
+            continue
+        if value is not None and value != getattr(usual, name) and value not in (False, 0, [], ""):
+            raise contradiction(profile, f"option {name}")
+    asked = options.get("style")
+    attributes = [*style, *([asked] if isinstance(asked, str) else asked or ())]  # type: ignore[misc]
+    kept = script_style(profile, attributes)
+    if refused := [each for each in attributes if each not in kept]:
+        raise contradiction(profile, f"style {', '.join(refused)}")
+    if profile.reads_stored_values and recalc == "always":
+        raise contradiction(profile, "option recalc (always)")
+
+
+def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
+    """The style attributes that a profile compares: of published ones, those of the script."""
+    if not profile.published:
+        return tuple(style)
+    return tuple(each for each in style if profile.groups and each in _SCRIPT_STYLE)
+
+
+def _checked(name: str, value: object) -> object:
+    if name in {"ignore", "style"}:
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
+            return tuple(texts)
+        raise UsageError(
+            f"option {name}: expected a string or a list of strings, found {written(value)}"
+        )
+    if name in {"tolerance", "relative_tolerance"}:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise UsageError(f"option {name}: expected a number from 0 up, found {written(value)}")
+        return float(value)
+    if name in SCOPE_OPTIONS:
+        if value in SCOPE_CHOICES:
+            return value
+        raise UsageError(
+            f"option {name}: expected {', '.join(SCOPE_CHOICES)}, found {written(value)}",
+            hint="`note` reports it with the verdict, `fail` makes it part of the verdict.",
+        )
+    if name == "accept":
+        if value in ACCEPT_CHOICES:
+            return value
+        raise UsageError(
+            f"option {name}: expected {' or '.join(ACCEPT_CHOICES)}, found {written(value)}"
+        )
+    if not isinstance(value, bool):
+        raise UsageError(f"option {name}: expected true or false, found {written(value)}")
+    return value

@@ -1,0 +1,375 @@
+"""Comparing one rectangle of the gold with the same rectangle of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import compress
+from operator import is_not, ne, or_
+
+from judge.compare.cells.comparison import Difference, DifferenceClass
+from judge.compare.cells.conditions import (
+    NO_ANSWERS,
+    Answers,
+    ConditionAnswers,
+    ConditionQuestions,
+)
+from judge.compare.cells.differences import Differences
+from judge.compare.cells.options import CheckOptions
+from judge.compare.cells.remarks import remark_on
+from judge.compare.cells.row_order import match_rows
+from judge.compare.cells.rule_comparison import RuleComparison, RuleSide, has_rules
+from judge.compare.cells.style_check import StyleChecker, conditional_names
+from judge.compare.cells.value import Agree, classify, comparator
+from judge.compare.profiles import Profile
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
+from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
+from judge.workbook.position import parse_position
+from judge.workbook.reader import Workbook
+from judge.workbook.sheets.sheet import Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSide:
+    """One of the two sides of a comparison.
+
+    Attributes:
+        workbook: the workbook.
+        cell_range: the rectangle.
+        computed: values that replace those in the file.
+    """
+
+    workbook: Workbook
+    cell_range: CellRange
+    computed: ComputedValues
+
+    @property
+    def sheet(self) -> Sheet:
+        """The worksheet."""
+        return self.workbook.sheet(self.cell_range.sheet)
+
+    @property
+    def window(self) -> Window:
+        """The rectangle without its sheet."""
+        each = self.cell_range
+        return Window(each.min_row, each.min_column, each.max_row, each.max_column)
+
+    def values(self) -> Mapping[int, CellValue]:
+        """Values of the stored and the computed cells by key."""
+        stored = self.sheet.values(self.window)
+        computed = self._in_range(self.computed.values)
+        if not computed:
+            return stored
+        return {**stored, **{key: self.computed.values[ref] for key, ref in computed.items()}}
+
+    def uncomputed(self) -> dict[int, str]:
+        """Formula cells whose value is not known -> why."""
+        refused = self._in_range(self.computed.not_calculated)
+        unknown = {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
+        known = self._in_range(self.computed.values)
+        for key in self.sheet.formula_keys(self.window):
+            raw = self.sheet.raw_formula(key)
+            if key not in known and raw is not None and not raw.cached:
+                unknown.setdefault(key, "the formula has no value, and nothing computed it")
+        return unknown
+
+    def _in_range(self, cells: Iterable[CellRef]) -> dict[int, CellRef]:
+        window, sheet = self.window, self.cell_range.sheet
+        return {
+            cell_key(each.row, each.column): each
+            for each in cells
+            if each.sheet == sheet and window.holds(each.row, each.column)
+        }
+
+
+def compare_range(
+    gold: RangeSide,
+    output: RangeSide,
+    profile: Profile,
+    options: CheckOptions,
+    *,
+    style: tuple[str, ...],
+    found: Differences,
+    conditions: ConditionAnswers = NO_ANSWERS,
+    notes: list[str] | None = None,
+) -> set[int]:
+    """Compares one rectangle and adds the differences to those already found.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        profile: the rules.
+        options: options of the task's checker.
+        style: style attributes to compare in addition to the values.
+        found: where differences go.
+        conditions: what was found out about the conditions of conditional formats.
+        notes: where to note how conditional formats were compared.
+
+    Returns:
+        Keys of the gold's cells that differ.
+    """
+    comparison = _RangeComparison(gold, output, profile)
+    differing = comparison.differing()
+    styles: dict[int, str] = {}
+    if style:
+        checker = StyleChecker(gold.workbook, output.workbook, style)
+        rules = _rules(gold, output, comparison, style, conditions)
+        styles = checker.details(
+            gold.cell_range,
+            output.cell_range,
+            comparison.output_key,
+            skip=differing.keys(),
+            rules=rules,
+        )
+        if rules is not None and notes is not None:
+            notes += rules.notes
+    ignored = _ignored(options.ignore, gold.cell_range)
+    keys = sorted(
+        key
+        for key in differing.keys() | styles.keys()
+        if not any(window.holds(*_place(key)) for window in ignored)
+    )
+    for key in keys:
+        kind = differing.get(key, DifferenceClass.STYLE)
+        if found.is_full:
+            found.count(kind)
+        else:
+            found.add(comparison.difference(key, kind, styles.get(key, "")))
+    return set(keys)
+
+
+def ask_conditions(
+    gold: RangeSide,
+    output: RangeSide,
+    profile: Profile,
+    *,
+    style: tuple[str, ...],
+    questions: ConditionQuestions,
+) -> None:
+    """Notes which conditions of conditional formats would have to be known to compare a rectangle.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        profile: the rules.
+        style: style attributes to compare in addition to the values.
+        questions: where they are noted; none are if the conditional formats are the same text.
+
+    Raises:
+        WorkbookError: there are too many conditional formats.
+    """
+    names = conditional_names(style)
+    sides = ((gold, names), (output, names))
+    if not names or not all(has_rules(side.sheet, side.workbook, each) for side, each in sides):
+        return
+    comparison = _RangeComparison(gold, output, profile)
+    rules = _rules(gold, output, comparison, style, NO_ANSWERS)
+    if rules is not None:
+        rules.ask(questions, skip=comparison.differing().keys())
+
+
+def _rules(
+    gold: RangeSide,
+    output: RangeSide,
+    comparison: _RangeComparison,
+    style: tuple[str, ...],
+    conditions: ConditionAnswers,
+) -> RuleComparison | None:
+    names = conditional_names(style)
+    if not names:
+        return None
+    return RuleComparison(
+        _rule_side(gold, conditions.gold),
+        _rule_side(output, conditions.output),
+        gold.window,
+        names,
+        comparison.moved_rows,
+    )
+
+
+def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
+    def values_of(area: CellRange) -> tuple[Mapping[int, CellValue], Mapping[int, str]]:
+        asked = RangeSide(side.workbook, area, answers.values)
+        return asked.values(), asked.uncomputed()
+
+    return RuleSide(side.workbook, side.cell_range.sheet, answers, values_of)
+
+
+class _RangeComparison:
+    """The values of one rectangle side by side."""
+
+    def __init__(self, gold: RangeSide, output: RangeSide, profile: Profile) -> None:
+        self._gold = gold
+        self._output = output
+        self._profile = profile
+        self._agree: Agree = comparator(
+            profile,
+            expected_1904=gold.workbook.date_1904,
+            actual_1904=output.workbook.date_1904,
+        )
+        self._expected = gold.values()
+        self._actual = output.values()
+        self._unknown = output.uncomputed()
+        self._rows: Mapping[int, int] = {}
+        if profile.unordered_rows:
+            self._put_rows_in_order()
+        if profile.formulas:
+            self._unknown = {}
+        elif self._unknown:
+            self._forget_common_formulas()
+
+    def _put_rows_in_order(self) -> None:
+        """Moves the output's rows to where the gold has them."""
+        self._rows = match_rows(self._expected, self._actual, self._gold.window, self._agree)
+        back = {output_row: gold_row for gold_row, output_row in self._rows.items()}
+
+        def moved(key: int) -> int:
+            row, column = _place(key)
+            return cell_key(back.get(row, row), column)
+
+        self._actual = {moved(key): value for key, value in self._actual.items()}
+        self._unknown = {moved(key): why for key, why in self._unknown.items()}
+
+    def output_key(self, key: int) -> int:
+        """Where the output has the counterpart of a cell of the gold."""
+        if not self._rows:
+            return key
+        row, column = _place(key)
+        return cell_key(self._rows.get(row, row), column)
+
+    @property
+    def moved_rows(self) -> Mapping[int, int]:
+        """Row of the gold -> row of the output, if rows may be in any order."""
+        return self._rows
+
+    def _forget_common_formulas(self) -> None:
+        # Neither value is known, but the same formula gives the same value.
+        gold_unknown = self._gold.uncomputed()
+        for key in [key for key in self._unknown if key in gold_unknown]:
+            if self._gold.sheet.formula(key) == self._output.sheet.formula(self.output_key(key)):
+                del self._unknown[key]
+
+    def differing(self) -> dict[int, DifferenceClass]:
+        """Keys of the gold's cells whose values differ -> how."""
+        keys = set(
+            differing_keys(self._expected, self._actual, self._agree, self._profile.ignore_extra)
+        )
+        if self._profile.formula_fallback:
+            keys = self._by_formulas(keys, self._showing_errors())
+        by_formula: set[int] = set()
+        if self._profile.formulas:
+            written = self._written()
+            keys = self._by_formulas(keys, written)
+            by_formula = keys & written
+        kinds = {
+            key: classify(self._expected.get(key), self._actual.get(key), self._profile)
+            for key in keys - by_formula
+        }
+        kinds |= dict.fromkeys(by_formula, DifferenceClass.WRONG_FORMULA)
+        return kinds | dict.fromkeys(self._unknown, DifferenceClass.NOT_CALCULATED)
+
+    def _showing_errors(self) -> set[int]:
+        return {
+            key
+            for side in (self._expected, self._actual)
+            for key, value in side.items()
+            if isinstance(value, ErrorValue)
+        }
+
+    def _written(self) -> set[int]:
+        """Keys of the gold's cells that hold a formula on one of the two sides."""
+        moved = {output: gold for gold, output in self._rows.items()}
+        found = set(self._gold.sheet.formula_keys(self._gold.window))
+        for key in self._output.sheet.formula_keys(self._output.window):
+            row, column = _place(key)
+            found.add(cell_key(moved.get(row, row), column))
+        return found
+
+    def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
+        """Lets the formulas decide about some cells."""
+        for key in deciding:
+            first = self._gold.sheet.formula(key)
+            second = self._output.sheet.formula(self.output_key(key))
+            if first is None and second is None:
+                continue
+            if first is not None and second is not None and _plain(first) == _plain(second):
+                keys.discard(key)
+            else:
+                keys.add(key)
+        return keys
+
+    def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
+        """What to report about a cell."""
+        output_key = self.output_key(key)
+        expected, actual = self._expected.get(key), self._actual.get(key)
+        if key in self._unknown:
+            why, actual = self._unknown[key], None
+        else:
+            remark = remark_on(expected, actual, expected_1904=self._gold.workbook.date_1904)
+            why = detail or remark
+        if output_key != key:
+            why = f"{why}; " if why else ""
+            why += f"the output has it in {cell_name(*_place(output_key))}"
+        return Difference(
+            kind=kind,
+            sheet=self._gold.cell_range.sheet,
+            cell=cell_name(*_place(key)),
+            expected=expected,
+            actual=actual,
+            expected_formula=self._gold.sheet.formula(key),
+            actual_formula=self._output.sheet.formula(output_key),
+            detail=why,
+        )
+
+
+def _plain(formula: str) -> str:
+    """A formula without everything that does not change its meaning in its own cell."""
+    plain = formula.replace("$", "").upper()
+    return f"={plain[2:]}" if plain.startswith("=+") else plain
+
+
+def differing_keys(
+    expected: Mapping[int, CellValue],
+    actual: Mapping[int, CellValue],
+    agree: Agree,
+    ignore_extra: bool = False,
+) -> list[int]:
+    """Keys of the cells that do not agree, in no order; cells that neither side stores agree."""
+    differing = [
+        key for key in unequal_keys(expected, actual) if not agree(expected[key], actual.get(key))
+    ]
+    if ignore_extra:
+        return [key for key in differing if expected[key] not in {None, ""}]
+    if actual.keys() != expected.keys():
+        differing.extend(
+            key
+            for key in actual.keys() - expected.keys()
+            if (value := actual[key]) is not None and not agree(None, value)
+        )
+    return differing
+
+
+def unequal_keys(expected: Mapping[int, object], actual: Mapping[int, object]) -> Iterable[int]:
+    """Keys of the expected cells that are not equal in both type and value."""
+    if expected is actual:
+        return ()
+    # Most cells are equal, so finding those that are not is left to loops that run in C.
+    others = [*map(actual.get, expected)]
+    unequal = map(ne, expected.values(), others)
+    retyped = map(is_not, map(type, expected.values()), map(type, others))
+    return compress(expected, map(or_, unequal, retyped))
+
+
+def _place(key: int) -> tuple[int, int]:
+    return key >> COLUMN_BITS, key & COLUMN_MASK
+
+
+def _ignored(ranges: Iterable[str], gold_range: CellRange) -> list[Window]:
+    windows = []
+    for text in ranges:
+        for part in parse_position(text).parts:
+            if part.sheet is None or part.sheet.casefold() == gold_range.sheet.casefold():
+                max_row = gold_range.max_row if part.max_row is None else part.max_row
+                max_column = gold_range.max_column if part.max_column is None else part.max_column
+                windows.append(Window(part.min_row, part.min_column, max_row, max_column))
+    return windows

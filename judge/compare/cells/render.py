@@ -1,0 +1,365 @@
+"""A comparison as JSON and as text that a person reads at a glance."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judge.compare.cells.comparison import APART, Comparison, Difference, DifferenceClass
+from judge.compare.cells.difference_table import (
+    common_length,
+    difference_table,
+    has_values,
+    is_uncomputed,
+    place_of,
+    shown,
+)
+from judge.compare.cells.options import OFF
+from judge.compare.cells.scope_verdict import formula_to_json, kept_to_json
+from judge.compare.cells.value import text_as_number
+from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValues
+from judge.workbook.address import Window, cell_name
+from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
+
+_LONGEST_TEXT = 200
+_SHOWN_OF_A_DIFFERENCE = 40
+
+_WORDS = {
+    DifferenceClass.MISSING: "is blank",
+    DifferenceClass.EXTRA: "should be blank",
+    DifferenceClass.WRONG_VALUE: "wrong value",
+    DifferenceClass.NUMBER_AS_TEXT: "number as text",
+    DifferenceClass.TYPE: "wrong type",
+    DifferenceClass.ERROR_VALUE: "error value",
+    DifferenceClass.NOT_CALCULATED: "not calculated",
+    DifferenceClass.MISSING_SHEET: "sheet is missing",
+    DifferenceClass.WRONG_FORMULA: "wrong formula",
+    DifferenceClass.STYLE: "style differs",
+    DifferenceClass.TOUCHED: "changed",
+    DifferenceClass.LOST: "lost",
+    DifferenceClass.NO_FORMULA: "no formula",
+}
+
+
+def kind_words(kind: str) -> str:
+    """A class of difference in words for people, for every checker that has the class."""
+    known = {each.value: words for each, words in _WORDS.items()}
+    return known.get(kind, kind.replace("_", " "))
+
+
+def value_to_json(value: CellValue) -> object:
+    """A cell value as JSON: dates and times as ISO text, errors as ``{"error": "#N/A"}``.
+
+    Durations are hours, minutes and seconds, such as ``30:00:00``. Long strings are cut;
+    numbers that JSON cannot express become strings.
+    """
+    if isinstance(value, ErrorValue):
+        return {"error": value.code}
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return _duration(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str):
+        return _cut(value)
+    return value
+
+
+def _duration(value: dt.timedelta) -> str:
+    """A duration as spreadsheets show it: hours, minutes, seconds."""
+    whole, rest = divmod(abs(value), dt.timedelta(seconds=1))
+    minutes, seconds = divmod(whole, 60)
+    fraction = f"{rest.microseconds / 1e6:.3f}".removeprefix("0").rstrip("0") if rest else ""
+    sign = "-" if value < dt.timedelta() else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}{fraction}"
+
+
+def _dated(value: CellValue) -> object:
+    """A value as JSON in which no string can be mistaken for a date, a time or a duration."""
+    shown = value_to_json(value)
+    is_date = isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta)
+    return {"date": shown} if is_date else shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+
+
+def range_name(cell_range: CellRange) -> str:
+    """A range such as ``'Sheet1'!A1:B9``."""
+    sheet = cell_range.sheet.replace("'", "''")
+    bounds = (
+        cell_range.min_row,
+        cell_range.min_column,
+        cell_range.max_row,
+        cell_range.max_column,
+    )
+    return f"'{sheet}'!{Window(*bounds)}"
+
+
+def comparison_to_json(comparison: Comparison) -> CaseComparison:
+    """A comparison as a JSON object that counts all differences and lists those that were kept."""
+    record: CaseComparison = {
+        "equal": comparison.equal,
+        "profile": comparison.profile,
+        "official_equal": comparison.official_equal,
+        "ranges": [range_name(each) for each in comparison.ranges],
+        "cells": comparison.cells,
+        "differing_cells": comparison.differing_cells,
+        "touched_cells": comparison.touched_cells,
+        "groups": {
+            each.name: {"cells": each.cells, "differing_cells": each.differing_cells}
+            for each in comparison.groups
+        },
+        "cell_accuracy": comparison.cell_accuracy,
+        "difference_counts": {
+            kind.value: count for kind, count in comparison.difference_counts.items()
+        },
+        "differences": [_difference_to_json(each) for each in comparison.differences],
+        "notes": list(comparison.notes),
+    }
+    if (shares := comparison.shares) is not None:
+        record["shares"] = {
+            "modification": shares.modification,
+            "regression": shares.regression,
+        }
+    if (scope := comparison.scope) is not None:
+        # Only on record if an option asks for it.
+        if scope.keep != OFF:
+            record["kept"] = kept_to_json(scope)
+        if scope.formula_asked != OFF:
+            record["formula_asked"] = formula_to_json(scope)
+    return record
+
+
+def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
+    """Computed values as a JSON object: sheet -> address -> value, the first ones in reading order.
+
+    Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for one.
+    """
+    found: SheetValues = {}
+    for ref in sorted(computed.values)[:limit]:
+        shown = _dated(computed.values[ref])
+        found.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
+    return found
+
+
+def _difference_to_json(difference: Difference) -> DifferenceRecord:
+    expected, actual = _from_where_they_differ(difference.expected, difference.actual)
+    record: DifferenceRecord = {
+        "kind": difference.kind.value,
+        "sheet": difference.sheet,
+        "cell": difference.cell,
+        "expected": _dated(expected),
+        "actual": _dated(actual),
+    }
+    if difference.erased is not None:
+        record["erased"] = _dated(difference.erased)
+    if difference.expected_formula:
+        record["expected_formula"] = _cut(difference.expected_formula)
+    if difference.actual_formula:
+        record["actual_formula"] = _cut(difference.actual_formula)
+    if difference.detail:
+        record["detail"] = _cut(difference.detail)
+    return record
+
+
+def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[CellValue, CellValue]:
+    """Two long strings without their common part, if cutting them would hide the difference."""
+    if isinstance(expected, str) and isinstance(actual, str):
+        start = common_length(expected, actual)
+        if start > _LONGEST_TEXT - _SHOWN_OF_A_DIFFERENCE:
+            start -= _SHOWN_OF_A_DIFFERENCE
+            return f"…{expected[start:]}", f"…{actual[start:]}"
+    return expected, actual
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def first_difference(comparison: Comparison) -> str:
+    """One line that says what is wrong; empty if nothing is.
+
+    It shows the most typical difference, and counts the rest by class.
+    """
+    if comparison.equal:
+        return ""
+    if not comparison.differences:
+        return next(iter(comparison.notes), "the output is not accepted")
+    lead = _lead(comparison.differences)
+    line = _line(_difference_to_json(lead))
+    rest = dict(comparison.difference_counts)
+    rest[lead.kind] = rest.get(lead.kind, 0) - 1
+    touched, lost = (rest.pop(kind, 0) for kind in (DifferenceClass.TOUCHED, DifferenceClass.LOST))
+    rest.pop(DifferenceClass.NO_FORMULA, None)
+    more = comparison.differing_cells - (lead.kind not in APART)
+    said = []
+    if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
+        # If there is only one class, it is that of the cell that is shown.
+        counted = _counted(rest) if rest.get(lead.kind, 0) != more else ""
+        said.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
+    elif more > 0:
+        said.append(f"{comparison.differing_cells:,} of {comparison.cells:,} cells differ")
+    if touched > 0:
+        other = "other " if lead.kind is DifferenceClass.TOUCHED else ""
+        said.append(f"{touched:,} {other}cells outside the answer range changed")
+    if lost > 0:
+        other = "more " if lead.kind is DifferenceClass.LOST else ""
+        said.append(f"{lost:,} {other}things that the input had were lost")
+    return f"{line} (and {'; '.join(said)})" if said else line
+
+
+def _lead(differences: Sequence[Difference]) -> Difference:
+    """The first of those differences that are most alike.
+
+    A lost sheet explains everything else; a wrong value is worse than an unknown one; if there are
+    as many strings as numbers, the numbers are the answer and the strings its headings.
+    """
+
+    def alike(difference: Difference) -> tuple[DifferenceClass, bool]:
+        told = difference.actual if difference.expected is None else difference.expected
+        return difference.kind, isinstance(told, str) and text_as_number(told) is None
+
+    groups: dict[tuple[DifferenceClass, bool], list[Difference]] = {}
+    for each in differences:
+        groups.setdefault(alike(each), []).append(each)
+
+    def weight(group: tuple[DifferenceClass, bool]) -> tuple[bool, bool, int, bool]:
+        kind, is_text = group
+        within = kind not in APART
+        known = kind is not DifferenceClass.NOT_CALCULATED
+        return (
+            kind is DifferenceClass.MISSING_SHEET,
+            within and known,
+            len(groups[group]) if within else 0,
+            not is_text,
+        )
+
+    return groups[max(groups, key=weight)][0]
+
+
+def _counted(counts: Mapping[DifferenceClass, int]) -> str:
+    """Differences by class, in words."""
+    return ", ".join(
+        f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in counts.items() if count
+    )
+
+
+def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
+    """The first differences of a comparison's JSON form, a line for each."""
+    differences: Sequence[Mapping[str, Any]] = record.get("differences", ())
+    lines = [_line(each) for each in differences[:limit]]
+    more = int(record.get("differing_cells", 0)) - len(lines)
+    if lines and more > 0:
+        lines.append(f"… and {more:,} more")
+    return lines
+
+
+def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
+    """The first differences of a comparison's JSON form, for a screen of fixed width.
+
+    Values are listed in a table; styles, lost sheets and cells outside the range follow as lines.
+    """
+    differences: Sequence[Mapping[str, Any]] = record.get("differences", ())[:limit]
+    lines = difference_table([each for each in differences if has_values(each)])
+    lines += [_line(each) for each in differences if not has_values(each)]
+    counted = int(record.get("differing_cells", 0)) + int(record.get("touched_cells") or 0)
+    counts = record.get("difference_counts", {})
+    counted += sum(
+        counts.get(kind, 0) for kind in (DifferenceClass.LOST, DifferenceClass.NO_FORMULA)
+    )
+    more = counted - len(differences)
+    if differences and more > 0:
+        lines.append(f"… and {more:,} more")
+    return lines
+
+
+def render_text(comparison: Comparison, *, limit: int = 20) -> str:
+    """A comparison for a person: the verdict, the counts, the first differences, the notes."""
+    record = comparison_to_json(comparison)
+    agreeing = comparison.cells - min(comparison.differing_cells, comparison.cells)
+    verdict = "equal" if comparison.equal else "different"
+    agreed = f"{agreeing:,} of {comparison.cells:,} cells agree ({_percent(comparison)})"
+    lines = [
+        f"{verdict} under {comparison.profile}: {agreed} in {_ranges(comparison.ranges)}",
+    ]
+    if comparison.difference_counts:
+        lines.append(f"  {_counted(comparison.difference_counts)}")
+    lines += [f"  {line}" for line in difference_overview(record, limit)]
+    lines += [
+        f"  {each.name}: {each.cells - each.differing_cells:,} of {each.cells:,} cells agree"
+        for each in comparison.groups
+    ]
+    if comparison.official_equal not in {None, comparison.equal}:
+        accepts = "accepts" if comparison.official_equal else "does not accept"
+        lines.append(f"  note: the published script {accepts} this")
+    lines += [f"  note: {note}" for note in comparison.notes]
+    return "\n".join(lines)
+
+
+def _percent(comparison: Comparison) -> str:
+    share = 100 * comparison.cell_accuracy
+    # Never round a difference away.
+    if comparison.differing_cells and share > 99.9:
+        share = min(share, 99.99)
+    return f"{share:.2f} %"
+
+
+def _ranges(ranges: Sequence[CellRange], limit: int = 4) -> str:
+    names = [range_name(each) for each in ranges[:limit]]
+    if len(ranges) > limit:
+        names.append(f"{len(ranges) - limit} more")
+    return ", ".join(names) or "no cell"
+
+
+def _line(difference: Mapping[str, Any]) -> str:
+    kind = str(difference["kind"])
+    words = kind_words(kind)
+    detail = difference.get("detail")
+    if kind == DifferenceClass.MISSING_SHEET:
+        return str(detail or f"sheet {difference['sheet']!r} is missing")
+    place = place_of(difference)
+    if kind == DifferenceClass.STYLE:
+        return f"{place}: {words}: {detail}"
+    if kind in {DifferenceClass.LOST, DifferenceClass.NO_FORMULA}:
+        return f"{words}: {detail}"
+    if kind == DifferenceClass.TOUCHED:
+        # A sheet that was removed has no cell to name.
+        return f"{place}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
+    erased = difference.get("erased")
+    if kind == DifferenceClass.MISSING and erased is not None:
+        words, told = "erased", f"the input holds {shown(erased, width=None)}"
+        detail = f"{told}; {detail}" if detail else told
+    expected, found = (_with_formula(difference, side) for side in ("expected", "actual"))
+    return f"{place}: {words}: expected {expected}, found {found}" + (
+        f" ({detail})" if detail else ""
+    )
+
+
+def _change(difference: Mapping[str, Any]) -> str:
+    """What happened to a cell outside the answer range."""
+    same_formula = difference.get("expected_formula") == difference.get("actual_formula")
+    was, now = (
+        shown(difference[side], width=None) if same_formula else _with_formula(difference, side)
+        for side in ("expected", "actual")
+    )
+    if now == "blank":
+        return f"erased: was {was}"
+    if was == "blank":
+        return f"added: is {now}"
+    return f"{_WORDS[DifferenceClass.TOUCHED]}: was {was}, is {now}"
+
+
+def _with_formula(difference: Mapping[str, Any], side: str) -> str:
+    """The value of one side, and the formula that it comes from."""
+    formula = difference.get(f"{side}_formula")
+    value = shown(difference[side], width=None)
+    if not formula:
+        return value
+    written = _cut(" ".join(str(formula).split()))
+    if side == "actual" and is_uncomputed(difference):
+        return f"{written} without a value"
+    return f"{value} from {written}"

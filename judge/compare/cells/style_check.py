@@ -1,0 +1,153 @@
+"""Comparing the looks of cells whose values agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from judge.compare.cells.rule_comparison import RuleComparison
+from judge.errors import UsageError
+from judge.workbook.address import Window
+from judge.workbook.cell import CellRange
+from judge.workbook.links import linked_keys
+from judge.workbook.reader import Workbook
+from judge.workbook.styles.conditional import CONDITIONAL_ATTRIBUTES
+from judge.workbook.styles.style import STYLE_ATTRIBUTES, attribute_agrees
+
+
+def check_style_names(names: Sequence[str]) -> None:
+    """Makes sure that style attributes exist.
+
+    Raises:
+        UsageError: one does not; the hint names those that do.
+    """
+    unknown = [name for name in names if name not in STYLE_ATTRIBUTES]
+    if unknown:
+        raise UsageError(
+            f"there is no style attribute {unknown[0]!r}",
+            hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
+        )
+
+
+class StyleChecker:
+    """Compares style attributes of two workbooks.
+
+    A cell that a file does not store looks like its first cell format. Conditional formats are
+    compared in addition to the cells' own formats: see :mod:`judge.compare.cells.rule_comparison`.
+
+    Args:
+        gold: the gold workbook.
+        output: the output workbook.
+        attributes: names of :data:`judge.workbook.styles.style.STYLE_ATTRIBUTES`.
+
+    Raises:
+        UsageError: there is no such attribute.
+    """
+
+    def __init__(self, gold: Workbook, output: Workbook, attributes: Sequence[str]) -> None:
+        check_style_names(attributes)
+        self._gold = gold
+        self._output = output
+        self._attributes = tuple(dict.fromkeys(attributes))
+        self._known: dict[tuple[int, int], str] = {}
+
+    def details(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        output_key: Callable[[int], int],
+        *,
+        skip: Collection[int],
+        rules: RuleComparison | None = None,
+    ) -> dict[int, str]:
+        """What differs in the looks of the cells of a rectangle.
+
+        Args:
+            gold_range: the gold's rectangle.
+            output_range: the output's rectangle.
+            output_key: where the output has the counterpart of a cell of the gold.
+            skip: cells that are not compared.
+            rules: compares the conditional formats, if they count.
+
+        Returns:
+            Key of the gold's cell -> which attributes differ and how.
+
+        Raises:
+            WorkbookError: a style sheet is broken, or there are too many conditional formats.
+        """
+        window = Window(
+            gold_range.min_row,
+            gold_range.min_column,
+            gold_range.max_row,
+            gold_range.max_column,
+        )
+        found: dict[int, list[str]] = {}
+
+        def note(key: int, what: str) -> None:
+            if what and key not in skip:
+                found.setdefault(key, []).append(what)
+
+        self._compare_formats(gold_range, output_range, window, output_key, note)
+        if rules is not None:
+            for key, what in rules.differing(skip=skip):
+                note(key, what)
+        if "hyperlink" in self._attributes:
+            self._compare_links(gold_range, output_range, window, output_key, note)
+        return {key: "; ".join(what) for key, what in found.items()}
+
+    # -- cell formats ----------------------------------------------------------------------------
+
+    def _compare_formats(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        window: Window,
+        output_key: Callable[[int], int],
+        note: Callable[[int, str], None],
+    ) -> None:
+        gold_sheet = self._gold.sheet(gold_range.sheet)
+        output_sheet = self._output.sheet(output_range.sheet)
+        expected, actual = gold_sheet.styles(window), output_sheet.styles(window)
+        stored = gold_sheet.values(window).keys() | output_sheet.values(window).keys()
+        for key in stored:
+            pair = expected.get(key, 0), actual.get(output_key(key), 0)
+            if pair not in self._known:
+                self._known[pair] = self._compare_pair(*pair)
+            note(key, self._known[pair])
+
+    def _compare_pair(self, gold_index: int, output_index: int) -> str:
+        expected, actual = self._gold.style(gold_index), self._output.style(output_index)
+        return "; ".join(
+            f"{name.replace('_', ' ')}: expected {getattr(expected, name)}, "
+            f"found {getattr(actual, name)}"
+            for name in self._attributes
+            if name != "hyperlink" and not attribute_agrees(name, expected, actual)
+        )
+
+    # -- hyperlinks ------------------------------------------------------------------------------
+
+    def _compare_links(
+        self,
+        gold_range: CellRange,
+        output_range: CellRange,
+        window: Window,
+        output_key: Callable[[int], int],
+        note: Callable[[int, str], None],
+    ) -> None:
+        expected = _links(self._gold, gold_range.sheet, window)
+        actual = _links(self._output, output_range.sheet, window)
+        for key in expected.keys() | actual.keys():
+            first, second = expected.get(key), actual.get(output_key(key))
+            if first != second:
+                note(key, f"hyperlink: expected {first or 'none'}, found {second or 'none'}")
+
+
+def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
+    """Those of some style attributes that conditional formats can change."""
+    return tuple(name for name in dict.fromkeys(attributes) if name in CONDITIONAL_ATTRIBUTES)
+
+
+def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for _, keys, target in linked_keys(workbook, sheet, window):
+        found |= dict.fromkeys(keys, target)
+    return found

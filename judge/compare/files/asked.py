@@ -1,0 +1,156 @@
+"""What a metric is given, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.compare.published.spider2v.compare_table import Evaluator
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.sealed import SealedFiles
+
+MOST_BYTES = 32 << 20
+
+
+class UnreadableAnswerError(Exception):
+    """The answer is not a file of the kind that the metric reads; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One metric of a task, with the files that it is about.
+
+    Attributes:
+        answer: bytes of the file that was handed in; None if there is none.
+        text: the typed answer; None if the answer is a file.
+        gold: bytes of the gold; None if the metric has no gold.
+        rules: what the task states in place of a gold.
+        options: the metric's own options.
+        evaluator: whose functions count.
+        files: reads databases and PDF in the sandbox; None if there is no sandbox.
+    """
+
+    answer: bytes | None = None
+    text: str | None = None
+    gold: bytes | None = None
+    rules: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    evaluator: Evaluator = Evaluator.OSWORLD
+    files: SealedFiles | None = None
+
+    @property
+    def bytes_of_gold(self) -> bytes:
+        """The gold.
+
+        Raises:
+            PublishedError: there is none.
+        """
+        if self.gold is None:
+            raise PublishedError("TypeError", "the metric has no gold", Side.RULES)
+        return self.gold
+
+    def rule(self, name: str) -> Any:
+        """A part of what the task states.
+
+        Raises:
+            PublishedError: there is no such part.
+        """
+        if not isinstance(self.rules, Mapping) or name not in self.rules:
+            raise PublishedError("KeyError", repr(name), Side.RULES)
+        return self.rules[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What does not hold.
+
+    Attributes:
+        expected, actual: as JSON.
+        detail: where.
+    """
+
+    expected: object = None
+    actual: object = None
+    detail: str = ""
+
+
+MISSING = Wrong("a file", None, "the file was not handed in")
+
+Published = Callable[[Asked], float]
+"""The published score; raises PublishedError where the function raises."""
+
+Standard = Callable[[Asked], Wrong | None]
+"""The judge's own reading; None if the answer is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Both readings of a published metric."""
+
+    published: Published
+    standard: Standard
+
+
+def published_text(data: bytes, side: Side) -> str:
+    """A file as ``open(path).read()`` gives it.
+
+    Raises:
+        PublishedError: it is not UTF-8.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PublishedError("UnicodeDecodeError", str(error)[:200], side) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def plain_text(data: bytes, side: Side) -> str:
+    """A file as text, without a byte order mark, with one kind of line ends.
+
+    Raises:
+        UnreadableAnswerError: the answer is not text.
+        PublishedError: the gold is not text.
+    """
+    if len(data) > MOST_BYTES:
+        raise UnreadableAnswerError(f"the file is longer than {MOST_BYTES:,} bytes")
+    try:
+        return published_text(data.removeprefix(b"\xef\xbb\xbf"), side)
+    except PublishedError as error:
+        if side is Side.ANSWER:
+            raise UnreadableAnswerError("the file is not UTF-8 text") from error
+        raise
+
+
+def same_values(first: object, second: object) -> bool:
+    """Whether two JSON documents are equal; a truth value is not a number."""
+    waiting = [(first, second)]
+    while waiting:
+        one, two = waiting.pop()
+        if isinstance(one, bool) != isinstance(two, bool):
+            return False
+        if isinstance(one, Mapping) and isinstance(two, Mapping):
+            if one.keys() != two.keys():
+                return False
+            waiting.extend((one[key], two[key]) for key in one)
+        elif _is_list(one) and _is_list(two):
+            if len(one) != len(two):  # type: ignore[arg-type]
+                return False
+            waiting.extend(zip(one, two, strict=True))  # type: ignore[call-overload]
+        elif one != two:
+            return False
+    return True
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def first_difference(first: Sequence[object], second: Sequence[object], what: str) -> Wrong | None:
+    """The first place in which two lists differ."""
+    for number, pair in enumerate(zip(first, second, strict=False), start=1):
+        if pair[0] != pair[1]:
+            return Wrong(str(pair[0])[:500], str(pair[1])[:500], f"{what} {number}")
+    if len(first) != len(second):
+        return Wrong(f"{len(first)} {what}s", f"{len(second)} {what}s")
+    return None

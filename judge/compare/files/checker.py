@@ -1,0 +1,205 @@
+"""The checker of OSWorld's and Spider2-V's metrics over files other than workbooks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
+    AnswerFaultError,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.compare.file_answers import FileChecker
+from judge.compare.files.asked import Asked, UnreadableAnswerError
+from judge.compare.files.judging import (
+    Judged,
+    finding_of_metrics,
+    finding_of_score,
+    judge_metric,
+    published_score,
+)
+from judge.compare.files.options import NAME, MetricCall, MetricOptions
+from judge.compare.files.registry import FAIL, INFEASIBLE, RULES_FROM_TASK, WORKBOOK
+from judge.compare.rules.checker import check_workbook, open_gold
+from judge.compare.rules.options import RuleOptions
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.sealed import Remembering, SealedFiles, sealed
+from judge.core.answer import Answer, AnswerFile, Origin
+from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+
+
+class MetricsChecker(FileChecker):
+    """Checks one metric, all of several, or any of several.
+
+    The golds of a case are no alternatives here: each metric names its own.
+    """
+
+    name = NAME
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.compare.files.options.MetricOptions`."""
+        MetricOptions.of(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the metrics."""
+        options = _options(spec)
+        joined = " and " if options.all_of else " or "
+        return f"{self.name}: {joined.join(each.func for each in options.metrics)}"
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The metrics, how they are joined, and the evaluator."""
+        return {"checker": [task.checker.name, dict(task.checker.options)]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The golds, and engines: the sandbox reads what could harm."""
+        return Needs(engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Judges each metric with its own gold."""
+        options = _options(task.checker)
+        only = rules.profile.published
+        reader = sealed(compute)
+        files = None if reader is None else Remembering(reader)
+        calls = [
+            functools.cache(
+                functools.partial(_judged, options, number, golds, answer, compute, files, rules)
+            )
+            for number in range(len(options.metrics))
+        ]
+        try:
+            published = published_score(calls, all_of=options.all_of)
+            error = published[1]
+            if only and error is not None and error.side is not Side.ANSWER:
+                raise GoldFaultError(f"the published evaluator raises {error}")
+            if only:
+                return finding_of_score(published, len(calls))
+            judged = [make() for make in calls]
+        except PublishedError as error:
+            raise GoldFaultError(f"the metrics cannot be judged: {error}") from error
+        except UnreadableAnswerError as error:
+            raise AnswerFaultError(str(error)) from error
+        return finding_of_metrics(judged, all_of=options.all_of, published=published)
+
+    def examine(
+        self,
+        task: Task,
+        case: TestCase,
+        compute: Compute | None,  # noqa: ARG002
+    ) -> Examination:
+        """Looks whether each gold is there, and counts the metrics."""
+        options = _options(task.checker)
+        for call in options.metrics:
+            if call.gold:
+                _gold(call, case.golds)
+        return Examination(units=len(options.metrics))
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
+        """The golds under the names of the files that are compared with them."""
+        options = _options(task.checker)
+        if any(call.func == INFEASIBLE for call in options.metrics):
+            return {"": Answer(Origin.FINISHED, text=FAIL)}
+        files = {}
+        for call in options.metrics:
+            if call.gold and call.result not in files:
+                files[call.result] = _gold(call, task.cases[0].golds).read()
+        if gold.name not in {call.gold for call in options.metrics}:
+            return {}
+        named = tuple(AnswerFile(name or gold.name, data) for name, data in files.items())
+        return {"": Answer(Origin.FINISHED, named)}
+
+
+CHECKER = MetricsChecker()
+
+
+def _options(spec: CheckerSpec) -> MetricOptions:
+    return MetricOptions.of(spec.own_options)
+
+
+def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
+    found = next((each for each in golds if each.name == call.gold), None)
+    if found is None:
+        raise GoldFaultError(f"{call.func}: the case has no gold {call.gold!r}")
+    return found
+
+
+def _file(call: MetricCall, options: MetricOptions, answer: Answer) -> AnswerFile | None:
+    """The file that a metric is about: the one of its name, or the only one of the answer."""
+    named = next((each for each in answer.files if each.name == call.result), None)
+    alone = len({each.result for each in options.metrics}) == 1
+    return answer.files[0] if named is None and alone and answer.files else named
+
+
+def _judged(
+    options: MetricOptions,
+    number: int,
+    golds: Sequence[Gold],
+    answer: Answer,
+    compute: Compute,
+    files: SealedFiles | None,
+    rules: Rules,
+) -> Judged:
+    call = options.metrics[number]
+    if call.func not in RULES_FROM_TASK | {WORKBOOK, INFEASIBLE} and not call.gold:
+        needs_gold = call.func != "check_file_existence"
+        if needs_gold:
+            raise GoldFaultError(f"{call.func}: the task names no gold")
+    gold = _gold(call, golds) if call.gold else None
+    file = _file(call, options, answer)
+    if call.func == WORKBOOK:
+        return _workbook(options, number, gold, file, answer, compute, rules)
+    asked = Asked(
+        answer=None if file is None else file.data,
+        text=answer.text,
+        gold=None if gold is None else gold.read(),
+        rules=call.expected,
+        options=call.options,
+        evaluator=options.evaluator,
+        files=files,
+    )
+    return judge_metric(call, number + 1, asked, published_only=rules.profile.published)
+
+
+def _workbook(
+    options: MetricOptions,
+    number: int,
+    gold: Gold | None,
+    file: AnswerFile | None,
+    answer: Answer,
+    compute: Compute,
+    rules: Rules,
+) -> Judged:
+    """A list of rules among the metrics."""
+    place = DifferencePlace(PlaceKind.RULE, f"{number + 1} ({WORKBOOK})")
+    if file is None:
+        return Judged(0.0, None, (FoundDifference(WORKBOOK, place, "a workbook", None),))
+    given = options.metrics[number].options.get("rules", [])
+    asked = RuleOptions.of({"rules": given, "evaluator": options.evaluator})
+    rest = tuple(each for each in answer.files if each is not file)
+    book = None if gold is None else open_gold(gold, compute)
+    own = Answer(answer.origin, (file, *rest))
+    found = check_workbook(asked, book, gold, own, compute, rules)
+    error = found.record.get("published_error")
+    if error is not None:
+        kind, _, message = str(error).partition(": ")
+        return Judged(None, PublishedError(kind, message, Side.ANSWER), _wrong(found, place))
+    score = float(bool(found.record.get("official_equal")))
+    return Judged(score, None, _wrong(found, place), undecided=found.undecided)
+
+
+def _wrong(found: Finding, place: DifferencePlace) -> tuple[FoundDifference, ...]:
+    if found.agrees:
+        return ()
+    return (FoundDifference(WORKBOOK, place, "all rules hold", found.cause),)

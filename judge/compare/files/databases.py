@@ -1,0 +1,100 @@
+"""Local databases: tables, views, their columns, and their rows in order.
+
+Source, read and not run: ``check_local_database`` (xlang-ai/Spider2-V, dbt.py at ebb518db).
+SQLite is read in the sandbox; DuckDB is not read: the sandbox has none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from judge.compare.files.asked import MISSING, Asked, Metric, UnreadableAnswerError, Wrong
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.sealed import UnreadableFileError
+from judge.errors import RecalcError
+
+_KINDS = ("table", "view")
+_TYPES = {
+    f"{kind}{rest}": (kind, rest) for kind in _KINDS for rest in ("", "-schema", "-schema-content")
+}
+
+
+def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
+    """What is read of both databases; and the kinds whose columns are compared.
+
+    Raises:
+        PublishedError: an option is unknown, or the database is not one that is read here.
+    """
+    kind_of_database = asked.options.get("db_type", "duckdb")
+    if kind_of_database != "sqlite3":
+        raise PublishedError(
+            "NotImplementedError", f"{kind_of_database} databases are not read here", Side.RULES
+        )
+    listed = asked.options.get("check_type", ["table", "view"])
+    known = [_TYPES[each] for each in listed if each in _TYPES]
+    targets = {}
+    for kind in _KINDS:
+        names = asked.options.get(f"{kind}_targets", [])
+        if not isinstance(names, list):
+            raise PublishedError("TypeError", f"{kind}_targets is not a list", Side.RULES)
+        targets[kind] = names
+    options = {
+        "kinds": [kind for kind in _KINDS if any(each[0] == kind for each in known)],
+        "rows": [kind for kind, rest in known if rest == "-schema-content"],
+        "targets": targets,
+    }
+    return options, {kind for kind, rest in known if rest}
+
+
+def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> list[dict[str, Any]]:
+    if asked.files is None:
+        raise RecalcError("databases are read in the sandbox, and there is none")
+    try:
+        return list(asked.files.read_file("sqlite3", data, options)["objects"])
+    except UnreadableFileError as error:
+        if side is Side.GOLD:
+            raise PublishedError("DatabaseError", str(error), side) from error
+        raise UnreadableAnswerError(str(error)) from error
+
+
+def right_database(asked: Asked) -> Wrong | None:
+    """The names of all that is asked about, their columns, and their rows in order."""
+    options, with_columns = _asked_of(asked)
+    if not options["kinds"]:
+        raise PublishedError("ValueError", "check_type names nothing to compare", Side.RULES)
+    if asked.answer is None:
+        return MISSING
+    gold = _read(asked, asked.bytes_of_gold, options, Side.GOLD)
+    own = _read(asked, asked.answer, options, Side.ANSWER)
+    names = [[(each["kind"], each["name"]) for each in listed] for listed in (gold, own)]
+    if names[0] != names[1]:
+        return Wrong(str(names[0])[:500], str(names[1])[:500], "tables and views")
+    for one, two in zip(gold, own, strict=True):
+        where = f"{one['kind']} {one['name']}"
+        if one["kind"] in with_columns and one["columns"] != two["columns"]:
+            return Wrong(
+                str(one["columns"])[:500], str(two["columns"])[:500], f"columns of {where}"
+            )
+        if one["rows"] == two["rows"]:
+            continue
+        for number, pair in enumerate(zip(one["rows"], two["rows"], strict=False), start=1):
+            if pair[0] != pair[1]:
+                return Wrong(str(pair[0])[:500], str(pair[1])[:500], f"row {number} of {where}")
+        return Wrong(f"{len(one['rows'])} rows", f"{len(two['rows'])} rows", where)
+    return None
+
+
+def published_database(asked: Asked) -> float:
+    """The same; whatever cannot be read is a wrong answer, and nothing asked for is right."""
+    if asked.answer is None:
+        return 0.0
+    options, _ = _asked_of(asked)
+    if not options["kinds"]:
+        return 1.0
+    try:
+        return float(right_database(asked) is None)
+    except (UnreadableAnswerError, PublishedError):
+        return 0.0
+
+
+METRICS = {"check_local_database": Metric(published_database, right_database)}

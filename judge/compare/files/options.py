@@ -1,0 +1,114 @@
+"""The options of the checker ``metrics``: published metrics, and how they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES
+from judge.compare.published.spider2v.compare_table import Evaluator
+from judge.errors import UsageError
+
+NAME = "metrics"
+_OPTIONS = ("metrics", "conj", "evaluator")
+_FIELDS = ("func", "result", "gold", "expected", "options")
+_MOST_METRICS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCall:
+    """One metric of a task.
+
+    Attributes:
+        func: its published name.
+        result: name of the file that it looks at; empty for the only file, or the typed answer.
+        gold: name of its gold; empty if it has none.
+        expected: what the task states in place of a gold.
+        options: its own options.
+    """
+
+    func: str
+    result: str = ""
+    gold: str = ""
+    expected: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOptions:
+    """What a task asks of one or several files.
+
+    Attributes:
+        metrics: the metrics, in order.
+        all_of: whether all have to hold; otherwise any of them is enough.
+        evaluator: whose functions count.
+    """
+
+    metrics: tuple[MetricCall, ...]
+    all_of: bool = True
+    evaluator: Evaluator = Evaluator.OSWORLD
+
+    @staticmethod
+    def of(options: Mapping[str, object]) -> MetricOptions:
+        """Reads the options as a suite or a command gives them.
+
+        Raises:
+            UsageError: an option is unknown, or its value does not fit.
+        """
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            raise UsageError(
+                f"the checker {NAME} has no option {unknown[0]!r}",
+                hint=f"Options: {', '.join(_OPTIONS)}.",
+            )
+        listed = options.get("metrics")
+        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= _MOST_METRICS:
+            raise UsageError(f"option metrics: expected 1 to {_MOST_METRICS} metrics")
+        conj = options.get("conj", "and")
+        if conj not in {"and", "or"}:
+            raise UsageError(f"option conj: {conj!r} is neither 'and' nor 'or'")
+        evaluator = options.get("evaluator", Evaluator.OSWORLD)
+        if evaluator not in set(Evaluator):
+            raise UsageError(
+                f"option evaluator: {evaluator!r} is not known",
+                hint=f"Evaluators: {', '.join(Evaluator)}.",
+            )
+        calls = tuple(_call(each, number) for number, each in enumerate(listed, start=1))
+        return MetricOptions(calls, conj == "and", Evaluator(str(evaluator)))
+
+
+def _call(given: object, number: int) -> MetricCall:
+    where = f"option metrics: metric {number}"
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{where} is not an object")
+    unknown = [name for name in given if name not in _FIELDS]
+    if unknown:
+        raise UsageError(f"{where} has a field {unknown[0]!r}; fields: {', '.join(_FIELDS)}")
+    if given.get("func") not in METRIC_NAMES:
+        raise UsageError(
+            f"{where}: {given.get('func')!r} is not a metric",
+            hint=f"Metrics: {', '.join(METRIC_NAMES)}.",
+        )
+    for name in ("result", "gold"):
+        if not isinstance(given.get(name, ""), str):
+            raise UsageError(f"{where}: {name} is not the name of a file")
+    options = given.get("options", {})
+    if not isinstance(options, Mapping):
+        raise UsageError(f"{where}: options is not an object")
+    return MetricCall(
+        str(given["func"]),
+        str(given.get("result", "")),
+        str(given.get("gold", "")),
+        given.get("expected"),
+        dict(options),
+    )
+
+
+def asks_signal(options: Mapping[str, object]) -> bool:
+    """Whether the answer is a signal of those who work at a desktop, in place of a file."""
+    given = options.get("metrics")
+    metrics = given if isinstance(given, list | tuple) else ()
+    return bool(metrics) and all(
+        isinstance(each, Mapping) and each.get("func") == INFEASIBLE for each in metrics
+    )

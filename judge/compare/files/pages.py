@@ -1,0 +1,125 @@
+"""Pages of PDF: how many, and their text.
+
+Sources, read and not run: ``compare_pdfs`` (xlang-ai/Spider2-V, chrome.py at 34684a67) and
+``check_pdf_pages`` (a public copy of OSWorld's pdf.py). The published functions take the text with
+PyMuPDF; here pypdf does, inside the sandbox: a score below 1 may differ from the published one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import io
+import py_compile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from judge.compare.files.asked import (
+    MISSING,
+    Asked,
+    Metric,
+    UnreadableAnswerError,
+    Wrong,
+    first_difference,
+)
+from judge.compare.rules.methods import matches
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.similarity import ratio
+from judge.compare.sealed import UnreadableFileError
+from judge.errors import RecalcError
+
+_MOST_COMPARED = 32_768
+
+
+@functools.cache
+def _library() -> bytes:
+    """The source of pypdf as the sandbox imports it, compiled as well: that takes a second.
+
+    The sandbox takes what is compiled if its Python is of the same version.
+    """
+    found = importlib.util.find_spec("pypdf")
+    if found is None or found.origin is None:
+        raise RecalcError(
+            "PDF is read with pypdf, which is not installed", hint="pip install 'sheetjudge[pdf]'"
+        )
+    folder = Path(found.origin).parent
+    buffer = io.BytesIO()
+    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(buffer, "w") as archive:
+        compiled = Path(place, "module.pyc")
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        for source in sorted(folder.rglob("*.py")):
+            name = source.relative_to(folder.parent)
+            archive.write(source, str(name))
+            py_compile.compile(str(source), str(compiled), dfile=str(name), invalidation_mode=mode)
+            archive.write(compiled, str(name.with_suffix(".pyc")))
+    return buffer.getvalue()
+
+
+def _read(asked: Asked, data: bytes, side: Side) -> dict[str, Any]:
+    if asked.files is None:
+        raise RecalcError("PDF is read in the sandbox, and there is none")
+    library = _library()
+    options = {"library_bytes": len(library), "texts": True}
+    try:
+        return dict(asked.files.read_file("pypdf", library + data, options))
+    except UnreadableFileError as error:
+        if side is Side.GOLD:
+            raise PublishedError("PdfReadError", str(error), side) from error
+        raise UnreadableAnswerError(str(error)) from error
+
+
+def published_pages(asked: Asked) -> float:
+    """The number of pages against what the task states."""
+    if asked.answer is None:
+        return 0.0
+    rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
+    try:
+        count = _read(asked, asked.answer, Side.ANSWER)["pages"]
+    except UnreadableAnswerError as error:
+        raise PublishedError("PdfReadError", str(error), Side.ANSWER) from error
+    return float(matches(count, rule))
+
+
+def right_pages(asked: Asked) -> Wrong | None:
+    """The same."""
+    rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
+    if asked.answer is None:
+        return MISSING
+    count = _read(asked, asked.answer, Side.ANSWER)["pages"]
+    if matches(count, rule):
+        return None
+    return Wrong(f"{rule['method']} {rule['ref']}", count, "number of pages")
+
+
+def published_pdfs(asked: Asked) -> float:
+    """How alike both are as text, from 0 to 1."""
+    if asked.answer is None:
+        return 0.0
+    try:
+        texts = [
+            "".join(_read(asked, data, side)["texts"]).strip()
+            for data, side in ((asked.answer, Side.ANSWER), (asked.bytes_of_gold, Side.GOLD))
+        ]
+    except (UnreadableAnswerError, PublishedError):
+        return 0.0
+    if texts[0] == texts[1]:
+        return 1.0
+    return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MOST_COMPARED)
+
+
+def right_pdfs(asked: Asked) -> Wrong | None:
+    """The same words on each page, in the same order."""
+    gold = _read(asked, asked.bytes_of_gold, Side.GOLD)
+    if asked.answer is None:
+        return MISSING
+    own = _read(asked, asked.answer, Side.ANSWER)
+    pages = [[" ".join(text.split()) for text in each["texts"]] for each in (gold, own)]
+    return first_difference(pages[0], pages[1], "page")
+
+
+METRICS = {
+    "check_pdf_pages": Metric(published_pages, right_pages),
+    "compare_pdfs": Metric(published_pdfs, right_pdfs),
+}

@@ -1,0 +1,182 @@
+"""Text, tables as text, and whether a file is there.
+
+Sources, read and not run: ``compare_csv``, ``check_include_exclude`` and ``exact_match`` of
+xlang-ai/Spider2-V (table.py at 4d3081c4, general.py at 06235a32), public copies of OSWorld's
+``compare_csv`` and ``compare_text_file``. ``check_file_existence`` could not be read; Spider2-V
+imports it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from judge.compare.files.asked import (
+    MISSING,
+    Asked,
+    Metric,
+    Wrong,
+    first_difference,
+    plain_text,
+    published_text,
+)
+from judge.compare.published.spider2v.compare_table import Evaluator
+from judge.compare.rules.raised import PublishedError, Side
+
+_BLANKS = re.compile(r"\s+")
+_ENCODINGS = ("utf-8", "latin-1")
+"""OSWorld tries more, but the second of these reads any file."""
+
+_MOST_FIELD = 1 << 20
+
+
+def _csv_lines(asked: Asked, data: bytes, side: Side) -> list[str]:
+    if asked.evaluator is Evaluator.SPIDER2V:
+        text = published_text(data, side)
+    else:
+        try:
+            text = data.decode(_ENCODINGS[0])
+        except UnicodeDecodeError:
+            text = data.decode(_ENCODINGS[1])
+    lines = text.splitlines()
+    if not asked.options.get("strict", True):
+        lines = [line.strip() for line in lines]
+    return [line.lower() for line in lines] if asked.options.get("ignore_case", False) else lines
+
+
+def published_csv(asked: Asked) -> float:
+    """Line by line."""
+    if asked.answer is None:
+        return 0.0
+    lines = _csv_lines(asked, asked.answer, Side.ANSWER)
+    return float(lines == _csv_lines(asked, asked.bytes_of_gold, Side.GOLD))
+
+
+def _rows(asked: Asked, data: bytes, side: Side) -> list[tuple[str, ...]]:
+    text = plain_text(data, side)
+    if asked.options.get("ignore_case", False):
+        text = text.lower()
+    limit = csv.field_size_limit(_MOST_FIELD)
+    try:
+        rows = [tuple(row) for row in csv.reader(io.StringIO(text))]
+    except csv.Error as error:
+        raise PublishedError("Error", str(error), side) from error
+    finally:
+        csv.field_size_limit(limit)
+    if not asked.options.get("strict", True):
+        rows = [tuple(field.strip() for field in row) for row in rows]
+    while rows and not any(rows[-1]):
+        rows.pop()
+    return rows
+
+
+def right_csv(asked: Asked) -> Wrong | None:
+    """Field by field, however they are quoted."""
+    if asked.answer is None:
+        return MISSING
+    gold = _rows(asked, asked.bytes_of_gold, Side.GOLD)
+    return first_difference(gold, _rows(asked, asked.answer, Side.ANSWER), "row")
+
+
+def _prepared(asked: Asked, text: str) -> str:
+    if asked.options.get("ignore_blanks", False):
+        text = _BLANKS.sub(" ", text.strip())
+    return text.lower() if asked.options.get("ignore_case", False) else text
+
+
+def published_text_file(asked: Asked) -> float:
+    """The whole text, perhaps without case and with each run of blanks as one."""
+    if asked.answer is None:
+        return 0.0
+    first = _prepared(asked, published_text(asked.answer, Side.ANSWER))
+    return float(first == _prepared(asked, published_text(asked.bytes_of_gold, Side.GOLD)))
+
+
+def right_text_file(asked: Asked) -> Wrong | None:
+    """The lines; blank ones at the end do not count."""
+    if asked.answer is None:
+        return MISSING
+    lines = [
+        _prepared(asked, plain_text(data, side)).rstrip("\n").split("\n")
+        for data, side in ((asked.bytes_of_gold, Side.GOLD), (asked.answer, Side.ANSWER))
+    ]
+    return first_difference(lines[0], lines[1], "line")
+
+
+def said(asked: Asked) -> str | None:
+    """The typed answer, or the text of the file."""
+    if asked.text is not None:
+        return asked.text
+    return None if asked.answer is None else plain_text(asked.answer, Side.ANSWER)
+
+
+def published_match(asked: Asked) -> float:
+    """Equal to what the task states."""
+    return float(said(asked) == asked.rule("expected"))
+
+
+def right_match(asked: Asked) -> Wrong | None:
+    """Equal, blanks around aside."""
+    found, wanted = said(asked), asked.rule("expected")
+    if isinstance(found, str) and isinstance(wanted, str) and found.strip() == wanted.strip():
+        return None
+    return Wrong(wanted, found)
+
+
+def _include_exclude(asked: Asked) -> tuple[list[str], list[str]]:
+    rules = asked.rules if isinstance(asked.rules, dict) else {}
+    found = []
+    for name in ("include", "exclude"):
+        listed = rules.get(name, [])
+        if not isinstance(listed, list | str) or not all(isinstance(each, str) for each in listed):
+            raise PublishedError("TypeError", f"{name} is not a list of strings", Side.RULES)
+        found.append(list(listed))
+    return found[0], found[1]
+
+
+def published_include(asked: Asked) -> float:
+    """All strings of one list are in the text, and none of the other."""
+    text = said(asked)
+    if text is None:
+        return 0.0
+    include, exclude = _include_exclude(asked)
+    return float(
+        all(each in text for each in include) and all(each not in text for each in exclude)
+    )
+
+
+def right_include(asked: Asked) -> Wrong | None:
+    """The same; without any string it asks for nothing."""
+    include, exclude = _include_exclude(asked)
+    if not include and not exclude:
+        raise PublishedError("ValueError", "nothing is to be included or excluded", Side.RULES)
+    text = said(asked)
+    if text is None:
+        return MISSING
+    for each in include:
+        if each not in text:
+            return Wrong(each, None, "not in the text")
+    for each in exclude:
+        if each in text:
+            return Wrong(None, each, "in the text")
+    return None
+
+
+def published_existence(asked: Asked) -> float:
+    """The file is there."""
+    return float(asked.answer is not None)
+
+
+def right_existence(asked: Asked) -> Wrong | None:
+    """The file is there."""
+    return MISSING if asked.answer is None else None
+
+
+METRICS = {
+    "compare_csv": Metric(published_csv, right_csv),
+    "compare_text_file": Metric(published_text_file, right_text_file),
+    "exact_match": Metric(published_match, right_match),
+    "check_include_exclude": Metric(published_include, right_include),
+    "check_file_existence": Metric(published_existence, right_existence),
+}

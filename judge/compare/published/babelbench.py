@@ -1,0 +1,145 @@
+"""When the published script of BabelBench accepts a value, faults included. Pure.
+
+The rules are those of ``cal_eval_metric.py`` (FFD8FFE/babelbench at 3204319); ``int`` truncates,
+any number in text may be the right one, lists are compared within 1e-4 whatever the suite says,
+and text in place of a number ends the script with an exception. Nothing is executed: see
+:mod:`judge.compare.values.arithmetic` for what that leaves open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
+from judge.compare.values.rules import AnswerType, Match, VariableRule
+
+_USUAL_TOLERANCE = 0.00001
+_RELATIVE_TOLERANCE = 0.001
+_LIST_TOLERANCE = 1e-4
+_NAMED_TOLERANCE = 1e-6
+_NUMBER = re.compile(r"[-+]?\d*\.\d+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the published script does with a value.
+
+    Attributes:
+        agrees: whether it accepts it.
+        note: a line on what it does instead of deciding, if it does.
+    """
+
+    agrees: bool
+    note: str = ""
+
+
+def published_verdict(rule: VariableRule, gold: object, found: object) -> Published:
+    """Whether the published script accepts a value.
+
+    Args:
+        rule: what is expected.
+        gold: the right value.
+        found: the value in the answer, as JSON; NaN and infinities included.
+    """
+    try:
+        if rule.type is AnswerType.EXPRESSION:
+            return _expression(str(gold), str(found).strip())
+        golds = gold if rule.match is Match.ONE_OF and isinstance(gold, list) else [gold]
+        return Published(any(_accepts(rule, each, found) for each in golds))
+    except Exception as error:  # noqa: BLE001  what ends the script is what is asked here
+        name = type(error).__name__
+        return Published(False, f"the published script ends with {name} at this value")
+
+
+def _accepts(rule: VariableRule, gold: object, found: object) -> bool:
+    match rule.type:
+        case AnswerType.INT:
+            return _int(gold, found)
+        case AnswerType.FLOAT:
+            return _float(
+                gold, found, _USUAL_TOLERANCE if rule.tolerance is None else rule.tolerance
+            )
+        case AnswerType.BOOL:
+            return ("true" in found.lower() if isinstance(found, str) else found) == gold
+        case AnswerType.TEXT:
+            return _text(rule.match, str(gold), found)
+        case _:
+            return _list(rule.match, gold, found)
+
+
+def _int(gold: object, found: object) -> bool:
+    try:
+        return int(found) == int(gold)  # type: ignore[call-overload, no-any-return]
+    except Exception:  # noqa: BLE001  as published: whatever it is, it is not the number
+        return False
+
+
+def _float(gold: object, found: object, tolerance: float) -> bool:
+    if isinstance(found, int | float):
+        return _is_near(found, gold, tolerance)
+    if isinstance(found, str):
+        return any(_is_near(each, gold, tolerance) for each in _numbers(found))
+    return False
+
+
+def _numbers(text: str) -> Iterator[float]:
+    for match in _NUMBER.finditer(text):
+        yield float(match[0])
+
+
+def _is_near(number: float, gold: object, tolerance: float) -> bool:
+    assert isinstance(gold, int | float)
+    away = abs(number - gold)
+    return away <= tolerance or (gold != 0 and away / abs(gold) <= _RELATIVE_TOLERANCE)
+
+
+def _text(match: Match, gold: str, found: object) -> bool:
+    text = (found if isinstance(found, str) else str(found)).strip()
+    if match is Match.FUZZY:
+        return text.lower() == gold.lower() or gold in text
+    # One of several is compared with golds as they are written, blanks included.
+    return text == (gold if match is Match.ONE_OF else gold.strip())
+
+
+def _expression(gold: str, found: str) -> Published:
+    try:
+        right = evaluate(gold, guess=True).value
+        value = evaluate(found, guess=True).value
+    except ExpressionError:
+        return Published(False)
+    except UnboundedError as error:
+        return Published(False, f"the published script would evaluate it without a bound: {error}")
+    if value is UNKNOWN:
+        return Published(
+            False, "the published script would execute it; nothing was executed, so not accepted"
+        )
+    return Published(value == right)
+
+
+def _list(match: Match, gold: object, found: object) -> bool:
+    if not isinstance(found, list) or not isinstance(gold, list) or len(found) != len(gold):
+        return False
+    if match is Match.ANY_ORDER:
+        found, gold = sorted(found), sorted(gold)
+    return all(_is_same(each, wanted) for each, wanted in zip(found, gold, strict=True))
+
+
+def _is_same(found: object, gold: object) -> bool:
+    if isinstance(gold, int | float):
+        return bool(abs(found - gold) <= _LIST_TOLERANCE)  # type: ignore[operator]
+    return found == gold
+
+
+def named_verdict(gold: object, found: object) -> Published:
+    """Whether the published script of InfiAgent-DABench accepts a value of ``@name[value]``.
+
+    The rule is that of its ``eval_closed_form.py``: the same text, or numbers less than 1e-6 apart.
+    """
+    if found == gold:
+        return Published(True)
+    try:
+        return Published(abs(float(str(found)) - float(str(gold))) < _NAMED_TOLERANCE)
+    except ValueError:
+        return Published(False)

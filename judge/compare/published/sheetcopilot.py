@@ -1,0 +1,378 @@
+"""Boards judged as the published evaluation judges them in Excel, its faults included.
+
+Source: agent/utils/compare_sheets.py and agent/evaluation.py of the published repository;
+docs/boards.md lists what it does not look at. Values of formulas are those that Excel would show,
+so they are computed where a file has none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from judge.compare.boards.board import Board
+from judge.compare.boards.cells import BoardBook, SheetCells
+from judge.compare.boards.charts import ChartView, charts_of, numbers_agree, same_values
+from judge.compare.boards.conditions import RuleView, rules_of, same_group
+from judge.compare.boards.differences import Differences, Shown, shown, where
+from judge.compare.boards.looks import FIELDS, differing_field
+from judge.compare.boards.pivots import PivotView, axes_agree, pivots_of
+from judge.compare.rules.raised import PublishedError
+from judge.core.finding import FoundDifference
+from judge.workbook.address import Window, cell_key, parse_window
+from judge.workbook.cell import CellValue, ErrorValue
+from judge.workbook.facts.sheets import view_of
+from judge.workbook.workbook_parts import Tab
+
+_MANY_ROWS, _STEP = 200, 100
+
+
+class OfficialJudge:
+    """Judges an answer by a board, as published.
+
+    Args:
+        answer: the workbook to judge.
+        gold: the gold.
+        board: its board.
+    """
+
+    def __init__(self, answer: BoardBook, gold: BoardBook, board: Board) -> None:
+        self._answer = answer
+        self._gold = gold
+        self._board = board
+        self._found = Differences(board, [tab.name for tab in gold.tabs])
+
+    def differences(self) -> list[FoundDifference]:
+        """What the published evaluation does not accept.
+
+        Raises:
+            PublishedError: the published evaluation raises.
+            WorkbookError: a workbook is broken or over a limit.
+            RecalcError: an engine cannot be started.
+        """
+        golds, answers = self._gold.tabs, self._answer.tabs
+        if len(golds) != len(answers):
+            self._found.sheet_count(len(golds), len(answers))
+            return self._found.listed
+        checked = [number for number in range(1, len(golds) + 1) if number in self._board.sheets]
+        for number in checked:
+            self._sheet(number, golds[number - 1], answers[number - 1])
+        if all("view" in self._board.sheets[number] for number in checked):
+            self._panes(checked)
+        return self._found.listed
+
+    def _sheet(self, number: int, gold: Tab, answer: Tab) -> None:
+        categories = self._board.sheets[number]
+        if "cells" in categories:
+            self._cells(number, gold, answer, categories["cells"])
+        if "charts" in categories:
+            self._charts(number, gold, answer, categories["charts"])
+        if "pivot_tables" in categories:
+            self._pivots(number, gold, answer, categories["pivot_tables"])
+        if "filters" in categories:
+            self._filters(number, gold, answer)
+        if "format_conditions" in categories:
+            self._conditions(number, gold, answer, categories["format_conditions"])
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def _cells(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+        first, second = self._gold.sheet(gold), self._answer.sheet(answer)
+        rows, columns = first.table_size
+        if (rows, columns) != second.table_size:
+            self._found.add(
+                (number, "cells", "values"),
+                answer.name,
+                Shown(
+                    f"table of {rows} x {columns}", "table of {} x {}".format(*second.table_size)
+                ),
+            )
+            return
+        single = _single_header(first) if rows == columns == 1 else None
+        package = self._answer.book.workbook.package
+        with package.blamed():
+            package.budget.take_cells(rows * columns // (_STEP if rows > _MANY_ROWS else 1))
+        free = list(range(1, columns + 1))
+        for column in range(1, columns + 1):
+            header = single or _com(first, cell_key(1, column))[1]
+            match = next(
+                (each for each in free if header == _com(second, cell_key(1, each))[1]), None
+            )
+            if match is None:
+                self._found.add(
+                    (number, "cells", "values"),
+                    answer.name,
+                    Shown(shown(first.values.get(cell_key(1, column))), None, "no such header"),
+                )
+                return
+            free.remove(match)
+            for row in range(1, rows + 1, _STEP if rows > _MANY_ROWS else 1):
+                keys = cell_key(row, column), cell_key(row, match)
+                if self._cell(number, answer.name, (first, second), keys, asked):
+                    return
+
+    def _cell(
+        self,
+        number: int,
+        sheet: str,
+        sides: tuple[SheetCells, SheetCells],
+        keys: tuple[int, int],
+        asked: Sequence[str],
+    ) -> bool:
+        """Whether a pair of cells differs; the first that does ends the comparison."""
+        first, second = sides
+        if "values" in asked and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
+            missing = second.not_calculated.get(keys[1]) or first.not_calculated.get(keys[0])
+            said = Shown(
+                shown(first.values.get(keys[0])), shown(second.values.get(keys[1])), where(keys[1])
+            )
+            self._found.add((number, "cells", "values"), sheet, said, missing=missing)
+            return True
+        looks = first.look(keys[0]), second.look(keys[1])
+        if "formatting" in asked:
+            name = differing_field(*looks, FIELDS, rounded=False)
+            if name is not None:
+                said = Shown(
+                    getattr(looks[0], name), getattr(looks[1], name), f"{name} of {where(keys[1])}"
+                )
+                self._found.add((number, "cells", "formatting"), sheet, said)
+                return True
+        # Operators bind such that the class of the number format is compared for every board.
+        classes = looks[0].format_class, looks[1].format_class
+        if classes[0] != classes[1]:
+            said = Shown(*classes, f"number format of {where(keys[1])}")
+            self._found.add((number, "cells", "formatting"), sheet, said)
+            return True
+        if "hyperlink" in asked:
+            links = first.links.get(keys[0], ()), second.links.get(keys[1], ())
+            if links[0] != links[1]:
+                said = Shown(list(links[0]), list(links[1]), where(keys[1]))
+                self._found.add((number, "cells", "hyperlink"), sheet, said)
+                return True
+        return False
+
+    # -- objects ---------------------------------------------------------------------------------
+
+    def _charts(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+        first, second = charts_of(self._gold, gold), charts_of(self._answer, answer)
+        if len(first) != len(second):
+            said = Shown(len(first), len(second))
+            self._found.add((number, "charts", "count"), answer.name, said)
+            return
+        failed = [[_chart_fails(a, b, asked) for b in second] for a in first]
+        # Pairs are counted, so that two equal charts give four and are never accepted.
+        matching = sum(not each for line in failed for each in line)
+        if matching != len(first):
+            names = [each for line in failed for each in line if each is not None]
+            name = names[0] if names else asked[0]
+            said = Shown(
+                [str(each) for each in first],
+                [str(each) for each in second],
+                f"{matching} of the pairs of charts agree, {len(first)} have to",
+            )
+            self._found.add((number, "charts", name), answer.name, said)
+
+    def _pivots(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+        first, second = pivots_of(self._gold, gold), pivots_of(self._answer, answer)
+        if len(first) != len(second):
+            said = Shown(len(first), len(second))
+            self._found.add((number, "pivot_tables", "count"), answer.name, said)
+            return
+        results = [_pivot_fails(a, b, asked) for a in first for b in second]
+        failed = [each for each in results if each is not None]
+        if failed and len(failed) == len(results):  # one pair that agrees is enough
+            said = Shown([str(each) for each in first], [str(each) for each in second])
+            self._found.add((number, "pivot_tables", failed[0]), answer.name, said)
+
+    def _filters(self, number: int, gold: Tab, answer: Tab) -> None:
+        place = (number, "filters", "filters")
+        windows = [
+            _filter_window(owner, tab)
+            for owner, tab in ((self._gold, gold), (self._answer, answer))
+        ]
+        if windows[1] is None:
+            self._found.add(place, answer.name, Shown(str(windows[0] or "a filter"), None))
+            return
+        if windows[0] is None:
+            raise PublishedError("AttributeError", "'NoneType' object has no attribute 'Range'")
+        first, second = self._gold.sheet(gold), self._answer.sheet(answer)
+        keys = first.visible(windows[0]), second.visible(windows[1])
+        if len(keys[0]) != len(keys[1]):
+            said = Shown(f"{len(keys[0])} cells shown", f"{len(keys[1])} cells shown")
+            self._found.add(place, answer.name, said)
+            return
+        for one, other in zip(*keys, strict=True):
+            if _com(first, one)[1] != _com(second, other)[1]:
+                said = Shown(
+                    shown(first.values.get(one)), shown(second.values.get(other)), where(other)
+                )
+                self._found.add(place, answer.name, said)
+                return
+
+    def _conditions(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
+        first, second = rules_of(self._gold, gold), rules_of(self._answer, answer)
+        if len(first) != len(second):
+            said = Shown(len(first), len(second))
+            self._found.add((number, "format_conditions", "count"), answer.name, said)
+            return
+        failed = [_rule_fails(a, b, asked) for a in first for b in second]
+        if not failed or not all(failed):
+            return  # no rules at all, or one pair that agrees: that is enough
+        # Of a single pair only what the board asks counts; of several, that none of them agrees.
+        names = [each for each in failed[0] if each in asked] if len(failed) == 1 else failed[0]
+        if names:
+            said = Shown([str(each) for each in first], [str(each) for each in second])
+            self._found.add((number, "format_conditions", names[0]), answer.name, said)
+
+    # -- panes -----------------------------------------------------------------------------------
+
+    def _panes(self, checked: Sequence[int]) -> None:
+        """Compares panes: the n-th checked sheet by the pane of the n-th sheet of the workbook."""
+        golds, answers = self._gold.book.workbook.tabs, self._answer.book.workbook.tabs
+        pairs = list(zip(golds, answers, strict=False))
+        if any(each.state != "visible" for each in (*pairs[-1],)):
+            pairs_of_panes: list[tuple[object, object]] = [((), None)] * len(pairs)
+        else:
+            if any(each.state != "visible" for pair in pairs for each in pair):
+                raise PublishedError("TypeError", "'NoneType' object is not subscriptable")
+            pairs_of_panes = [
+                (pane_of(self._gold, first), pane_of(self._answer, second))
+                for first, second in pairs
+            ]
+        for place, number in enumerate(checked):
+            if place >= len(pairs):
+                return
+            first, second = pairs_of_panes[place]
+            if first != second:
+                said = Shown(first, second, f"sheet {place + 1} of the workbook")
+                self._found.add((number, "view", "freeze_pane"), answers[place].name, said)
+
+
+def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
+    """Rows and columns above and left of where a sheet is divided."""
+    pane = view_of(owner.book.facts.tree(tab)).pane
+    return (0, 0) if pane is None else (pane.rows, pane.columns)
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _com(sheet: SheetCells, key: int) -> tuple[str, object]:
+    """Type and value of a cell as Excel hands it out: amounts of money are decimals."""
+    value: CellValue = sheet.values.get(key)
+    if value is None:
+        # A formula never gives nothing: what it shows then is an empty text.
+        return ("text", "") if key in sheet.filled else ("blank", None)
+    if isinstance(value, bool):
+        return "boolean", value
+    if isinstance(value, str):
+        return "text", value
+    if isinstance(value, ErrorValue):
+        return "error", value.code
+    if isinstance(value, dt.datetime | dt.date):
+        return "date", value
+    number = sheet.serial(value)
+    assert isinstance(number, int | float)
+    if sheet.look(key).format_class == "currency":
+        return "money", Decimal(repr(round(float(number), 4)))
+    return "number", float(number)
+
+
+def _values_agree(first: tuple[str, object], second: tuple[str, object]) -> bool:
+    if first[0] != second[0]:
+        return False
+    a, b = first[1], second[1]
+    if isinstance(a, str) and isinstance(b, str):
+        return a.strip() == b.strip()
+    if isinstance(a, float) and isinstance(b, float):
+        return numbers_agree(a, b)
+    return a == b
+
+
+def _single_header(sheet: SheetCells) -> str:
+    """The header of a table of one cell, whose value is not a list of rows: its first letter.
+
+    Raises:
+        PublishedError: it is not text.
+    """
+    value = sheet.values.get(cell_key(1, 1))
+    if not isinstance(value, str) or not value:
+        kind = "NoneType" if value is None else type(value).__name__
+        raise PublishedError("TypeError", f"'{kind}' object is not subscriptable")
+    return value[0]
+
+
+def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
+    place = owner.book.facts.tree(tab).child("autoFilter")
+    if place is None:
+        return None
+    return parse_window(place.attributes.get("ref", "").replace("$", "")) or Window(1, 1, 1, 1)
+
+
+# -- what fails -----------------------------------------------------------------------------------
+
+
+def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> str | None:
+    """The first asked property in which two charts differ."""
+    checks: Mapping[str, bool] = {
+        "chart_type": gold.types == answer.types,
+        "title": gold.title == answer.title,
+        "legend": gold.legend == answer.legend,
+        "axes": gold.axes == answer.axes,
+    }
+    for name, same in checks.items():
+        if name in asked and not same:
+            return name
+    if ("series" in asked or "trendlines" in asked) and not _series_agree(gold, answer):
+        return "series"
+    return None
+
+
+def _series_agree(gold: ChartView, answer: ChartView) -> bool:
+    left = list(answer.series)
+    for one in gold.series:
+        for place, each in enumerate(left):
+            same = same_values(one.x, each.x) and same_values(one.y, each.y)
+            if same and one.marker == each.marker:
+                del left[place]
+                break
+        else:
+            return False
+    return not left
+
+
+def _pivot_fails(gold: PivotView, answer: PivotView, asked: Sequence[str]) -> str | None:
+    if "source" in asked and gold.written != answer.written:
+        return "source"
+    if "filters" in asked and gold.fields != answer.fields:
+        return "filters"
+    if "rows" in asked and not axes_agree(gold, answer):
+        return "rows"
+    if "values" in asked and not set(gold.data) <= set(answer.data):
+        return "values"
+    return None
+
+
+def _rule_fails(gold: RuleView, answer: RuleView, asked: Sequence[str]) -> list[str]:
+    """The properties in which two rules differ, under the names that the published code notes."""
+    found = []
+    if gold.formulas[:1] != answer.formulas[:1]:
+        found.append("formula1")  # whether or not it is asked
+    if "color" in asked and not _colours_agree(gold.color, answer.color):
+        found.append("color")
+    if "fill_color" in asked and not _colours_agree(gold.fill, answer.fill):
+        # A fill on one side only is noted as a colour of the text.
+        found.append("fill_color" if gold.fill and answer.fill else "color")
+    found.extend(
+        name
+        for name in ("bold", "italic", "underline")
+        if name in asked and getattr(gold, name) != getattr(answer, name)
+    )
+    return found
+
+
+def _colours_agree(first: str | None, second: str | None) -> bool:
+    if first is None or second is None:
+        return first == second
+    return same_group(first, second)

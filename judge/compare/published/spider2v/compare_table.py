@@ -1,0 +1,406 @@
+"""``compare_table`` as Spider2-V and OSWorld publish it, faults included.
+
+Sources: xlang-ai/Spider2-V at c2a3a6c2, and OSWorld as copied in ljxpython/OSWorldUse at b5007a93,
+run with openpyxl 3.1.5, pandas 2.0.3 and formulas 1.3.4. Where the functions raise, so does
+:func:`judge_published`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.compare.published.spider2v import objects
+from judge.compare.published.spider2v.conditions import look_of_sheet
+from judge.compare.published.spider2v.frames import (
+    Frame,
+    frames_equal,
+    read_frame,
+    rounded,
+    size_of,
+)
+from judge.compare.published.spider2v.looks import SheetLooks
+from judge.compare.published.spider2v.validations import validations, validations_match
+from judge.compare.rules.book import Book, SheetRef
+from judge.compare.rules.methods import matches, places_of, window_of
+from judge.compare.rules.naming import Rule, nth, option_of
+from judge.compare.rules.raised import PublishedError, Side, blaming, no_attribute
+from judge.compare.rules.texts import prepared_text, texts_alike
+from judge.workbook.address import cell_key, cell_name, parse_cell
+from judge.workbook.facts.reading import number, whole
+from judge.workbook.tree import Element
+
+
+class Evaluator(enum.StrEnum):
+    """Whose published functions count."""
+
+    SPIDER2V = "spider2v"
+    OSWORLD = "osworld"
+
+    @property
+    def suite(self) -> str:
+        """The suite that publishes it."""
+        return {"spider2v": "Spider2-V", "osworld": "OSWorld"}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The first rule that does not hold: its index, and the rule."""
+
+    index: int
+    rule: Rule
+
+
+def judge_published(
+    answer: Book, gold: Book | None, rules: Sequence[Rule], evaluator: Evaluator
+) -> Failed | None:
+    """The published verdict on a workbook.
+
+    Args:
+        answer: the workbook to judge.
+        gold: the gold; None if the task has none.
+        rules: the rule list.
+        evaluator: whose functions count.
+
+    Returns:
+        The first rule that fails; None if all hold.
+
+    Raises:
+        PublishedError: the published function raises.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    run = _Run(answer, gold, osworld=evaluator is Evaluator.OSWORLD)
+    for index, rule in enumerate(rules):
+        try:
+            holds = run.holds(rule)
+        except PublishedError as error:
+            error.index = index
+            raise
+        if not holds:
+            return Failed(index, rule)
+    return None
+
+
+class _Run:
+    """One call of the published function."""
+
+    def __init__(self, answer: Book, gold: Book | None, *, osworld: bool) -> None:
+        self._answer = answer
+        self._gold = gold
+        self._osworld = osworld
+        self._last: bool | None = None
+        """The variable of the published loop that unknown types of matches leave as it was."""
+        self._frames: dict[tuple[Side, str], Frame] = {}
+
+    def holds(self, rule: Rule) -> bool:
+        kind = rule.get("type") if isinstance(rule, Mapping) else None
+        check = _CHECKS.get(kind) if isinstance(kind, str) else None
+        if check is None:
+            raise PublishedError(
+                "NotImplementedError", f"Unimplemented sheet check: {kind}", Side.RULES
+            )
+        found = check(self, rule)
+        self._last = found
+        return found
+
+    # -- sheets ----------------------------------------------------------------------------------
+
+    def _sheet(self, rule: Rule, option: str) -> SheetRef:
+        """The book and the sheet that a rule names."""
+        index = option_of(rule, option)
+        answer, gold = self._answer, self._gold
+        if isinstance(index, int):
+            beyond = self._osworld and index >= len(answer.names)
+            return SheetRef(answer, "" if beyond else nth(answer.names, index))
+        if not isinstance(index, str):
+            raise no_attribute(type(index).__name__, "startswith")
+        prefix, rest = index[:2], index[2:]
+        if prefix in {"RI", "EI"}:
+            book = answer if prefix == "RI" else gold
+            try:
+                return SheetRef(book, "" if book is None else nth(book.names, int(rest)))
+            except ValueError:
+                return SheetRef(book, "")
+        if prefix in {"RN", "EN"}:
+            return SheetRef(answer if prefix == "RN" else gold, rest)
+        raise PublishedError("ValueError", "Unrecognized sheet index", Side.RULES)
+
+    def _pair(self, rule: Rule) -> Iterator[SheetRef]:
+        yield self._sheet(rule, "sheet_idx0")
+        yield self._sheet(rule, "sheet_idx1")
+
+    def _loaded(self, ref: SheetRef) -> Book | None:
+        """The book of a sheet; None where the published function finds no sheet."""
+        if ref.book is None:
+            raise PublishedError("NotImplementedError", "Not supported workbook format", Side.RULES)
+        return ref.book if ref.name in ref.book.names else None
+
+    def _both(
+        self, rule: Rule, make: Callable[[Book, str], object], missing: str
+    ) -> tuple[object, object] | None:
+        """What is compared of both sheets; None if that of the first is missing."""
+        first = self._sheet(rule, "sheet_idx0")
+        book = self._loaded(first)
+        if book is None:
+            return None
+        second = self._sheet(rule, "sheet_idx1")
+        with blaming(book.side):
+            made = make(book, first.name)
+        other = self._loaded(second)
+        if other is None:
+            side = Side.RULES if second.book is None else second.book.side
+            error = no_attribute("NoneType", missing)
+            error.side = side
+            raise error
+        with blaming(other.side):
+            return made, make(other, second.name)
+
+    def _dictionaries(self, rule: Rule, make: Callable[[Book, str], object]) -> bool:
+        """Whether what is made of both sheets is equal; a missing sheet has nothing."""
+        made = []
+        for ref in self._pair(rule):
+            if ref.book is None:
+                error = PublishedError("TypeError", "'NoneType' object is not subscriptable")
+                error.side = Side.RULES
+                raise error
+            with blaming(ref.book.side):
+                made.append(make(ref.book, ref.name))
+        return bool(made[0] == made[1])
+
+    # -- rules -----------------------------------------------------------------------------------
+
+    def sheet_name(self, _: Rule) -> bool:
+        return self._gold is not None and self._answer.names == self._gold.names
+
+    def sheet_data(self, rule: Rule) -> bool:
+        both = self._both(rule, self._frame, "round")
+        if both is None:
+            return False
+        decimals = rule.get("precision", 4)
+        with blaming(Side.RULES):
+            first, second = (rounded(each, decimals) for each in both)  # type: ignore[arg-type]
+        return frames_equal(first, second)
+
+    def _frame(self, book: Book, name: str) -> Frame:
+        known = self._frames.get((book.side, name))
+        if known is None:
+            values = book.workbook.stored_values(name)
+            with book.workbook.package.blamed():
+                book.workbook.package.budget.take_cells(size_of(values))
+            known = self._frames[book.side, name] = read_frame(values)
+        return known
+
+    def sheet_print(self, rule: Rule) -> bool:
+        lines = self._lines(self._sheet(rule, "sheet_idx0"))
+        if lines is None:
+            return False
+        others = self._lines(self._sheet(rule, "sheet_idx1"))
+        if rule.get("ignore_case", False):
+            if others is None:
+                raise PublishedError("TypeError", "'NoneType' object is not iterable", Side.GOLD)
+            return [each.lower() for each in lines] == [each.lower() for each in others]
+        return lines == others
+
+    def _lines(self, ref: SheetRef) -> list[str] | None:
+        """The printed lines of a sheet without white space around, up to the last filled one."""
+        if ref.book is None:
+            raise PublishedError("NotImplementedError", "Not supported workbook format", Side.RULES)
+        # The output is printed by a later step of the task; the gold's text is a file of the suite.
+        book = ref.book
+        is_answer = book.side is Side.ANSWER
+        written = book.lines(ref.name) if is_answer else book.prints.get(ref.name)
+        if written is None:
+            return None
+        lines = [each.strip() for each in written]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def sheet_fuzzy(self, rule: Rule) -> bool:
+        first, second = self._pair(rule)
+        holds = True
+        for each in option_of(rule, "rules"):
+            written = option_of(each, "range")
+            for place in places_of(written):
+                with blaming(Side.RULES):
+                    window = window_of(place)
+                for row in range(window.min_row, window.max_row + 1):
+                    for column in range(window.min_column, window.max_column + 1):
+                        self._answer.workbook.package.budget.take_cells(1)
+                        texts = [self._text(ref, row, column) for ref in (first, second)]
+                        self._last = self._alike(each, *texts)
+                        holds = holds and self._last
+        return holds
+
+    def _text(self, ref: SheetRef, row: int, column: int) -> str:
+        if ref.book is None:
+            raise PublishedError("TypeError", "no workbook", Side.RULES)
+        with blaming(ref.book.side):
+            value = ref.book.texts.read(ref.name, cell_name(row, column), osworld=self._osworld)
+        return str(value)
+
+    def _alike(self, rule: Rule, first: str, second: str) -> bool:
+        option_of(rule, "type")
+        alike = texts_alike(rule, prepared_text(rule, first), prepared_text(rule, second))
+        if alike is not None:
+            return alike
+        if self._last is None:
+            raise PublishedError(
+                "UnboundLocalError",
+                "cannot access local variable 'metric' where it is not associated with a value",
+                Side.RULES,
+            )
+        return self._last
+
+    def sparkline(self, rule: Rule) -> bool:
+        return self._dictionaries(rule, objects.sparklines)
+
+    def chart(self, rule: Rule) -> bool:
+        asked = rule.get("chart_props", ())
+        return self._dictionaries(rule, lambda book, name: objects.charts(book, name, asked))
+
+    def pivot_table(self, rule: Rule) -> bool:
+        asked = rule.get("pivot_props", ())
+        return self._dictionaries(rule, lambda book, name: objects.pivots(book, name, asked))
+
+    def row_props(self, rule: Rule) -> bool:
+        asked = rule.get("props", ())
+        return self._dictionaries(rule, lambda book, name: objects.rows(book, name, asked))
+
+    def col_props(self, rule: Rule) -> bool:
+        asked = rule.get("props", ())
+        return self._dictionaries(rule, lambda book, name: objects.columns(book, name, asked))
+
+    def filter(self, rule: Rule) -> bool:
+        return self._dictionaries(rule, objects.filters)
+
+    def style(self, rule: Rule) -> bool:
+        asked = tuple(rule.get("props", ()))
+        made = []
+        for ref in self._pair(rule):
+            if ref.book is None:
+                raise PublishedError(
+                    "TypeError", "'NoneType' object is not subscriptable", Side.RULES
+                )
+            with blaming(ref.book.side):
+                made.append(self._looks(ref.book, ref.name, asked))
+        return made[0] == made[1]
+
+    def _looks(self, book: Book, name: str, asked: tuple[str, ...]) -> tuple[object, ...]:
+        """The asked properties of every cell: the size, those of most cells, those of others."""
+        if book.tab(name) is None:
+            return (0, 0), (), {}
+        looks = SheetLooks(book, name, osworld=self._osworld)
+        rows, columns = looks.size
+        usual = looks.row_of(asked, cell_key(0, 0)) if rows and columns else ()
+        found = {
+            key: said
+            for key in (looks.states if rows and columns else ())
+            if (said := looks.row_of(asked, key)) != usual
+        }
+        stored = len(looks.states)
+        for key, said in look_of_sheet(looks, book, name, asked, osworld=self._osworld).items():
+            if said != usual or key >> 15 > rows or (key & 0x7FFF) > columns:
+                found[key] = said
+            else:
+                found.pop(key, None)
+        # If every cell is in the file, the look of others does not matter.
+        return (rows, columns), usual if stored < rows * columns else (), found
+
+    def freeze(self, rule: Rule) -> bool:
+        missing = "sheet_view" if self._osworld else "freeze_panes"
+        both = self._both(rule, self._pane, missing)
+        return both is not None and both[0] == both[1]
+
+    def _pane(self, book: Book, name: str) -> object:
+        pane = _view(book, name).child("pane")
+        if not self._osworld:
+            return None if pane is None else pane.attributes.get("topLeftCell")
+        if pane is None:
+            return ("none",)
+        attributes = pane.attributes
+        split = [int(number(attributes.get(each)) or 0) for each in ("xSplit", "ySplit")]
+        if attributes.get("state", "split").lower() in {"frozen", "frozensplit"}:
+            return ("frozen", *split)
+        return ("other", *split, attributes.get("topLeftCell"))
+
+    def zoom(self, rule: Rule) -> bool:
+        ref = self._sheet(rule, "sheet_idx")
+        book = self._loaded(ref)
+        if book is None:
+            return False
+        with blaming(book.side):
+            zoom = whole(_view(book, ref.name).attributes.get("zoomScale")) or 100.0
+            return matches(zoom, rule)
+
+    def data_validation(self, rule: Rule) -> bool:
+        ref = self._sheet(rule, "sheet_idx")
+        book = self._loaded(ref)
+        if book is None:
+            return False
+        tab = book.tab(ref.name)
+        with blaming(book.side):
+            found = [] if tab is None else validations(book, tab)
+            return validations_match(found, option_of(rule, "dv_props"))
+
+    def check_cell(self, rule: Rule) -> bool:
+        if not self._osworld:
+            return self._check_cell(rule)
+        try:
+            return self._check_cell(rule)
+        except PublishedError:
+            return False
+
+    def _check_cell(self, rule: Rule) -> bool:
+        ref = self._sheet(rule, "sheet_idx")
+        book = self._loaded(ref)
+        if book is None:
+            return False
+        coordinate = option_of(rule, "coordinate")
+        place = parse_cell(coordinate) if isinstance(coordinate, str) else None
+        if place is None:
+            raise PublishedError("ValueError", f"{coordinate} is not a cell", Side.RULES)
+        looks = SheetLooks(book, ref.name, osworld=self._osworld)
+        state = looks.state(cell_key(*place))
+        book.touch(ref.name, *place)
+        holds = True
+        for name, method in option_of(rule, "props").items():
+            with blaming(book.side):
+                try:
+                    if name == "value":
+                        value = book.texts.read(ref.name, coordinate, osworld=self._osworld)
+                    else:
+                        value = looks.property(name, state)
+                except PublishedError:
+                    if not self._osworld:
+                        raise
+                    value = None
+                holds = holds and matches(value, method)
+        return holds
+
+
+_CHECKS: Mapping[str, Callable[[_Run, Rule], bool]] = {
+    "sheet_name": _Run.sheet_name,
+    "sheet_data": _Run.sheet_data,
+    "sheet_print": _Run.sheet_print,
+    "sheet_fuzzy": _Run.sheet_fuzzy,
+    "sparkline": _Run.sparkline,
+    "chart": _Run.chart,
+    "style": _Run.style,
+    "freeze": _Run.freeze,
+    "zoom": _Run.zoom,
+    "data_validation": _Run.data_validation,
+    "row_props": _Run.row_props,
+    "col_props": _Run.col_props,
+    "filter": _Run.filter,
+    "pivot_table": _Run.pivot_table,
+    "check_cell": _Run.check_cell,
+}
+RULE_TYPES = tuple(_CHECKS)
+
+
+def _view(book: Book, name: str) -> Element:
+    tab = book.tab(name)
+    found = None if tab is None else book.facts.tree(tab).find("sheetViews", "sheetView")
+    return found or Element("sheetView")

@@ -1,0 +1,391 @@
+"""Objects of a sheet as dictionaries, as the published functions make them to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import PublishedError, no_attribute
+from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
+from judge.workbook.facts.chart_model import Anchor, Chart, Plot, Source, Title
+from judge.workbook.facts.pivot_model import Pivot
+from judge.workbook.facts.reading import is_on, number, whole
+from judge.workbook.tree import Element
+
+_BARS = {"barChart": "BarChart", "bar3DChart": "BarChart3D"}
+_CLASSES = {
+    "areaChart": "AreaChart",
+    "area3DChart": "AreaChart3D",
+    "lineChart": "LineChart",
+    "line3DChart": "LineChart3D",
+    "pieChart": "PieChart",
+    "pie3DChart": "PieChart3D",
+    "ofPieChart": "ProjectedPieChart",
+    "doughnutChart": "DoughnutChart",
+    "scatterChart": "ScatterChart",
+    "bubbleChart": "BubbleChart",
+    "radarChart": "RadarChart",
+    "stockChart": "StockChart",
+    "surfaceChart": "SurfaceChart",
+    "surface3DChart": "SurfaceChart3D",
+}
+_ORDER = {"absolute": 0, "oneCell": 1, "twoCell": 2}
+_WIDTH, _HEIGHT = 15, 7.5
+"""The size that openpyxl gives every chart that it reads."""
+
+
+def sparklines(book: Book, sheet: str) -> dict[str, str]:
+    """Place -> data of the sparklines in the part that is read for a sheet.
+
+    Raises:
+        PublishedError: there is no such sheet, or no such part.
+        WorkbookError: the part is broken or over a limit.
+    """
+    part = book.texts.part(sheet)
+    tab = next((each for each in book.workbook.tabs if each.part == part), None)
+    if tab is None:
+        return {}
+    found = {}
+    for each in book.facts.tree(tab).walk():
+        if each.name == "x14:sparkline":
+            place, data = each.text_of("xm:sqref"), each.text_of("xm:f")
+            for name, value in (("xm:sqref", place), ("xm:f", data)):
+                if value is None:
+                    raise PublishedError("KeyError", repr(name))
+            found[(place or "").strip()] = (data or "").strip()
+    return found
+
+
+# -- charts ---------------------------------------------------------------------------------------
+
+
+def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Series references -> asked properties of each chart.
+
+    Args:
+        book: the workbook.
+        sheet: name of the sheet.
+        asked: names of properties.
+
+    Raises:
+        PublishedError: the published function raises.
+        WorkbookError: a part is broken or over a limit.
+    """
+    tab = book.tab(sheet)
+    if tab is None:
+        return {}
+    listed = [
+        each
+        for each in book.facts.charts(tab)
+        if each.plots
+        and each.plots[0].kind in {*_BARS, *_CLASSES}
+        and _is_plain(each.anchor)
+        and not each.dropped_by_openpyxl
+    ]
+    listed.sort(key=lambda each: 3 if each.anchor is None else _ORDER[each.anchor.kind])
+    return {chart_key(each): _chart_properties(each, asked) for each in listed}
+
+
+def _is_plain(anchor: Anchor | None) -> bool:
+    return anchor is not None and anchor.plain
+
+
+def chart_key(chart: Chart) -> str:
+    """References of the series of a chart's first part: values and categories of each."""
+    plot = chart.plots[0]
+    return ";".join(
+        f"{_reference(plot, each.values)},{_reference(plot, each.categories)}"
+        for each in plot.series
+    )
+
+
+def _reference(plot: Plot, source: Source | None) -> str:
+    # Points of scatter charts are read as x and y, which the published key does not ask for.
+    if source is None or plot.kind in {"scatterChart", "bubbleChart"}:
+        return ""
+    return source.reference if source.kind in {"numRef", "strRef"} else ""
+
+
+def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
+    plot = chart.plots[0]
+    found: dict[str, Any] = {}
+    for name in ("title", "legend", "anchor", "width", "height", "type", "direction"):
+        if name not in asked:
+            continue
+        if name == "title":
+            found[name] = first_run(chart.title)
+        elif name == "legend":
+            found[name] = chart.legend
+        elif name == "anchor":
+            found[name] = _anchor(chart.anchor)
+        elif name == "type":
+            found[name] = plot.kind
+        elif name == "direction":
+            if plot.kind not in _BARS:
+                raise no_attribute(_CLASSES[plot.kind], "barDir")
+            found[name] = plot.direction
+        else:
+            found[name] = _WIDTH if name == "width" else _HEIGHT
+    for letter in "xyz":
+        if f"{letter}title" in asked:
+            found[f"{letter}title"] = first_run(_axis_title(chart, letter))
+    return found
+
+
+def first_run(title: Title | None) -> str | None:
+    """The text of a title as the published function reads it: of its first run only."""
+    if title is None:
+        return None
+    # openpyxl makes an empty run where there is none, and the word None of an empty text.
+    return "" if title.first_run is None else title.first_run or "None"
+
+
+def _axis_title(chart: Chart, letter: str) -> Title | None:
+    plot = chart.plots[0]
+    axes = {axis.identifier: axis for axis in chart.axes}
+    found = None
+    if plot.kind in {"scatterChart", "bubbleChart"}:
+        place = "xy".find(letter)
+        chosen = axes.get(plot.axes[place]) if 0 <= place < len(plot.axes) else None
+        return None if chosen is None else chosen.title
+    kinds = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}[letter]
+    for identifier in plot.axes:
+        axis = axes.get(identifier)
+        if axis is not None and axis.kind in kinds:
+            found = axis.title
+    return found
+
+
+def _anchor(anchor: Anchor | None) -> list[Any]:
+    if anchor is None or anchor.kind != "twoCell":
+        name = "OneCellAnchor" if anchor is not None and anchor.kind == "oneCell" else None
+        raise no_attribute(name or "AbsoluteAnchor", "editAs")
+    start, end = anchor.start or (0, 0), anchor.end or (0, 0)
+    return [anchor.edit_as, start[0], end[1], end[0], end[1]]
+
+
+# -- pivot tables ---------------------------------------------------------------------------------
+
+
+def pivots(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Source -> asked properties of each pivot table.
+
+    Raises:
+        PublishedError: the published function raises.
+        WorkbookError: a part is broken or over a limit.
+    """
+    tab = book.tab(sheet)
+    if tab is None:
+        return {}
+    return dict(_pivot(each, asked) for each in book.facts.pivots(tab))
+
+
+def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    items = [
+        [(item.hidden, item.index) for item in field.items if item.index is not None]
+        for field in pivot.fields
+    ]
+    left = next((place for place, each in enumerate(items) if each), len(items))
+    kept = items[left:]
+    right = next((place for place, each in enumerate(reversed(kept)) if each), len(kept))
+    selection = kept[: len(kept) - right]
+    first, last = _source_corners(pivot)
+    key = (
+        f"{pivot.source_type};{(first[0], first[1] + left)}:{(last[0], last[1] - right)};"
+        f"{pivot.source_sheet}"
+    )
+    said = dict(pivot.attributes)
+    found: dict[str, Any] = {}
+    if "name" in asked:
+        found["name"] = pivot.name
+    for name, attribute, default in (
+        ("show_total", "visualTotals", True),
+        ("show_empty_row", "showEmptyRow", False),
+        ("show_empty_col", "showEmptyCol", False),
+        ("show_headers", "showHeaders", True),
+    ):
+        if name in asked:
+            found[name] = is_on(said.get(attribute), default=default)
+    if "location" in asked:
+        found["location"] = pivot.location
+    if "filter" in asked or "selection" in asked:
+        found["selection"] = selection if "ordered" in asked else [set(each) for each in selection]
+    if "filter" in asked:
+        found["filter_fields"] = set(pivot.pages)
+    if "col_fields" in asked:
+        found["col_fields"] = [index - left for index in pivot.columns]
+    if "row_fields" in asked:
+        found["row_fields"] = [index - left for index in pivot.rows]
+    if "data_fields" in asked:
+        named = "data_fields_name" in asked
+        found["data_fields"] = [
+            f"{each.field - left};{each.name if named else ''};{each.function};{each.shown_as}"
+            for each in pivot.data
+        ]
+    return key, found
+
+
+def _source_corners(pivot: Pivot) -> tuple[tuple[int, int], tuple[int, int]]:
+    if pivot.source_range is None:
+        raise no_attribute("NoneType", "split")
+    corners = pivot.source_range.split(":")
+    if len(corners) != 2:
+        count = "not enough values to unpack (expected 2, got 1)"
+        raise PublishedError("ValueError", count if len(corners) < 2 else "too many values")
+    first, last = (parse_cell(each) for each in corners)
+    if first is None or last is None:
+        raise PublishedError("ValueError", f"{pivot.source_range} is not a range")
+    return first, last
+
+
+# -- rows, columns, filters ------------------------------------------------------------------------
+
+
+def rows(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
+    """Row -> asked properties, for the rows that the file mentions.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: the part is broken or over a limit.
+    """
+    tab = book.tab(sheet)
+    if tab is None:
+        return {}
+    return {
+        row: {name: row_property(attributes, name) for name in asked}
+        for row, attributes in book.facts.row_attributes(tab).items()
+    }
+
+
+def row_property(attributes: Mapping[str, str], name: str) -> object:
+    """A property of a row; its default if the file does not say.
+
+    Raises:
+        PublishedError: there is no such property.
+    """
+    if name in {"height", "ht"}:
+        return number(attributes.get("ht"))
+    if name in {"hidden", "collapsed", "thickBot", "thickTop"}:
+        return is_on(attributes.get(name))
+    if name in {"outlineLevel", "outline_level"}:
+        return whole(attributes.get("outlineLevel")) or 0
+    raise no_attribute("RowDimension", name)
+
+
+def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[str, Any]]:
+    """First column -> asked properties, for the columns that the file mentions.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: the part is broken or over a limit.
+    """
+    tab = book.tab(sheet)
+    if tab is None:
+        return {}
+    found: dict[object, dict[str, Any]] = {}
+    for holder in book.facts.tree(tab).all("cols"):
+        for each in holder.all("col"):
+            first = whole(each.attributes.get("min")) or 0
+            if not 1 <= first <= MAX_COLUMN:
+                continue
+            found[column_letters(first)] = {
+                name: column_property(each.attributes, name) for name in asked
+            }
+    return found
+
+
+DEFAULT_WIDTH = 13.0
+"""The width that openpyxl gives a column that has none."""
+
+
+def column_property(attributes: Mapping[str, str], name: str) -> object:
+    """A property of a column; its default if the file does not say.
+
+    Raises:
+        PublishedError: there is no such property.
+    """
+    if name == "width":
+        width = number(attributes.get("width"))
+        return DEFAULT_WIDTH if width is None else width
+    if name in {"auto_size", "bestFit"}:
+        return is_on(attributes.get("bestFit"))
+    if name in {"hidden", "collapsed"}:
+        return is_on(attributes.get(name))
+    if name in {"min", "max"}:
+        return whole(attributes.get(name))
+    if name in {"outlineLevel", "outline_level"}:
+        return whole(attributes.get("outlineLevel")) or 0
+    if name == "customWidth":
+        return bool(column_property(attributes, "width"))
+    raise no_attribute("ColumnDimension", name)
+
+
+def filters(book: Book, sheet: str) -> dict[str, Any]:
+    """The filter of a sheet: its range, conditions by values and operators, sort order.
+
+    Raises:
+        WorkbookError: the part is broken or over a limit.
+    """
+    tab = book.tab(sheet)
+    if tab is None:
+        return {}
+    element = book.facts.tree(tab).child("autoFilter")
+    if element is None:
+        return {"ref": None, "filter_column": []}
+    listed = sorted(
+        (_filter_column(each) for each in element.all("filterColumn")),
+        key=lambda each: each["col_id"],
+    )
+    found: dict[str, Any] = {"ref": element.attributes.get("ref"), "filter_column": listed}
+    sort = element.child("sortState")
+    if sort is not None:
+        found["sort_state"] = _sort_state(sort)
+    return found
+
+
+def _told(element: Element, name: str) -> bool | None:
+    text = element.attributes.get(name)
+    return None if text is None else is_on(text)
+
+
+def _filter_column(element: Element) -> dict[str, Any]:
+    attributes = element.attributes
+    found: dict[str, Any] = {
+        "col_id": whole(attributes.get("colId")) or 0,
+        "hidden_button": is_on(attributes.get("hiddenButton")),
+        "show_button": is_on(attributes.get("showButton"), default=True),
+    }
+    values = element.child("filters")
+    if values is not None:
+        found["filters_blank"] = _told(values, "blank")
+        found["filters"] = {each.attributes.get("val") for each in values.all("filter")}
+    custom = element.child("customFilters")
+    if custom is not None:
+        found["custom_filters_op"] = _told(custom, "and")
+        found["custom_filters"] = {
+            (each.attributes.get("operator", "equal"), each.attributes.get("val"))
+            for each in custom.all("customFilter")
+        }
+    return found
+
+
+def _sort_state(element: Element) -> dict[str, Any]:
+    return {
+        "sort": _told(element, "columnSort"),
+        "case": _told(element, "caseSensitive"),
+        "method": element.attributes.get("sortMethod"),
+        "ref": element.attributes.get("ref"),
+        "condition": [
+            {
+                "descending": _told(each, "descending"),
+                "key": each.attributes.get("sortBy"),
+                "ref": each.attributes.get("ref"),
+                "custom_list": each.attributes.get("customList"),
+                "dxf_id": whole(each.attributes.get("dxfId")),
+                "icon": each.attributes.get("iconSet"),
+                "iconid": whole(each.attributes.get("iconId")),
+            }
+            for each in element.all("sortCondition")
+        ],
+    }

@@ -1,0 +1,188 @@
+"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
+    AnswerFaultError,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Requirements,
+    Rules,
+)
+from judge.compare.file_answers import FileChecker
+from judge.compare.profiles import get_profile
+from judge.compare.rules.book import Book
+from judge.compare.rules.judging import (
+    finding_of_published,
+    finding_of_standard,
+    published_verdict,
+)
+from judge.compare.rules.options import NAME, RuleOptions
+from judge.compare.rules.prints import prints_beside, prints_of
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.words import rule_in_words
+from judge.compare.sealed import sealed
+from judge.core.answer import Answer, Origin
+from judge.core.finding import Finding, nearest
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import WorkbookError
+from judge.workbook.reader import open_workbook
+
+
+class RulesChecker(FileChecker):
+    """Checks every rule of a list; all have to hold."""
+
+    name = NAME
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.compare.rules.options.RuleOptions`."""
+        RuleOptions.of(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the types of rules."""
+        kinds = self.aspects(spec)
+        return f"{self.name}: {', '.join(kinds)}" if kinds else self.name
+
+    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
+        """The types of its rules."""
+        return tuple(dict.fromkeys(str(rule.get("type")) for rule in _options(spec).rules))
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The rules and the evaluator."""
+        return {"checker": [task.checker.name, dict(task.checker.options)]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The golds, and engines for the values of formulas."""
+        return Needs(engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Checks the rules with each gold; a task may have none."""
+        findings = []
+        for gold in golds or (None,):
+            spec = task.checker if gold is None else task.checker.with_options(gold.options)
+            options = _options(spec)
+            book = None if gold is None else open_gold(gold, compute)
+            finding = check_workbook(options, book, gold, answer, compute, rules)
+            findings.append(("" if gold is None else gold.name, finding))
+            if finding.agrees:
+                break
+        return nearest(findings)
+
+    def examine(
+        self,
+        task: Task,
+        case: TestCase,
+        compute: Compute | None,
+    ) -> Examination:
+        """Opens the first gold and counts the rules."""
+        gold = case.golds[0] if case.golds else None
+        spec = task.checker if gold is None else task.checker.with_options(gold.options)
+        options = _options(spec)
+        if gold is not None:
+            open_gold(gold, compute)
+        doubts = () if options.rules else ("the rule list is empty",)
+        return Examination(units=len(options.rules), doubts=doubts)
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
+        """The rules as sentences, and the name of the evaluator."""
+        spec = task.checker if gold is None else task.checker.with_options(gold.options)
+        options = _options(spec)
+        words = tuple(map(rule_in_words, options.rules))
+        return Requirements(words, options.evaluator.suite, ends_early=True)
+
+
+CHECKER = RulesChecker()
+
+
+def _options(spec: CheckerSpec) -> RuleOptions:
+    return RuleOptions.of(spec.own_options)
+
+
+def open_gold(gold: Gold, compute: Compute | None) -> Book:
+    """The gold, with the text files next to it, and what prints its sheets.
+
+    Raises:
+        GoldFaultError: it cannot be read.
+    """
+    reader = None if compute is None else sealed(compute)
+    printer = None if reader is None else reader.print_sheet
+    try:
+        return Book(open_workbook(gold.read()), Side.GOLD, _prints(gold.path), printer)
+    except WorkbookError as error:
+        raise GoldFaultError(f"{gold.name}: {error.message}") from error
+
+
+def _prints(path: Path | None) -> Mapping[str, Sequence[str]]:
+    return {} if path is None else prints_beside(path)
+
+
+def check_workbook(
+    options: RuleOptions,
+    gold: Book | None,
+    gold_file: Gold | None,
+    answer: Answer,
+    compute: Compute,
+    rules: Rules,
+) -> Finding:
+    """Checks the rules on an answer that may be hostile.
+
+    Raises:
+        GoldFaultError: the suite is at fault.
+        AnswerFaultError: the answer cannot be read.
+        RecalcError: an engine cannot be started.
+    """
+    try:
+        prints = prints_of(answer.files)
+        if gold is not None and answer.data == gold.workbook.data:
+            # A file that is compared with itself is read once; its texts are its own, too.
+            output = Book(gold.workbook, Side.ANSWER, {**gold.prints, **prints})
+        else:
+            output = Book(open_workbook(answer.data), Side.ANSWER, prints)
+        reader = sealed(compute)
+        output.printer = None if reader is None else reader.print_sheet
+        with output.workbook.package.budget.working():
+            return judge_rules(options, output, gold, answer.origin, compute, rules)
+    except WorkbookError as error:
+        if gold is not None and error.culprit is gold.workbook.package:
+            name = "gold" if gold_file is None else gold_file.name
+            raise GoldFaultError(f"{name}: {error.message}") from error
+        raise AnswerFaultError(error.message) from error
+
+
+def judge_rules(
+    options: RuleOptions,
+    output: Book,
+    gold: Book | None,
+    origin: Origin,
+    compute: Compute,
+    rules: Rules,
+) -> Finding:
+    """Checks the rules on two open workbooks.
+
+    Raises:
+        GoldFaultError: the suite is at fault.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    profile = rules.profile if options.profile is None else get_profile(options.profile)
+    if profile.published:
+        published = published_verdict(output, gold, options)
+        if published.is_suite_fault:
+            raise GoldFaultError(f"the published evaluator raises {published.error}")
+        return finding_of_published(published, options, output, gold)
+    try:
+        return finding_of_standard(output, gold, options, compute, origin, profile.name)
+    except PublishedError as error:
+        raise GoldFaultError(f"the rules cannot be judged: {error}") from error

@@ -1,0 +1,191 @@
+"""Rules about sheets and their objects, looks, views, rows and columns, as the judge reads them.
+
+Every rule is a function of the two workbooks and the rule, which gives None if the rule holds. It
+raises ``PublishedError`` if the gold or the rule is at fault, ``MissingSheetError`` if the answer
+lacks a sheet, ``WorkbookError`` if a workbook is broken or over a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from judge.compare.rules import whole_objects as whole
+from judge.compare.rules.book import Book
+from judge.compare.rules.judged import MOST_CELLS, Judged, Said, Target
+from judge.compare.rules.matching import unmatched
+from judge.compare.rules.methods import asked_of, matches
+from judge.compare.rules.naming import Rule, option_of
+from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.wanted_validations import all_validations, cells_with, left_over
+from judge.compare.rules.whole_looks import WholeLooks, differing_looks
+from judge.core.finding import DifferingCell
+from judge.workbook.facts.sheets import filter_of, sparklines_of, view_of
+from judge.workbook.workbook_parts import Tab
+
+
+def sheet_name(judged: Judged, _: Rule) -> Said | None:
+    """Whether the sheets have the same names, in the same order."""
+    if judged.gold is None:
+        raise PublishedError("ValueError", "the rule requires a gold", Side.RULES)
+    expected, actual = (
+        [tab.name for tab in book.facts.tabs] for book in (judged.gold, judged.answer)
+    )
+    return None if expected == actual else Said(expected, actual)
+
+
+def sparkline(judged: Judged, rule: Rule) -> Said | None:
+    """Whether two sheets have the same sparklines."""
+    return _described(
+        judged,
+        rule,
+        lambda target, _: [
+            whole.Described(
+                f"sparkline at {each.place}",
+                (each.kind, each.place.replace("$", ""), whole.plain(each.reference)),
+            )
+            for each in sparklines_of(target.book.facts.tree(target.tab))
+        ],
+        (),
+    )
+
+
+def chart(judged: Judged, rule: Rule) -> Said | None:
+    """Whether two sheets have the same charts, as far as the rule asks."""
+    return _described(
+        judged,
+        rule,
+        lambda target, asked: whole.charts(target.book, target.tab, asked),
+        rule.get("chart_props", ()),
+    )
+
+
+def pivot_table(judged: Judged, rule: Rule) -> Said | None:
+    """Whether two sheets have the same pivot tables, as far as the rule asks."""
+    return _described(
+        judged,
+        rule,
+        lambda target, asked: whole.pivots(target.book, target.tab, asked),
+        rule.get("pivot_props", ()),
+    )
+
+
+def _described(
+    judged: Judged,
+    rule: Rule,
+    read: Callable[[Target, Sequence[str]], list[whole.Described]],
+    asked: Sequence[str],
+) -> Said | None:
+    """Objects of both sheets, matched one to one."""
+    expected, actual = judged.pair(rule)
+    lacking, extra = unmatched(
+        read(expected, asked), read(actual, asked), lambda a, b: a.content == b.content
+    )
+    if not lacking and not extra:
+        return None
+    first, second = (each[0] if each else None for each in (lacking, extra))
+    return Said(
+        None if first is None else whole.as_json(first.content),
+        None if second is None else whole.as_json(second.content),
+        f"{len(lacking)} without a counterpart in the output, {len(extra)} without one in the "
+        f"gold; {(first or second or whole.Described('', None)).name}",
+        actual.tab.name,
+    )
+
+
+def style(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the cells of two sheets look the same in the asked properties."""
+    expected, actual = judged.pair(rule)
+    found = differing_looks(
+        WholeLooks(expected.book, expected.tab.name),
+        WholeLooks(actual.book, actual.tab.name),
+        tuple(rule.get("props", ())),
+        compute=judged.compute,
+        origin=judged.origin,
+    )
+    if not found:
+        return None
+    cell, said = next(iter(found.items()))
+    more = f" and {len(found) - 1} more cells" if len(found) > 1 else ""
+    cells = tuple(
+        DifferingCell(each, detail=how) for each, how in islice(found.items(), MOST_CELLS)
+    )
+    return Said("the gold's look", said, f"{cell}{more}", actual.tab.name, "", cells, len(found))
+
+
+def freeze(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the same rows and columns are frozen."""
+    expected, actual = judged.pair(rule)
+    panes = []
+    for target in (expected, actual):
+        pane = view_of(target.book.facts.tree(target.tab)).pane
+        frozen = pane is not None and pane.frozen
+        panes.append([pane.columns, pane.rows] if pane is not None and frozen else None)
+    return (
+        None if panes[0] == panes[1] else Said(panes[0], panes[1], "columns, rows", actual.tab.name)
+    )
+
+
+def zoom(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the zoom of a sheet is as the rule says."""
+    target = judged.target(rule, "sheet_idx")
+    zoom = view_of(target.book.facts.tree(target.tab)).zoom
+    if matches(zoom, rule):
+        return None
+    return Said(asked_of(rule), zoom, sheet=target.tab.name)
+
+
+def data_validation(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the validations of a sheet are those that the rule lists, one to one."""
+    target = judged.target(rule, "sheet_idx")
+    found = all_validations(target.book, target.tab)
+    lacking, extra = left_over(found, option_of(rule, "dv_props"))
+    if not lacking and not extra:
+        return None
+    return Said(
+        lacking[0] if lacking else None,
+        " ".join(cells_with(extra[0])) if extra else None,
+        f"{len(lacking)} not met, {len(extra)} beyond the requested ones",
+        target.tab.name,
+    )
+
+
+def row_props(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the rows of two sheets have the same properties."""
+    return _lines(judged, rule, whole.rows, "row")
+
+
+def col_props(judged: Judged, rule: Rule) -> Said | None:
+    """Whether the columns of two sheets have the same properties."""
+    return _lines(judged, rule, whole.columns, "column")
+
+
+def _lines(
+    judged: Judged, rule: Rule, read: Callable[[Book, Tab, str], dict[int, object]], what: str
+) -> Said | None:
+    expected, actual = judged.pair(rule)
+    for name in rule.get("props", ()):
+        first = read(expected.book, expected.tab, name)
+        second = read(actual.book, actual.tab, name)
+        for line in sorted(first.keys() | second.keys()):
+            if first.get(line) != second.get(line):
+                return Said(
+                    first.get(line),
+                    second.get(line),
+                    f"{name} of {what} {line}",
+                    actual.tab.name,
+                )
+    return None
+
+
+def filter_rule(judged: Judged, rule: Rule) -> Said | None:
+    """Whether two sheets are filtered alike."""
+    expected, actual = judged.pair(rule)
+    contents = [
+        whole.filter_content(filter_of(each.book.facts.tree(each.tab).child("autoFilter")))
+        for each in (expected, actual)
+    ]
+    if contents[0] == contents[1]:
+        return None
+    first, second = map(whole.as_json, contents)
+    return Said(first, second, sheet=actual.tab.name)

@@ -1,0 +1,146 @@
+"""Values of whole sheets with their formulas computed, and when two of them agree."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from judge.compare.cells.computing import Compute
+from judge.compare.rules.book import Book
+from judge.core.answer import Origin
+from judge.workbook.address import Window, cell_key
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.dates import to_serial
+
+_RELATIVE = 1e-9
+_DAYS = 1e-6
+"""Serial numbers this close are the same time: a tenth of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values of a sheet.
+
+    Attributes:
+        values: filled cells by key, computed values in place of stored ones.
+        not_calculated: formula cells, by key, whose value could not be computed -> why.
+        not_tried: those of them that nothing tried to compute.
+    """
+
+    values: Mapping[int, CellValue]
+    not_calculated: Mapping[int, str]
+    not_tried: frozenset[int] = frozenset()
+
+
+class Grids:
+    """Values of the sheets of one workbook; each sheet is computed once.
+
+    Args:
+        book: the workbook.
+        compute: computes formulas.
+        origin: where the workbook comes from.
+    """
+
+    def __init__(self, book: Book, compute: Compute, origin: Origin) -> None:
+        self._book = book
+        self._compute = compute
+        self._origin = origin
+        self._known: dict[str, Grid] = {}
+
+    def sheet(self, name: str) -> Grid:
+        """The values of a sheet.
+
+        Raises:
+            WorkbookError: the sheet is missing, broken or over a limit.
+            RecalcError: an engine cannot be started.
+        """
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._read(name)
+        return known
+
+    def _read(self, name: str) -> Grid:
+        workbook = self._book.workbook
+        used = workbook.used_range(name)
+        if used is None:
+            return Grid({}, {})
+        window = CellRange(name, 1, 1, used.max_row, used.max_column)
+        computed = self._compute.fill(workbook, [window], origin=self._origin)
+        sheet = workbook.sheet(name)
+        values: dict[int, CellValue] = {
+            key: value for key, value in sheet.values(_window(window)).items() if value is not None
+        }
+        for ref, value in computed.values.items():
+            if ref.sheet == name:
+                values[cell_key(ref.row, ref.column)] = value
+        missing = {
+            cell_key(ref.row, ref.column): why
+            for ref, why in computed.not_calculated.items()
+            if ref.sheet == name
+        }
+        not_tried = frozenset(
+            key
+            for key in sheet.formula_keys(_window(window))
+            if key not in values
+            and key not in missing
+            and (raw := sheet.raw_formula(key)) is not None
+            and not raw.cached
+        )
+        missing |= dict.fromkeys(not_tried, "the formula has no value, and nothing computed it")
+        return Grid(
+            {key: each for key, each in values.items() if not is_blank(each)}, missing, not_tried
+        )
+
+
+def _window(cells: CellRange) -> Window:
+    return Window(cells.min_row, cells.min_column, cells.max_row, cells.max_column)
+
+
+def is_blank(value: CellValue) -> bool:
+    """Whether a cell shows nothing."""
+    return value is None or value == ""
+
+
+def values_agree(expected: CellValue, actual: CellValue, decimals: int) -> bool:
+    """Whether two values agree: numbers within half a unit of the last decimal, others exactly.
+
+    TRUE is not 1, text is not a number, and an error agrees with the same error. Dates agree if
+    their serial numbers do, also with a number.
+
+    Args:
+        expected: the gold's value.
+        actual: the answer's value.
+        decimals: how many decimals of numbers count.
+    """
+    if is_blank(expected) or is_blank(actual):
+        return is_blank(expected) and is_blank(actual)
+    if isinstance(expected, bool | str | ErrorValue) or isinstance(actual, bool | str | ErrorValue):
+        return type(expected) is type(actual) and expected == actual
+    first, second = _number(expected), _number(actual)
+    gap = abs(first - second)
+    if not isinstance(expected, int | float) or not isinstance(actual, int | float):
+        return gap <= _DAYS
+    if first == second or gap <= _RELATIVE * max(abs(first), abs(second)):
+        return True
+    return gap <= 0.5 * 10.0 ** -max(-300, min(decimals, 300))
+
+
+def _number(value: CellValue) -> float:
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return to_serial(value)
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def text_of(value: CellValue) -> str:
+    """A value as a range of text is compared: whole numbers without a point, blanks as nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, ErrorValue):
+        return value.code
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,250 @@
+"""Looks of cells, resolved: theme colours with their tints, hyperlinks by their target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from judge.compare.cells.answer_range import Plan
+from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.cells.computing import Compute, compute_and_check
+from judge.compare.cells.options import CheckOptions
+from judge.compare.profiles import get_profile
+from judge.compare.published.spider2v.looks import PROPERTIES, StyleParts, style_parts
+from judge.compare.rules.book import Book
+from judge.compare.rules.raised import PublishedError, Side
+from judge.core.answer import Origin
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
+from judge.workbook.cell import CellRange
+from judge.workbook.facts.reading import number
+from judge.workbook.links import linked_keys
+from judge.workbook.styles.style import attribute_agrees
+
+_ATTRIBUTES = {
+    "number_format": "number_format",
+    "font_color": "font_color",
+    "font_bold": "bold",
+    "font_italic": "italic",
+    "font_underline": "underline",
+    "fill_type": "fill",
+    "bgcolor": "fill",
+    "fgcolor": "fill",
+}
+_FONT_TAGS = {"font_name": "name", "font_family": "family", "font_size": "sz"}
+
+
+class WholeLooks:
+    """Looks of the cells of a sheet.
+
+    Args:
+        book: the workbook.
+        sheet: name of the worksheet.
+    """
+
+    def __init__(self, book: Book, sheet: str) -> None:
+        self.book = book
+        self.name = sheet
+
+    @cached_property
+    def parts(self) -> StyleParts:
+        """Fonts as elements, for what the resolved looks leave out."""
+        return style_parts(self.book)
+
+    @cached_property
+    def filled(self) -> frozenset[int]:
+        """Keys of the cells that hold a value or a formula."""
+        sheet = self.book.workbook.sheet(self.name)
+        values = sheet.values(WHOLE_SHEET)
+        found = {key for key, value in values.items() if value is not None}
+        return frozenset(found.union(sheet.formula_keys(WHOLE_SHEET)))
+
+    @cached_property
+    def styles(self) -> Mapping[int, int]:
+        """Cell formats of the stored cells, other than the first."""
+        return self.book.workbook.sheet(self.name).styles(WHOLE_SHEET)
+
+    @cached_property
+    def merged(self) -> frozenset[int]:
+        """Keys of the cells of merged ranges."""
+        found: set[int] = set()
+        for merge in self.book.workbook.sheet(self.name).tail.merges:
+            size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+            with self.book.workbook.package.blamed():
+                self.book.workbook.package.budget.take_cells(size)
+            found.update(
+                cell_key(row, column)
+                for row in range(merge.min_row, merge.max_row + 1)
+                for column in range(merge.min_column, merge.max_column + 1)
+            )
+        return frozenset(found)
+
+    @cached_property
+    def links(self) -> Mapping[int, str]:
+        """Targets of hyperlinks by cell."""
+        found: dict[int, str] = {}
+        for _, keys, target in linked_keys(self.book.workbook, self.name, WHOLE_SHEET):
+            found |= dict.fromkeys(keys, target)
+        return found
+
+    def property(self, name: str, key: int) -> object:
+        """A property of a cell as a rule names it, colours as eight digits.
+
+        Raises:
+            PublishedError: there is no such property.
+            WorkbookError: the style sheet is broken or over a limit.
+        """
+        check_property(name)
+        index = self.styles.get(key, 0)
+        if name == "merge":
+            return key in self.merged
+        if name == "hyperlink":
+            return self.links.get(key, "")
+        if name in _FONT_TAGS:
+            font = self.parts.font(index)
+            value = None if font is None else font.value(_FONT_TAGS[name])
+            return value if name == "font_name" else number(value)
+        look = self.book.workbook.style(index)
+        if name in {"bgcolor", "fgcolor", "fill_type"}:
+            if name == "fill_type":
+                return "gradientFill" if look.fill.pattern == "gradient" else "patternFill"
+            colour = next((each for each in look.fill.colours if each), None)
+            return "00000000" if colour is None else f"FF{colour}"
+        value = getattr(look, _ATTRIBUTES[name])
+        if name == "font_color":
+            return f"FF{value}"
+        return None if value == "none" else value
+
+
+def check_property(name: str) -> None:
+    """Makes sure that a property exists.
+
+    Raises:
+        PublishedError: it does not.
+    """
+    if name not in PROPERTIES:
+        raise PublishedError("NotImplementedError", f"Unsupported Style: {name}", Side.RULES)
+
+
+def differing_looks(
+    expected: WholeLooks,
+    actual: WholeLooks,
+    asked: Sequence[str],
+    *,
+    compute: Compute,
+    origin: Origin,
+) -> dict[str, str]:
+    """Cells whose asked properties differ: address -> how.
+
+    Fonts and number formats of blank cells do not show, and do not count. Conditional formats are
+    compared by what they show.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+        RecalcError: an engine cannot be started.
+    """
+    return {
+        **differing_formats(expected, actual, asked),
+        **_conditional(expected, actual, asked, compute, origin),
+    }
+
+
+def differing_formats(
+    expected: WholeLooks, actual: WholeLooks, asked: Sequence[str]
+) -> dict[str, str]:
+    """The same without conditional formats, for which formulas may have to be computed.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    for name in asked:
+        check_property(name)
+    found: dict[int, str] = {}
+    keys = expected.filled | actual.filled | expected.styles.keys() | actual.styles.keys()
+    if "merge" in asked:
+        keys |= expected.merged | actual.merged
+    known: dict[tuple[int, int, bool], str] = {}
+    for key in sorted(keys):
+        shows = key in expected.filled and key in actual.filled
+        pair = expected.styles.get(key, 0), actual.styles.get(key, 0), shows
+        if pair not in known:
+            known[pair] = _compared(expected, actual, key, asked, shows=shows)
+        said = known[pair] + _own_of_cell(expected, actual, key, asked, shows=shows)
+        if said:
+            found[key] = said
+    return {cell_name(key >> COLUMN_BITS, key & COLUMN_MASK): said for key, said in found.items()}
+
+
+def _compared(
+    expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
+) -> str:
+    """How two cell formats differ in the asked properties."""
+    said: list[str] = []
+    first, second = (
+        each.book.workbook.style(each.styles.get(key, 0)) for each in (expected, actual)
+    )
+    attributes = dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES)
+    said.extend(
+        f"{each.replace('_', ' ')}: expected {getattr(first, each)}, found {getattr(second, each)}"
+        for each in attributes
+        if (shows or each == "fill") and not attribute_agrees(each, first, second)
+    )
+    for name in asked:
+        if shows and name in _FONT_TAGS:
+            pair = expected.property(name, key), actual.property(name, key)
+            if pair[0] != pair[1]:
+                said.append(f"{name.replace('_', ' ')}: expected {pair[0]}, found {pair[1]}")
+    return "; ".join(said)
+
+
+def _own_of_cell(
+    expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
+) -> str:
+    """How two cells differ in what does not belong to their format."""
+    said = ""
+    for name in asked:
+        if name == "merge" or (name == "hyperlink" and shows):
+            pair = expected.property(name, key), actual.property(name, key)
+            if pair[0] != pair[1]:
+                said += f"; {name}: expected {pair[0]!r}, found {pair[1]!r}"
+    return said.removeprefix("; ")
+
+
+def _conditional(
+    expected: WholeLooks,
+    actual: WholeLooks,
+    asked: Sequence[str],
+    compute: Compute,
+    origin: Origin,
+) -> dict[str, str]:
+    """What differs in what conditional formats show, if there are any."""
+    sheets = [each.book.workbook.sheet(each.name) for each in (expected, actual)]
+    if not any(sheet.tail.rules for sheet in sheets):
+        return {}
+    used = [window for sheet in sheets if (window := sheet.used_window()) is not None]
+    style = tuple(dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES))
+    if not used or not style:
+        return {}
+    corner = max(each.max_row for each in used), max(each.max_column for each in used)
+    plan = Plan(
+        "",
+        (CellRange(expected.name, 1, 1, *corner),),
+        (CellRange(actual.name, 1, 1, *corner),),
+        (),
+        CheckOptions.of({}),
+    )
+    compared = compute_and_check(
+        plan,
+        expected.book.workbook,
+        actual.book.workbook,
+        compute=compute,
+        origin=origin,
+        profile=get_profile("standard"),
+        style=style,
+    ).comparison
+    return {
+        each.cell: each.detail
+        for each in compared.differences
+        if each.kind is DifferenceClass.STYLE
+    }

@@ -1,0 +1,327 @@
+"""Charts, pivot tables, filters, rows and columns, compared as wholes and not as keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.compare.published.spider2v.objects import column_property, row_property
+from judge.compare.rules.book import Book
+from judge.compare.rules.drawn_size import chart_size
+from judge.compare.rules.values import text_of
+from judge.workbook.address import parse_window
+from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
+from judge.workbook.facts.pivot_model import Pivot
+from judge.workbook.facts.reading import number, whole
+from judge.workbook.facts.references import read_reference
+from judge.workbook.facts.sheet_model import Filter
+from judge.workbook.workbook_parts import Tab
+
+_PIVOT_WORDS = re.compile(r"(?:pt@)?(?P<what>categories|(?:data|label)? ?\d+)")
+_AXES = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An object: what it is for people, and what of it is compared."""
+
+    name: str
+    content: object
+
+
+def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
+    """The charts of a sheet: the data of all their parts, and the asked properties.
+
+    Raises:
+        WorkbookError: a part is broken or over a limit.
+    """
+    return [
+        Described(
+            f"chart {each.title.text!r}" if each.title is not None and each.title.text else "chart",
+            (
+                tuple(tuple(map(data_of, plot.series)) for plot in each.plots),
+                tuple((name, _property(book, tab, each, name)) for name in sorted(set(asked))),
+            ),
+        )
+        for each in book.facts.charts(tab)
+    ] + _unread(book.facts.unread(tab)[0])
+
+
+def _property(book: Book, tab: Tab, chart: Chart, name: str) -> object:
+    """A property of a chart that may depend on the cells around it."""
+    if name in {"width", "height"}:
+        return chart_size(book, tab, chart.anchor)[name == "height"]
+    if name == "series_names":
+        return tuple(
+            tuple(series_name(book, series) for series in plot.series) for plot in chart.plots
+        )
+    return chart_property(chart, name)
+
+
+def series_name(book: Book, series: Series) -> str | None:
+    """The name of a series as it is shown: what its cells hold, or its own text.
+
+    Names by reference are those of the workbook's cells as they are stored; where a cell has no
+    stored value, or the reference is not one to cells, the text that the chart keeps. None for a
+    series without a name, which programs name as they like.
+
+    Raises:
+        WorkbookError: a sheet is broken or over a limit.
+    """
+    source = series.name
+    if source is None:
+        return None
+    held = read_reference(book.workbook, source.reference) if source.reference else None
+    shown = [text_of(each) for each in held or () if each is not None]
+    if not shown:
+        shown = [each for each in source.cached if each]
+    return " ".join(" ".join(shown).split()) or None
+
+
+def _unread(reasons: Sequence[str]) -> list[Described]:
+    """Objects that cannot be read: none of them equals one that is not there."""
+    return [Described("an object that cannot be read", ("cannot be read", why)) for why in reasons]
+
+
+def data_of(series: Series) -> tuple[str, ...]:
+    """The references of a series as they are compared: values, categories and sizes."""
+    return tuple(map(_reference, (series.values, series.categories, series.sizes)))
+
+
+def _reference(source: Source | None) -> str:
+    """A reference as it is compared: without dollar signs, quotes and case.
+
+    LibreOffice writes its own words for the data of pivot charts, which differ between versions.
+    """
+    if source is None:
+        return ""
+    if not source.reference:
+        return "literals " + ",".join(each or "" for each in source.cached)
+    match = _PIVOT_WORDS.fullmatch(source.reference.strip())
+    if match is not None:
+        return f"pivot {match['what'].removeprefix('data').strip()}"
+    return plain(source.reference)
+
+
+def plain(reference: str) -> str:
+    """A reference without dollar signs and quotes, in small letters."""
+    return reference.replace("$", "").replace("'", "").casefold()
+
+
+def chart_property(chart: Chart, name: str) -> object:
+    """A property of a chart as a rule names it; None for one that there is not."""
+    if name == "type":
+        return tuple(plot.kind for plot in chart.plots)
+    if name == "title":
+        return _title(chart.title)
+    if name == "legend":
+        return chart.legend
+    if name == "direction":
+        return tuple(plot.direction for plot in chart.plots)
+    if name == "anchor":
+        anchor = chart.anchor
+        return None if anchor is None else (anchor.start, anchor.end)
+    if name == "trendlines":
+        return tuple(
+            tuple(
+                sorted(
+                    (each.kind, each.order or 0, each.period or 0, each.equation, each.r_squared)
+                    for each in series.trendlines
+                )
+            )
+            for plot in chart.plots
+            for series in plot.series
+        )
+    if name == "labels":
+        return tuple(shown_labels(series, plot) for plot in chart.plots for series in plot.series)
+    if name in {"xtitle", "ytitle", "ztitle"}:
+        return tuple(_axis_title(chart, plot, name[0]) for plot in chart.plots[:1])
+    return None
+
+
+def shown_labels(series: Series, plot: Plot) -> tuple[str, ...]:
+    """What the data labels of a series show; its own ones come before those of all series."""
+    labels = plot.labels if series.labels is None else series.labels
+    return () if labels is None else tuple(sorted(labels.shows))
+
+
+def _title(title: Title | None) -> str | None:
+    return None if title is None else " ".join(title.text.split()) or None
+
+
+def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
+    axes: Mapping[str, Axis] = {axis.identifier: axis for axis in chart.axes}
+    listed = [axes[each] for each in plot.axes if each in axes]
+    if plot.kind in {"scatterChart", "bubbleChart"}:
+        place = "xy".find(letter)
+        return _title(listed[place].title) if 0 <= place < len(listed) else None
+    found = next((axis for axis in listed if axis.kind in _AXES[letter]), None)
+    return None if found is None else _title(found.title)
+
+
+def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
+    """The pivot tables of a sheet: the cells of their source, and the asked properties by names.
+
+    Raises:
+        WorkbookError: a part is broken or over a limit.
+    """
+    return [
+        Described(
+            f"pivot table {each.name!r}",
+            (
+                pivot_source(book, each),
+                tuple((name, pivot_property(each, name)) for name in sorted(set(asked))),
+            ),
+        )
+        for each in book.facts.pivots(tab)
+    ] + _unread(book.facts.unread(tab)[1])
+
+
+def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
+    """Sheet and cells of the source; a table or a name is resolved if the workbook has it."""
+    sheet, place = pivot.source_sheet, pivot.source_range
+    if place is None and pivot.source_name is not None:
+        wanted = pivot.source_name.casefold()
+        for facts in book.facts.sheets():
+            for table in facts.tables:
+                if table.name.casefold() == wanted:
+                    sheet, place = facts.name, table.place
+        for name in book.facts.names:
+            if place is None and name.name.casefold() == wanted and "!" in name.refers_to:
+                sheet, _, place = name.refers_to.replace("$", "").rpartition("!")
+                sheet = sheet.strip("'").replace("''", "'")
+    window = parse_window((place or "").replace("$", ""))
+    rows = None if window is None else (window.min_row, window.max_row)
+    # Columns without a field at either end do not matter: programs differ in naming them.
+    headings = [field.name for field in pivot.fields]
+    used = [index for index, field in enumerate(pivot.fields) if field.items]
+    named = headings[used[0] : used[-1] + 1] if used else headings
+    return (pivot.source_type, sheet, rows, tuple(named))
+
+
+def pivot_property(pivot: Pivot, name: str) -> object:
+    """A property of a pivot table as a rule names it, fields by their names."""
+    if name == "row_fields":
+        return pivot.names_of(pivot.rows)
+    if name == "col_fields":
+        return pivot.names_of(pivot.columns)
+    if name == "data_fields":
+        return tuple((each.column, each.function, each.shown_as) for each in pivot.data)
+    if name == "data_fields_name":
+        return tuple(each.name for each in pivot.data)
+    if name in {"filter", "selection"}:
+        shown = tuple(
+            (
+                field.name,
+                frozenset(
+                    each.value if each.value is not None else each.index
+                    for each in field.items
+                    if each.index is not None and each.hidden
+                ),
+            )
+            for field in pivot.fields
+        )
+        hidden = tuple(each for each in shown if each[1])
+        return (hidden, frozenset(pivot.names_of(pivot.pages))) if name == "filter" else hidden
+    if name == "ordered":
+        return tuple(
+            tuple(each.value for each in field.items if each.index is not None)
+            for field in pivot.fields
+            if field.axis is not None
+        )
+    if name == "name":
+        return pivot.name
+    if name == "location":
+        return pivot.place
+    said = dict(pivot.attributes)
+    attribute = {
+        "show_total": "visualTotals",
+        "show_empty_row": "showEmptyRow",
+        "show_empty_col": "showEmptyCol",
+        "show_headers": "showHeaders",
+    }.get(name, name)
+    default = "0" if name.startswith("show_empty") else "1"
+    return said.get(attribute, default) in {"1", "true"}
+
+
+def filter_content(found: Filter | None) -> object:
+    """A filter as it is compared: all kinds of conditions, values in any order."""
+    if found is None:
+        return None
+    columns = tuple(
+        sorted(
+            (
+                each.column,
+                each.kind,
+                tuple(sorted(each.values)),
+                each.blanks,
+                each.joined_by_and and len(each.values) > 1,
+                each.terms,
+                each.hidden_button or not each.show_button,
+            )
+            for each in found.columns
+            if each.kind or each.hidden_button or not each.show_button
+        )
+    )
+    sort = None if found.sort is None else found.sort.keys
+    return found.place.replace("$", "").upper(), columns, sort
+
+
+def rows(book: Book, tab: Tab, name: str) -> dict[int, object]:
+    """A property of each row that does not have its default.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: the part is broken or over a limit.
+    """
+    usual = row_property({}, name)
+    if name in {"height", "ht"}:
+        sheet = book.facts.tree(tab).child("sheetFormatPr")
+        usual = None if sheet is None else number(sheet.attributes.get("defaultRowHeight"))
+    found = {}
+    for row, attributes in book.facts.row_attributes(tab).items():
+        value = row_property(attributes, name)
+        if value not in {usual, None}:
+            found[row] = value
+    return found
+
+
+def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
+    """A property of each column that does not have its default.
+
+    The first and last column of a group say where it is, and are no properties of a column.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: the part is broken or over a limit.
+    """
+    root = book.facts.tree(tab)
+    sheet = root.child("sheetFormatPr")
+    usual = column_property({}, name)
+    if name == "width":
+        usual = None if sheet is None else number(sheet.attributes.get("defaultColWidth"))
+    found: dict[int, object] = {}
+    for holder in root.all("cols"):
+        for each in holder.all("col"):
+            value = column_property(each.attributes, name)
+            if name in {"min", "max"} or (name == "width" and "width" not in each.attributes):
+                continue
+            first = max(1, whole(each.attributes.get("min")) or 1)
+            last = min(16_384, whole(each.attributes.get("max")) or first)
+            if value != usual:
+                found.update(dict.fromkeys(range(first, last + 1), value))
+    return found
+
+
+def as_json(content: object) -> object:
+    """What is compared, as JSON."""
+    if isinstance(content, tuple | list):
+        return [as_json(each) for each in content]
+    if isinstance(content, frozenset):
+        return sorted(map(str, content))
+    return (
+        content
+        if isinstance(content, str | int | float | bool) or content is None
+        else str(content)
+    )

@@ -1,0 +1,68 @@
+"""The checker of tasks that nothing here can decide; they are listed with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.compare.file_answers import FileChecker
+from judge.core.answer import Answer
+from judge.core.finding import Finding
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+
+
+class UnjudgedChecker(FileChecker):
+    """Decides nothing.
+
+    A suite gives the reason in the option ``left_out``, which every checker has.
+    """
+
+    name = "unjudged"
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Any will do: a command gives its options to all tasks of a suite."""
+
+    def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
+        """That nothing is judged."""
+        return "not judged"
+
+    def key(self, task: Task) -> Mapping[str, object]:  # noqa: ARG002
+        """Its name: there is no finding that anything could change."""
+        return {"checker": [self.name]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """No file at all."""
+        return Needs(golds=False)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],  # noqa: ARG002
+        answer: Answer,  # noqa: ARG002
+        compute: Compute,  # noqa: ARG002
+        rules: Rules,  # noqa: ARG002
+    ) -> Finding:
+        """Never decides.
+
+        Raises:
+            GoldFaultError: always.
+        """
+        raise GoldFaultError(f"the judge has no checker for task {task.id}")
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
+        """Nothing is compared."""
+        return Examination(units=0)
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
+        """None: no answer is accepted."""
+        return {}
+
+
+CHECKER = UnjudgedChecker()

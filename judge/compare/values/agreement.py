@@ -1,0 +1,297 @@
+"""Whether a value agrees with its gold, by a profile: the one place that decides. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.compare.profiles import Profile, TextNumbers
+from judge.compare.published.babelbench import published_verdict
+from judge.compare.values.arithmetic import ExpressionError, UnboundedError, evaluate
+from judge.compare.values.numbers import number_in
+from judge.compare.values.rules import AnswerType, Match, VariableRule
+from judge.replies.relaxed import NotLiteralError, read_literal
+
+USUAL_TOLERANCE = 1e-5
+"""How far a number may be from the gold's if the suite does not say."""
+
+RELATIVE_TOLERANCE = 1e-3
+"""Numbers this close, relative to the gold, agree as well; except in the profile ``strict``."""
+
+LIST_TOLERANCE = 1e-4
+"""The same for a number in a list, where nothing is relative."""
+
+_NOISE = 1e-9
+_LAST_DIGITS = 4
+"""How many units in its last place a float may be away from the whole number that it means."""
+
+_MOST_PAIRS = 1_000_000
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+_SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", "\u00b7": "*"})
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What comparing a value with its gold found.
+
+    Attributes:
+        kind: what is wrong, in a word or two; empty if the value agrees.
+        detail: a line for people, if the two values do not say everything.
+    """
+
+    kind: str = ""
+    detail: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the value is right."""
+        return not self.kind
+
+
+AGREES = Agreement()
+"""The value is right."""
+
+WRONG_VALUE = "wrong_value"
+WRONG_TYPE = "wrong_type"
+
+
+def compare_value(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    """Compares a value with its gold.
+
+    Args:
+        rule: what is expected.
+        gold: the right value; for :attr:`Match.ONE_OF` a list of right values.
+        found: the value in the answer, as JSON.
+        profile: ``official`` gives the published verdict; other profiles decide by their rules
+            about numbers in text, booleans and case.
+    """
+    if profile.published:
+        verdict = published_verdict(rule, gold, found)
+        return AGREES if verdict.agrees else Agreement(WRONG_VALUE, verdict.note)
+    if rule.match is Match.ONE_OF and isinstance(gold, list):
+        each = [_COMPARE[rule.type](rule, one, found, profile) for one in gold]
+        return next((one for one in each if one.agrees), each[0])
+    return _COMPARE[rule.type](rule, gold, found, profile)
+
+
+def _number(found: object, profile: Profile) -> float | None:
+    """The finite number that a value is, or states; whole ones stay whole."""
+    if isinstance(found, bool):
+        return int(found) if profile.booleans_are_numbers else None
+    if isinstance(found, int):
+        return found
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
+        return number_in(found)
+    return None
+
+
+def _near(number: float, gold: float, tolerance: float, relative: float = 0.0) -> bool:
+    if isinstance(gold, int) and isinstance(number, float) and number.is_integer():
+        number = int(number)  # or the difference of two large numbers would be rounded
+    try:
+        away = abs(number - gold)
+        # The edge of a tolerance is in it, whatever the last digit of the difference is.
+        return away <= tolerance * (1 + _NOISE) or away <= relative * abs(gold)
+    except OverflowError:  # a whole number beyond all floats is near to none
+        return False
+
+
+def _of_int(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    wanted = int(gold) if isinstance(gold, int | float | str) else 0
+    # Some golds are digits in a string, and accept themselves in every profile.
+    is_gold = isinstance(found, str) and isinstance(gold, str) and found.strip() == gold.strip()
+    number = wanted if is_gold else _number(found, profile)
+    if number is None:
+        return Agreement(WRONG_TYPE, _no_number(found))
+    if rule.tolerance:
+        return AGREES if _near(number, wanted, rule.tolerance) else Agreement(WRONG_VALUE)
+    return AGREES if _whole(number) == wanted else Agreement(WRONG_VALUE)
+
+
+def _whole(number: float) -> int | None:
+    """The whole number that a number is; None if it has a fraction.
+
+    What arithmetic leaves in the last digits of a float, such as 3.0000000000000004, does not
+    count as a fraction. A large float is what it is: 1e13 is not 10,000,000,000,001.
+    """
+    if isinstance(number, int):
+        return number
+    nearest = round(number)
+    return nearest if abs(number - nearest) <= _LAST_DIGITS * math.ulp(number) else None
+
+
+def _of_float(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    assert isinstance(gold, int | float)
+    number = _number(found, profile)
+    if number is None:
+        return Agreement(WRONG_TYPE, _no_number(found))
+    tolerance = USUAL_TOLERANCE if rule.tolerance is None else rule.tolerance
+    relative = rule.relative_tolerance
+    if relative is None:
+        relative = _NOISE if profile.text_numbers is TextNumbers.NEVER else RELATIVE_TOLERANCE
+    return AGREES if _near(number, gold, tolerance, relative) else Agreement(WRONG_VALUE)
+
+
+def _no_number(found: object) -> str:
+    return "the text does not state one number" if isinstance(found, str) else ""
+
+
+def _of_bool(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    del rule
+    value: object = found
+    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
+        value = _WORDS.get(found.strip().strip(".!\"'`").lower())
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        value = bool(found) if profile.booleans_are_numbers and found in (0, 1) else None
+    if not isinstance(value, bool):
+        return Agreement(WRONG_TYPE)
+    return AGREES if value == gold else Agreement(WRONG_VALUE)
+
+
+def _of_text(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    is_number = isinstance(found, int | float) and profile.text_numbers is TextNumbers.PLAIN
+    if is_number or isinstance(found, bool):
+        found = str(found)
+    if not isinstance(found, str):
+        return Agreement(WRONG_TYPE)
+    wanted, text = _plain(str(gold), profile), _plain(found, profile)
+    if text == wanted or (rule.match is Match.FUZZY and _contains(text, wanted)):
+        return AGREES
+    same = text.casefold() == wanted.casefold()
+    return Agreement(WRONG_VALUE, "they differ in upper and lower case only" if same else "")
+
+
+def _plain(text: str, profile: Profile) -> str:
+    """The text without what nobody sees: blanks around it, and how its accents are composed."""
+    plain = unicodedata.normalize("NFC", text).strip()
+    if profile.ignore_whitespace:
+        plain = " ".join(plain.split())
+    return plain.casefold() if profile.ignore_case else plain
+
+
+def _contains(text: str, wanted: str) -> bool:
+    """Whether text contains other text in any case, as words of its own."""
+    pattern = rf"(?<!\w){re.escape(wanted.casefold())}(?!\w)"
+    return re.search(pattern, text.casefold()) is not None
+
+
+def _of_list(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
+        found = _list_in(found)
+    if not isinstance(found, list) or not isinstance(gold, list):
+        return Agreement(WRONG_TYPE)
+    if len(found) != len(gold):
+        return Agreement("wrong_length", f"{len(gold):,} items expected, {len(found):,} found")
+    tolerance = LIST_TOLERANCE if rule.tolerance is None else rule.tolerance
+
+    def same(one: object, wanted: object) -> bool:
+        return _same(one, wanted, tolerance, profile)
+
+    if all(map(same, found, gold)):
+        return AGREES
+    is_permutation = _is_permutation(found, gold, same)
+    if rule.match is Match.ANY_ORDER:
+        return AGREES if is_permutation else Agreement(WRONG_VALUE)
+    return Agreement("wrong_order" if is_permutation else WRONG_VALUE)
+
+
+def _list_in(text: str) -> object:
+    """The list that is written out in a string, if it is one."""
+    stripped = text.strip()
+    try:
+        found, end = read_literal(stripped)
+    except NotLiteralError:
+        return None
+    return found if end == len(stripped) else None
+
+
+def _same(found: object, gold: object, tolerance: float, profile: Profile) -> bool:
+    """Whether an item of a list agrees; lists in it keep their order."""
+    if isinstance(gold, list):
+        return (
+            isinstance(found, list)
+            and len(found) == len(gold)
+            and all(
+                _same(one, wanted, tolerance, profile)
+                for one, wanted in zip(found, gold, strict=True)
+            )
+        )
+    if isinstance(gold, bool) or gold is None:
+        return found is gold
+    if isinstance(gold, int | float):
+        number = _number(found, profile)
+        return number is not None and _near(number, gold, tolerance)
+    if isinstance(gold, str):
+        return _of_text(_TEXT, gold, found, profile).agrees
+    return found == gold
+
+
+_TEXT = VariableRule(AnswerType.TEXT)
+
+
+def _is_permutation(
+    found: Sequence[object], gold: Sequence[object], same: Callable[[object, object], bool]
+) -> bool:
+    """Whether two lists of one length have the same items, each as often."""
+    if len(gold) ** 2 > _MOST_PAIRS:
+        # Too many to try each with each; in sorted order, items that agree are next to each other.
+        pairs = zip(sorted(found, key=_place), sorted(gold, key=_place), strict=True)
+        return all(same(one, wanted) for one, wanted in pairs)
+    left = list(found)
+    for wanted in gold:
+        place = next((at for at, one in enumerate(left) if same(one, wanted)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _place(item: object) -> tuple[int, float, str]:
+    if isinstance(item, int | float):
+        try:
+            return (0, float(item), "")
+        except OverflowError:
+            return (0, math.inf, "")
+    return (1, 0.0, str(item))
+
+
+def _of_expression(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+    del profile
+    if isinstance(found, bool) or not isinstance(found, str | int | float):
+        return Agreement(WRONG_TYPE)
+    right = evaluate(str(gold))
+    # A solver may write the result behind it: (10-6-2)*12 = 24.
+    sides = str(found).translate(_SIGNS).split("=")
+    try:
+        values = [evaluate(each) for each in sides if each.strip()]
+    except (ExpressionError, UnboundedError) as error:
+        return Agreement("not_arithmetic", str(error))
+    if not values or len(sides) > 2 or len(values) != len(sides):
+        return Agreement("not_arithmetic", "not an arithmetic expression")
+    if not all(_near(_real(each.value), _real(right.value), 1e-9) for each in values):
+        return Agreement(WRONG_VALUE, f"its value is {values[0].value!s:.40}")
+    wanted = right.operands if rule.operands is None else rule.operands
+    if sorted(values[0].operands) != sorted(wanted):
+        used = ", ".join(f"{each!s:.20}" for each in values[0].operands[:20]) or "none"
+        named = ", ".join(f"{each!s:.20}" for each in wanted[:20])
+        return Agreement("wrong_operands", f"it has to use {named}, and uses {used}")
+    return AGREES
+
+
+def _real(value: object) -> float:
+    return value if isinstance(value, int | float) else math.nan
+
+
+_COMPARE: Mapping[AnswerType, Callable[[VariableRule, object, object, Profile], Agreement]] = {
+    AnswerType.INT: _of_int,
+    AnswerType.FLOAT: _of_float,
+    AnswerType.BOOL: _of_bool,
+    AnswerType.TEXT: _of_text,
+    AnswerType.LIST: _of_list,
+    AnswerType.EXPRESSION: _of_expression,
+}

@@ -1,0 +1,338 @@
+"""The checker of typed answers: the values of named variables, in the JSON of a reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from judge.compare.cells.computing import Compute
+from judge.compare.contract import (
+    AnswerAreas,
+    AnswerFaultError,
+    ComparedValue,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Rules,
+)
+from judge.compare.profiles import PROFILES, Profile
+from judge.compare.published.babelbench import named_verdict
+from judge.compare.values.agreement import AGREES, WRONG_VALUE, Agreement, compare_value
+from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
+from judge.compare.values.render import shown_value
+from judge.compare.values.rules import AnswerType, Match, VariableRule, problem_of_gold, read_rules
+from judge.core.answer import Answer, Origin
+from judge.core.finding import (
+    DifferencePlace,
+    Finding,
+    FoundDifference,
+    PlaceKind,
+    finding_of,
+    nearest,
+)
+from judge.core.records.cases import CaseComparison
+from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
+from judge.errors import UsageError
+from judge.files.documents import dump_json
+from judge.replies.answers import StatedAnswer, named_answer, published_answer, stated_answer
+from judge.workbook.reader import Workbook
+
+VARIABLES = "variables"
+"""Option: name of a variable -> its rule, see :func:`judge.compare.values.rules.read_rules`."""
+
+FORM = "form"
+"""Option: how a reply gives the values: ``json``, or ``named`` for ``@name[value]``."""
+
+JSON, NAMED = "json", "named"
+
+_RULES_VERSION = 1
+"""Part of the reuse key: raised whenever the same answer could get another verdict."""
+
+_NO_ANSWER = "no_answer"
+_MISSING = "missing_variable"
+
+
+class TypedAnswerChecker:
+    """Compares the values of variables.
+
+    The value of a gold is an object: name of a variable -> its right value.
+    """
+
+    name = "typed_answer"
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """``variables``, and the ``form`` of replies."""
+        for option in options:
+            if option not in {VARIABLES, FORM}:
+                raise UsageError(f"the checker {self.name} has no option {option!r}")
+        if options.get(FORM, JSON) not in {JSON, NAMED}:
+            raise UsageError(f"option {FORM}: must be {JSON!r} or {NAMED!r}")
+        if VARIABLES in options:
+            _rules(options)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and the types of the variables."""
+        types = sorted({rule.type.value for rule in _rules(spec.options).values()})
+        return f"{self.name} ({', '.join(types)})"
+
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The rules of all variables; the golds are values, and part of every key as such."""
+        rules = _rules(task.checker.options)
+        named = [[name, rule.as_json()] for name, rule in rules.items()]
+        form = [NAMED] if _is_named_form(task) else []
+        # A question that is left out is judged by none of them.
+        options = task.checker.options
+        left_out = {name: options[name] for name in EVERY_CHECKERS_OPTIONS & options.keys()}
+        return {"checker": [self.name, _RULES_VERSION, named, *form, *filter(None, [left_out])]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """No file at all."""
+        return Needs(golds=False)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,  # noqa: ARG002
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,  # noqa: ARG002
+        rules: Rules,
+    ) -> Finding:
+        """Compares each variable with its gold."""
+        if answer.text is None and answer.values is None:
+            raise AnswerFaultError("a typed answer is text, and this is a file")
+        variables = _variables(task)
+        values = [_values(variables, gold) for gold in golds]
+        if not values:
+            raise GoldFaultError("the case has no gold")
+        published = _findings(task, values, golds, answer, PROFILES["official"], rules)
+        if rules.profile.published:
+            return published
+        found = _findings(task, values, golds, answer, rules.profile, rules)
+        record: CaseComparison = {**found.record, "official_equal": published.agrees}
+        return Finding(found.agrees, found.cause, record)
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
+        """Counts the variables, and doubts those that the question does not name."""
+        variables = _variables(task)
+        for gold in case.golds:
+            _values(variables, gold)
+        if not case.golds:
+            raise GoldFaultError("the case has no gold")
+        unnamed = [name for name in variables if not _is_named(name, task.instruction)]
+        return Examination(
+            units=len(variables),
+            doubts=tuple(
+                f"the question does not name {name!r} as a key of its answer" for name in unnamed
+            ),
+        )
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
+        """The values, and a reply that holds them; for each of the golds of a variable."""
+        variables = _variables(task)
+        values = _values(variables, gold)
+        most = max(
+            len(value) if rule.match is Match.ONE_OF and isinstance(value, list) else 1
+            for rule, value in ((rule, values[name]) for name, rule in variables.items())
+        )
+        answers: dict[str, Answer] = {}
+        for number in range(most):
+            chosen = {
+                name: _alternative(rule, values[name], number) for name, rule in variables.items()
+            }
+            which = f" {number + 1}" if most > 1 else ""
+            reply = _reply(chosen, named=_is_named_form(task))
+            answers[f"values{which}"] = Answer(Origin.GOLD, values=chosen)
+            answers[f"reply{which}"] = Answer(Origin.GOLD, text=reply)
+        return answers
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
+        """A typed answer is in no cells."""
+        return AnswerAreas()
+
+    def compared(
+        self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules
+    ) -> tuple[ComparedValue, ...]:
+        """Each variable, with the gold that is nearest to the answer."""
+        variables = _variables(task)
+        stated = _stated(task, answer, rules.profile)
+        found = [
+            [
+                ComparedValue(
+                    name,
+                    variables[name].described,
+                    shown_value(wanted[name]),
+                    shown_value(value),
+                    agreement.kind,
+                    agreement.detail,
+                )
+                for name, value, agreement in _agreements(task, wanted, stated, rules.profile)
+            ]
+            for wanted in (_values(variables, gold) for gold in golds)
+        ]
+        return tuple(min(found, key=lambda each: sum(bool(one.kind) for one in each), default=()))
+
+
+CHECKER = TypedAnswerChecker()
+
+
+def _rules(options: Mapping[str, object]) -> dict[str, VariableRule]:
+    """The rules of all variables.
+
+    Raises:
+        UsageError: they do not fit.
+    """
+    try:
+        return read_rules(options.get(VARIABLES))
+    except ValueError as error:
+        raise UsageError(f"option {VARIABLES}: {error}") from error
+
+
+def _variables(task: Task) -> dict[str, VariableRule]:
+    try:
+        return _rules(task.checker.options)
+    except UsageError as error:
+        raise GoldFaultError(error.message) from error
+
+
+def _values(variables: Mapping[str, VariableRule], gold: Gold) -> Mapping[str, object]:
+    """The right values.
+
+    Raises:
+        GoldFaultError: a variable has none, or one that is not of its type.
+    """
+    if not isinstance(gold.value, Mapping):
+        raise GoldFaultError("the gold of a typed answer is an object: name of a variable -> value")
+    for name, rule in variables.items():
+        if name not in gold.value:
+            raise GoldFaultError(f"the gold has no value of {name!r}")
+        value = gold.value[name]
+        problem = problem_of_gold(rule, value)
+        if problem is None and rule.type is AnswerType.EXPRESSION:
+            problem = _problem_of_expression(str(value))
+        if problem is not None:
+            raise GoldFaultError(f"the gold of {name!r} {problem}")
+    return gold.value
+
+
+def _problem_of_expression(gold: str) -> str | None:
+    try:
+        return "has no value" if evaluate(gold).value is UNKNOWN else None
+    except (ExpressionError, UnboundedError) as error:
+        return str(error)
+
+
+def _alternative(rule: VariableRule, value: object, number: int) -> object:
+    if rule.match is Match.ONE_OF and isinstance(value, list):
+        return value[min(number, len(value) - 1)]
+    return value
+
+
+def _is_named(name: str, instruction: str) -> bool:
+    """Whether a question names a variable, as a key of JSON or as ``@name[value]``."""
+    key = re.escape(name)
+    return re.search(rf"[\"']{key}[\"']\s*:|@{key}\s*\[", instruction) is not None
+
+
+def _is_named_form(task: Task) -> bool:
+    return task.checker.options.get(FORM) == NAMED
+
+
+def _reply(values: Mapping[str, object], *, named: bool) -> str:
+    """A reply that gives these values."""
+    if named:
+        return "\n".join(f"@{name}[{value}]" for name, value in values.items())
+    return f"```json\n{dump_json(values, indent=2)}\n```"
+
+
+def _findings(
+    task: Task,
+    values: Sequence[Mapping[str, object]],
+    golds: Sequence[Gold],
+    answer: Answer,
+    profile: Profile,
+    rules: Rules,
+) -> Finding:
+    """What is found by the rules of one profile: that of the nearest gold."""
+    stated = _stated(task, answer, profile)
+    findings = [
+        (gold.name, _compare(task, wanted, stated, profile, rules))
+        for gold, wanted in zip(golds, values, strict=True)
+    ]
+    found = nearest(findings)
+    record: CaseComparison = {**found.record, "profile": profile.name}
+    return Finding(found.agrees, found.cause, record)
+
+
+def _stated(task: Task, answer: Answer, profile: Profile) -> StatedAnswer:
+    if answer.values is not None:
+        return StatedAnswer(dict(answer.values))
+    text = answer.text or ""
+    if _is_named_form(task):
+        return named_answer(text)
+    return published_answer(text) if profile.published else stated_answer(text, _variables(task))
+
+
+_NUMBERS = frozenset({AnswerType.INT, AnswerType.FLOAT})
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _compare_one(
+    task: Task, rule: VariableRule, gold: object, found: object, profile: Profile
+) -> Agreement:
+    if _is_named_form(task) and profile.published:
+        return AGREES if named_verdict(gold, found).agrees else Agreement(WRONG_VALUE)
+    if _is_named_form(task) and isinstance(found, str) and rule.type in _NUMBERS:
+        # In this form every number is text, for every profile.
+        found = _number_or_text(found)
+    return compare_value(rule, gold, found, profile)
+
+
+def _compare(
+    task: Task,
+    wanted: Mapping[str, object],
+    stated: StatedAnswer,
+    profile: Profile,
+    rules: Rules,
+) -> Finding:
+    differences, notes = [], []
+    for name, found, agreement in _agreements(task, wanted, stated, profile):
+        if agreement.agrees:
+            continue
+        if profile.published and agreement.detail:
+            notes.append(f"{name}: {agreement.detail}")
+        differences.append(
+            FoundDifference(
+                agreement.kind,
+                DifferencePlace(PlaceKind.KEY, name),
+                shown_value(wanted[name]),
+                shown_value(found),
+                agreement.detail,
+            )
+        )
+    return finding_of(
+        differences, units=len(_variables(task)), notes=notes, most_kept=rules.max_differences
+    )
+
+
+def _agreements(
+    task: Task,
+    wanted: Mapping[str, object],
+    stated: StatedAnswer,
+    profile: Profile,
+) -> Iterator[tuple[str, object, Agreement]]:
+    """The name of each variable, its value in the answer, and whether that agrees with the gold."""
+    for name, rule in _variables(task).items():
+        if stated.values is None:
+            yield name, None, Agreement(_NO_ANSWER, stated.problem)
+        elif name not in stated.values:
+            yield name, None, Agreement(_MISSING)
+        else:
+            found = stated.values[name]
+            yield name, found, _compare_one(task, rule, wanted[name], found, profile)
