@@ -120,6 +120,6 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     except ImportError as error:
         raise UsageError(
             "data frames take pandas, which is not installed",
-            hint="pip install 'sheetjudge[pandas]', or use Report.rows().",
+            hint="Run `pip install pandas`, or use Report.rows().",
         ) from error
     return pd.DataFrame(rows)

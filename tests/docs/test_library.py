@@ -294,6 +294,21 @@ def test_every_name_leads_somewhere() -> None:
         assert not hasattr(judge, gone)
 
 
+def test_scoring_loads_no_pandas(tmp_path: Path) -> None:
+    """It is installed with the judge, and takes half a second to import."""
+    program = (
+        "import sys\nfrom judge.api import ScoreOptions, score\n"
+        "runs = score(sys.argv[1], ScoreOptions(dataset='sample-typed', out=sys.argv[2]))\n"
+        "print(runs[0].report['overall']['cases'], 'pandas' in sys.modules)"
+    )
+    solutions = REPOSITORY / "dataset" / "sample-typed" / "answers.jsonl"
+    done = subprocess.run(
+        [sys.executable, "-c", program, solutions, tmp_path / "run"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["31", "False"]
+
+
 def test_importing_and_asking_for_the_version_load_nothing() -> None:
     look = "import sys, judge; print(sorted(each for each in sys.modules if 'judge' in each))"
     shown = subprocess.run(
