@@ -379,13 +379,13 @@ def test_no_cell_is_believed_on_what_was_computed_for_others() -> None:
 def test_records_made_of_ascii_text_say_nothing_of_other_text() -> None:
     cell = Cell(1, 1, None, formula="=SUM(A2)")
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
-    for ascii_only, expected in ((True, 5), (False, 9)):
+    for reads_text, expected in ((None, 5), (lambda *_: True, 9)):
         engines = [
             ScriptedEngine("formualizer", {ref(1): 5}),
             ScriptedEngine("ironcalc", {ref(1): 5}),
             ScriptedEngine("libreoffice", {ref(1): 9}),
         ]
-        question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0, ascii_only=ascii_only)
+        question = Question(b"", {ref(1): "=SUM(A2)"}, rests_on, PLAIN, 30.0, reads_text=reads_text)
         assert Cascade(engines, TRUST).compute(question).values == {ref(1): expected}
 
 
