@@ -260,7 +260,7 @@ class _Inquiry:
         return _Open(awaited | choice.engines if isinstance(choice, _Open) else awaited)
 
     def _beyond_pair(
-        self, cell: CellRef, results: Mapping[str, CellValue], missing: AbstractSet[str]
+        self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
     ) -> _Choice | _Open | None:
         """The choice where an agreement of the pair does not settle a cell."""
         if LIBREOFFICE in missing:
@@ -283,7 +283,7 @@ class _Inquiry:
         cell: CellRef,
         office: CellValue,
         quick: Mapping[str, CellValue],
-        missing: AbstractSet[str],
+        missing: frozenset[str],
     ) -> _Choice | _Open:
         """The choice where LibreOffice has a value."""
         weak = self._trust.weak(LIBREOFFICE, traits(self._question.formulas[cell]).functions)
@@ -305,14 +305,14 @@ class _Inquiry:
         return self._with_office(cell, office, others)
 
     def _may_be_logical(
-        self, office: CellValue, others: Mapping[str, CellValue], awaited: AbstractSet[str]
+        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
     ) -> bool:
         """Whether a missing engine could say that a number is TRUE or FALSE."""
         witness = next((name for name in self._pair if name in others or name in awaited), None)
         return not isinstance(office, bool) and office in (0, 1) and witness in awaited
 
     def _may_agree_on_error(
-        self, office: CellValue, others: Mapping[str, CellValue], awaited: AbstractSet[str]
+        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
     ) -> bool:
         """Whether the pair could agree on another error, with what is missing."""
         if len(others) + len(awaited) < len(PAIR_ENGINES):

@@ -344,8 +344,8 @@ class _Reading:
         if len(self._stack) == 1 and token in _COMPARISONS:
             self._top_comparison = True
         self._at_top(token)
-        self.spans = self.spans or token in (":",)
-        self.unbounded = self.unbounded or token in ("#",)
+        self.spans = self.spans or ":" in token
+        self.unbounded = self.unbounded or "#" in token
         if frame.bare_range and token not in (":", "@", "#"):
             self._range_in_expression(frame)
         frame.tokens += 1
