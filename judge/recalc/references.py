@@ -201,9 +201,10 @@ def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> S
     """
     if not said.reaches_further or not named:
         return named
+    boxes = _boxes(named) if said.spans else []
     calls = list(_PLAIN_CALL.finditer(formula))
-    if not said.spans and len(calls) == len(_EXTENDING_CALL.findall(formula)):
-        return [*named, *(each for call in calls for each in _sums(call))]
+    if len(calls) == len(_EXTENDING_CALL.findall(formula)):
+        return [*named, *boxes, *(each for call in calls for each in _sums(call))]
     high = max(each.max_row - each.min_row for each in named)
     wide = max(each.max_column - each.min_column for each in named)
     inside = said.spans or bool(said.functions & _PARTS_OF_RANGES)
