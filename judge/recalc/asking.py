@@ -29,7 +29,7 @@ and what it gets in addition for each formula and for each byte of the workbook:
 they need in the published suites. LibreOffice is sooner done than an engine that needs more."""
 
 SECOND_OPINION_S = 15.0
-"""Processor seconds that an engine gets beside LibreOffice, to notice where they disagree. Where
+"""Processor seconds that an engine gets next to LibreOffice, to notice where they disagree. Where
 its answer turns out to matter, it gets the full limit."""
 
 LATE_SHARE = 1 / 3

@@ -1,4 +1,4 @@
-"""What each requested cell rests on, so that it is believed on that alone.
+"""What each requested cell depends on, so that it is believed on that alone.
 
 A property of some formulas (a function that was never measured, a name, text beyond ASCII) is
 passed on to the cells that depend on them, once over all formulas that were followed. Which other
@@ -140,7 +140,7 @@ class _FreeCells:
     """The cells that are known not to be marked while a walk is repeated.
 
     A formula cell of a rectangle that is not among them by then is marked, or reads the cell whose
-    turn it is, and is marked later. So a rectangle is looked at once.
+    turn it is, and is marked later. So a rectangle is searched once.
     """
 
     def __init__(self, index: FormulaIndex, reads_text: ReadsText | None) -> None:

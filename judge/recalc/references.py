@@ -213,7 +213,7 @@ def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> S
 
 
 def _sums(call: re.Match[str]) -> list[Reference]:
-    """What a sum range is extended to, if it has another shape than the range that is searched."""
+    """What a sum range is extended to, if its shape is not that of the range that is searched."""
     if call["sums"] is None:
         return []
     (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])
