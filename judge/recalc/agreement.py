@@ -40,16 +40,19 @@ def agreed_error(office: CellValue, others: Mapping[str, CellValue]) -> ErrorVal
     first = results[0]
     if not isinstance(first, ErrorValue) or any(result != first for result in results):
         return None
-    return first if office.code in COARSE_ERRORS and first.code in FINE_ERRORS else None
+    return first if office.code in COARSE_ERRORS and is_fine_error(first) else None
 
 
-def with_logical(office: CellValue, others: Mapping[str, CellValue]) -> CellValue:
+def with_logical(office: CellValue, other: CellValue) -> CellValue:
     """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
-    if not isinstance(office, bool) and office in (0, 1):
-        for result in others.values():
-            if isinstance(result, bool) and result == office:
-                return result
+    if not isinstance(office, bool) and office in (0, 1) and isinstance(other, bool):
+        return other if other == office else office
     return office
+
+
+def is_fine_error(value: CellValue) -> bool:
+    """Whether a value is one of the errors that LibreOffice does not tell apart."""
+    return isinstance(value, ErrorValue) and value.code in FINE_ERRORS
 
 
 def is_doubtful(value: CellValue) -> bool:

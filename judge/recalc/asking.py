@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import (
+    CrashedError,
     Dialect,
     Engine,
     EngineResult,
@@ -16,6 +17,7 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.dependency import Dependencies
+from judge.recalc.ground import ReadsText
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
 
@@ -27,11 +29,12 @@ and what it gets in addition for each formula and for each byte of the workbook:
 they need in the published suites. LibreOffice is sooner done than an engine that needs more."""
 
 SECOND_OPINION_S = 15.0
-"""Processor seconds that each gets where its answer could change the value of LibreOffice."""
+"""Processor seconds that an engine gets next to LibreOffice, to notice where they disagree. Where
+its answer turns out to matter, it gets the full limit."""
 
 LATE_SHARE = 1 / 3
 """An answer that took more than this share of its processor time is late: the same work may take
-longer on a busy machine, so another run might not get it."""
+longer on a busy machine, so another run might not get it. It counts, but is not kept on disk."""
 
 FOLLOWED_ALONE = 500
 """Up to how many cells the dependencies of each one are followed if no two engines agree."""
@@ -50,8 +53,8 @@ class Question:
         intersecting: cells whose formula takes a range where Excel expects one value, and is not an
             array formula. The quick engines compute arrays there, which Excel does not.
         dependencies_of: what one cell depends on.
-        ascii_only: whether the workbook has no text beyond ASCII; what is known of the engines was
-            measured on ASCII.
+        reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
+            if it has none.
     """
 
     workbook: bytes
@@ -61,7 +64,7 @@ class Question:
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
     dependencies_of: Callable[[CellRef], Dependencies] | None = None
-    ascii_only: bool = True
+    reads_text: ReadsText | None = None
 
     @property
     def quick_s(self) -> float:
@@ -93,6 +96,7 @@ class Asking:
         answers: engine -> what it computed.
         silent: engine without an answer -> why.
         out_of_time: engines without an answer that used up their processor time.
+        ended: engines without an answer whose process ended.
         given_s: engine that was asked -> the most processor seconds that it was given.
     """
 
@@ -103,16 +107,29 @@ class Asking:
         self.answers: dict[str, EngineResult] = {}
         self.silent: dict[str, str] = {}
         self.out_of_time: set[str] = set()
+        self.ended: set[str] = set()
         self.given_s: dict[str, float] = {}
 
     @property
     def timely(self) -> dict[str, EngineResult]:
-        """The answers that every other run would get as well."""
+        """The answers that every other run gets as well, however busy the machine is."""
         return {
             name: answer
             for name, answer in self.answers.items()
             if answer.seconds <= LATE_SHARE * self.given_s[name]
         }
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The engines that may have values that are not there (yet): not asked, or ended early."""
+        failed = self.silent.keys() - self.out_of_time - self.ended
+        return frozenset(self._engines.keys() - self.answers.keys() - failed)
+
+    def may_answer(self, name: str) -> bool:
+        """Whether an engine has not been asked with all the time that there is."""
+        return name not in self.given_s or (
+            name in self.out_of_time and self.given_s[name] < self._question.timeout_s
+        )
 
     def out_of_time_of(self, limit_s: float) -> bool:
         """Whether an engine used up as much processor time as this."""
@@ -185,11 +202,15 @@ class Asking:
         else:
             self.silent.pop(name, None)
             self.out_of_time.discard(name)
+            self.ended.discard(name)
 
     def _note(self, name: str, error: RecalcError) -> None:
         """Notes why an engine has no answer; one that cannot be started is our own fault."""
         if isinstance(error, EngineUnavailableError):
             raise error
         self.silent[name] = error.message
+        self.out_of_time.discard(name)
         if isinstance(error, OutOfTimeError):
             self.out_of_time.add(name)
+        if isinstance(error, CrashedError):
+            self.ended.add(name)

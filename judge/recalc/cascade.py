@@ -5,13 +5,14 @@ their agreement to be right for everything that the value depends on, that is it
 other cells LibreOffice is asked; it is believed unless it has no value or the trust table says that
 it is wrong there. Disagreements are noted in every case.
 
-Which engines are asked, and which is believed, follows from the content of the workbook and from
-their answers. Time can only take a value away: see :meth:`_Inquiry._settle`.
+Which engine is believed follows from what a cell depends on and from what the engines answer for
+it. Time can only take a value away: see :meth:`_Inquiry._decide`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -20,20 +21,18 @@ from judge.recalc.agreement import (
     INCAPABLE_ERRORS,
     agreed_error,
     is_doubtful,
+    is_fine_error,
     same_value,
     with_logical,
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.contract import Engine, EngineResult
-from judge.recalc.engines import FORMUALIZER, FORMULAS, LIBREOFFICE
+from judge.recalc.contract import Engine
+from judge.recalc.engines import FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
+from judge.recalc.ground import Ground
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-
-WITNESS = FORMUALIZER
-"""The engine that is asked in addition to LibreOffice when LibreOffice is asked first, so that a
-disagreement is noticed: the one that is fastest with large workbooks."""
 
 NOTED_DISAGREEMENTS = 5
 
@@ -83,7 +82,7 @@ class Cascade:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What some answers make of one cell.
+    """What the answers make of one cell.
 
     Attributes:
         value: its value.
@@ -94,6 +93,17 @@ class _Choice:
     value: CellValue
     engines: tuple[str, ...]
     against: Mapping[str, CellValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A cell whose value depends on what is missing.
+
+    Attributes:
+        engines: those whose answers could change it, not asked, out of time, or ended.
+    """
+
+    engines: frozenset[str]
 
 
 class _Inquiry:
@@ -108,9 +118,10 @@ class _Inquiry:
         self._outcome = CascadeResult()
         self._asking = Asking(engines, question)
         self._disagreements = 0
-        dependencies = question.dependencies
-        self._nameless = bool(dependencies.unprefixed or dependencies.unknown or dependencies.names)
-        self._sure = self._on_sure_ground()
+        self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
+        self._ground = Ground(question.dependencies, trust, question.reads_text)
+        self._sure = self._sure_cells()
+        self._decided: dict[CellRef, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
@@ -121,140 +132,202 @@ class _Inquiry:
             self._outcome.notes.append(f"engines disagree in {more} more cells")
         asking = self._asking
         quick_s, full_s = self._question.quick_s, self._question.timeout_s
-        self._outcome.complete = asking.timely.keys() == asking.answers.keys() and all(
-            asking.given_s[name] <= quick_s < full_s for name in asking.silent
+        self._outcome.complete = (
+            asking.timely.keys() == asking.answers.keys()
+            and all(asking.given_s[name] <= quick_s < full_s for name in asking.silent)
+            and not any(isinstance(choice, _Open) for choice in self._decided.values())
         )
         return self._outcome
 
+    def _sure_cells(self) -> AbstractSet[CellRef]:
+        """The cells in which an agreement of the pair is accepted without asking LibreOffice."""
+        # The quick engines count days from 1900 alone.
+        if self._pair != PAIR_ENGINES or self._question.dialect.date_1904:
+            return frozenset()
+        return self._ground.sure() & self._question.formulas.keys()
+
     def _ask(self) -> None:
-        """Asks the engines in turn, until the answers settle every cell."""
+        """Asks the engines in turn, until no answer could change a cell any more."""
+        self._ask_first()
+        for cell in self._question.formulas:
+            self._decided[cell] = self._decide(cell)
+        while True:
+            opened = {
+                cell: choice for cell, choice in self._decided.items() if isinstance(choice, _Open)
+            }
+            needed = frozenset[str]().union(*{choice.engines for choice in opened.values()})
+            name = next((name for name in _IN_ORDER if self._may_answer(name, needed)), None)
+            if name is None:
+                return
+            self._asking.ask(name, self._question.timeout_s)
+            for cell in opened:
+                self._decided[cell] = self._decide(cell)
+
+    def _may_answer(self, name: str, needed: AbstractSet[str]) -> bool:
+        if name not in needed or not self._asking.may_answer(name):
+            return False
+        # It takes a hundred times as long as the others: if they run out of time, so does it.
+        return name != FORMULAS or not self._asking.out_of_time_of(self._question.timeout_s)
+
+    def _ask_first(self) -> None:
+        """Asks the engines that will be needed in any case."""
         question, asking = self._question, self._asking
         if LIBREOFFICE not in self._engines:
             asking.ask_pair(question.timeout_s)
-        elif self._sure:
+        elif len(self._sure) == len(question.formulas):
             asking.ask_pair(question.quick_s, second_alone=False)
-            if next(self._left_by_pair(), None) is not None:
-                asking.ask(LIBREOFFICE, question.timeout_s)
         else:
-            # LibreOffice will be asked in any case, so it starts together with the other.
+            # LibreOffice will be asked in any case, so it starts together with the others.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
-                asking.ask(WITNESS, min(SECOND_OPINION_S, question.timeout_s))
+                if self._sure:
+                    asking.ask_pair(question.quick_s, second_alone=False)
+                elif self._pair:
+                    asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
                 asked.result()
-        if LIBREOFFICE in asking.given_s:
-            if LIBREOFFICE not in asking.timely:
-                asking.ask_pair(question.timeout_s)
-            elif any(self._needs_second_opinion(cell) for cell in self._left_by_pair()):
-                asking.ask_pair(min(SECOND_OPINION_S, question.timeout_s))
-        # It takes a hundred times as long as the others: if they run out of time, so does it.
-        if not asking.out_of_time_of(question.timeout_s) and self._unsettled():
-            asking.ask(FORMULAS, question.timeout_s)
 
     def _settle(self, cell: CellRef) -> None:
-        """Takes a value for a cell, or says why there is none.
-
-        An answer that came late does not come in every run. It may confirm a value, and give one
-        where there is no other, but where the value would be another one without it, there is none.
-        """
-        answers, timely = self._asking.answers, self._asking.timely
-        choice = self._choice(cell, answers)
-        if choice is not None and len(timely) < len(answers):
-            other = self._choice(cell, timely)
-            if other is not None and not same_value(choice.value, other.value):
-                late = ", ".join(sorted(answers.keys() - timely.keys()))
-                self._outcome.failed[cell] = (
-                    f"{late} took almost too long, and without it the value would be "
-                    f"{_shown(other.value)} rather than {_shown(choice.value)}"
-                )
-                return
-        if choice is None:
-            self._outcome.failed[cell] = self._why_not(cell)
+        """Takes a value for a cell, or says why there is none."""
+        choice = self._decided[cell]
+        if not isinstance(choice, _Choice):
+            self._outcome.failed[cell] = self._why_not(cell, choice)
             return
         self._outcome.values[cell] = choice.value
         self._outcome.used.update(choice.engines)
-        if choice.against is not None:
-            self._note(cell, choice.against, choice.engines[0])
+        against = choice.against
+        if choice.engines == PAIR_ENGINES and against is None:
+            against = self._office_against(cell, choice.value)
+        if against is not None:
+            self._note(cell, against, choice.engines[0])
 
-    def _unsettled(self) -> bool:
-        """Whether a cell has no value by the answers that every run gets."""
-        timely = self._asking.timely
-        return any(self._choice(cell, timely) is None for cell in self._question.formulas)
+    def _office_against(self, cell: CellRef, value: CellValue) -> Mapping[str, CellValue] | None:
+        """What LibreOffice says, and the others, where the pair is believed against it."""
+        results = self._results(cell)
+        office = results.get(LIBREOFFICE)
+        if office is None or same_value(with_logical(office, value), value):
+            return None
+        return results
 
-    def _left_by_pair(self) -> Iterator[CellRef]:
-        """The cells that the agreement of the pair does not settle."""
-        timely = self._asking.timely
-        for cell in self._question.formulas:
-            if self._agreed(self._results(cell, timely)) is None:
-                yield cell
-
-    def _needs_second_opinion(self, cell: CellRef) -> bool:
-        """Whether LibreOffice has no value for a cell, or one that can be overruled."""
-        result = self._results(cell, self._asking.timely).get(LIBREOFFICE)
-        if result is None or (isinstance(result, ErrorValue) and result.code in COARSE_ERRORS):
-            return True
-        functions = traits(self._question.formulas[cell]).functions
-        return bool(self._trust.weak(LIBREOFFICE, functions))
-
-    def _on_sure_ground(self) -> bool:
-        """Whether an agreement of the pair would be accepted without asking LibreOffice."""
-        dependencies = self._question.dependencies
-        return (
-            all(name in self._engines for name in PAIR_ENGINES)
-            and dependencies.complete
-            and not (dependencies.array_sensitive or dependencies.opaque)
-            and not (dependencies.unprefixed or dependencies.unknown or dependencies.volatile)
-            and self._question.ascii_only
-            # The quick engines count days from 1900 alone.
-            and not self._question.dialect.date_1904
-            and self._trust.pair_is_sure(dependencies.functions)
-        )
-
-    def _results(self, cell: CellRef, answers: Mapping[str, EngineResult]) -> dict[str, CellValue]:
+    def _results(self, cell: CellRef) -> dict[str, CellValue]:
         """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order."""
+        answers = self._asking.answers
         found: dict[str, CellValue] = {}
         for name in _IN_ORDER:
             answer = answers.get(name)
-            value = None if answer is None else self._usable(name, answer.values.get(cell))
+            value = None if answer is None else self._usable(name, cell, answer.values.get(cell))
             if value is not None:
                 found[name] = value
         return found
 
-    def _usable(self, name: str, value: CellValue) -> CellValue:
+    def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
         """A value of an engine; None if it only means that the engine lacks something."""
         if isinstance(value, ErrorValue):
-            if value.code == "#NAME?" and not self._nameless:
-                return ErrorValue("#REF!") if self._question.dependencies.broken else None
+            if value.code == "#NAME?" and not self._ground.is_nameless(cell):
+                return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return None
         return value
 
-    def _choice(self, cell: CellRef, answers: Mapping[str, EngineResult]) -> _Choice | None:
-        """What some answers make of a cell; None if they do not settle it."""
-        results = self._results(cell, answers)
-        agreed = self._agreed(results)
-        if agreed is not None:
-            return agreed
-        last = {FORMULAS: results.pop(FORMULAS)} if FORMULAS in results else {}
-        if LIBREOFFICE in results:
-            return self._with_office(cell, results.pop(LIBREOFFICE), results)
-        return self._without_office(cell, results) or self._without_office(cell, results | last)
+    def _decide(self, cell: CellRef) -> _Choice | _Open | None:
+        """What the answers make of a cell.
 
-    def _agreed(self, results: Mapping[str, CellValue]) -> _Choice | None:
-        """The value in which the pair agrees, if that can be relied on."""
-        first, second = (results.get(name) for name in PAIR_ENGINES)
-        if not self._sure or first is None or second is None or is_doubtful(first):
-            return None
-        return _Choice(first, PAIR_ENGINES) if same_value(first, second) else None
+        A choice, or None, is what it would be with any answer of the engines that are missing:
+        an engine that is late, out of time or ended can only leave a cell open.
+        """
+        results, missing = self._results(cell), self._asking.missing
+        if len(self._engines) == 1:
+            # An engine that is the only one was requested by name, and is believed.
+            for name, value in results.items():
+                return _Choice(value, (name,))
+            return _Open(missing) if missing else None
+        if cell not in self._sure:
+            return self._beyond_pair(cell, results, missing)
+        awaited = missing.intersection(PAIR_ENGINES)
+        said = [results[name] for name in PAIR_ENGINES if name in results]
+        may_agree = len(said) + len(awaited) == len(PAIR_ENGINES) and not any(
+            map(is_doubtful, said)
+        )
+        if may_agree and not awaited:
+            if same_value(*said):
+                return _Choice(said[0], PAIR_ENGINES)
+            may_agree = False
+        choice = self._beyond_pair(cell, results, missing)
+        if not may_agree:
+            return choice
+        # It has to be the value in which they would agree.
+        if isinstance(choice, _Choice) and said and same_value(choice.value, said[0]):
+            return choice
+        return _Open(awaited | choice.engines if isinstance(choice, _Open) else awaited)
+
+    def _beyond_pair(
+        self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
+    ) -> _Choice | _Open | None:
+        """The choice where an agreement of the pair does not settle a cell."""
+        if LIBREOFFICE in missing:
+            return _Open(frozenset((LIBREOFFICE,)))
+        quick = {name: results[name] for name in self._pair if name in results}
+        if LIBREOFFICE in results:
+            return self._beside_office(cell, results[LIBREOFFICE], quick, missing)
+        if missing.intersection(self._pair):
+            return _Open(missing.intersection(self._pair))
+        choice = self._without_office(cell, quick)
+        if choice is not None or cell in self._question.intersecting:
+            return choice
+        if FORMULAS in missing:
+            return _Open(frozenset((FORMULAS,)))
+        last = {FORMULAS: results[FORMULAS]} if FORMULAS in results else {}
+        return self._without_office(cell, quick | last)
+
+    def _beside_office(
+        self,
+        cell: CellRef,
+        office: CellValue,
+        quick: Mapping[str, CellValue],
+        missing: frozenset[str],
+    ) -> _Choice | _Open:
+        """The choice where LibreOffice has a value."""
+        weak = self._trust.weak(LIBREOFFICE, traits(self._question.formulas[cell]).functions)
+        coarse = isinstance(office, ErrorValue) and office.code in COARSE_ERRORS
+        # The second of the pair is consulted where it could matter, so that its word does not
+        # depend on what it was asked for beside this cell.
+        consulted = self._pair if weak or coarse or cell in self._sure else self._pair[:1]
+        others = {name: quick[name] for name in consulted if name in quick}
+        awaited = missing.intersection(consulted)
+        if awaited and (
+            self._may_be_logical(office, others, awaited)
+            or (coarse and self._may_agree_on_error(office, others, awaited))
+            or (
+                cell not in self._question.intersecting
+                and any(weak and self._trust.is_good(name, weak) for name in awaited)
+            )
+        ):
+            return _Open(awaited)
+        return self._with_office(cell, office, others)
+
+    def _may_be_logical(
+        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
+    ) -> bool:
+        """Whether a missing engine could say that a number is TRUE or FALSE."""
+        witness = next((name for name in self._pair if name in others or name in awaited), None)
+        return not isinstance(office, bool) and office in (0, 1) and witness in awaited
+
+    def _may_agree_on_error(
+        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
+    ) -> bool:
+        """Whether the pair could agree on another error, with what is missing."""
+        if len(others) + len(awaited) < len(PAIR_ENGINES):
+            return False
+        return all(is_fine_error(result) and result != office for result in others.values())
 
     def _with_office(
         self, cell: CellRef, office: CellValue, others: Mapping[str, CellValue]
     ) -> _Choice:
-        """The choice where LibreOffice has a value."""
+        """The choice between LibreOffice and others."""
         against = {
             name: result for name, result in others.items() if not same_value(result, office)
         }
         if not against:
-            return _Choice(with_logical(office, others), (LIBREOFFICE,))
+            return _Choice(office, (LIBREOFFICE,))
         agreed = agreed_error(office, others)
         if agreed is not None:
             return _Choice(agreed, tuple(others))
@@ -262,7 +335,7 @@ class _Inquiry:
         better = self._better_than_office(cell, office, against)
         if better is not None:
             return _Choice(against[better], (better,), said)
-        chosen = with_logical(office, others)
+        chosen = with_logical(office, next(iter(others.values())))
         agrees = same_value(chosen, next(iter(against.values())))
         return _Choice(chosen, (LIBREOFFICE,), None if agrees else said)
 
@@ -284,15 +357,9 @@ class _Inquiry:
         return max(good, key=lambda name: self._trust.share(name, weak), default=None)
 
     def _without_office(self, cell: CellRef, results: Mapping[str, CellValue]) -> _Choice | None:
-        """The choice of the other engines: two that agree, or a good one.
-
-        An engine that is the only one was requested by name, and is believed.
-        """
-        if not results or (len(self._engines) > 1 and cell in self._question.intersecting):
+        """The choice of the other engines: two that agree, or a good one."""
+        if not results or cell in self._question.intersecting:
             return None
-        if len(self._engines) == 1:
-            ((name, value),) = results.items()
-            return _Choice(value, (name,))
         functions = self._question.functions_below(cell)
         standing = {name: self._trust.share(name, functions) for name in results}
         ranked = sorted(results, key=lambda name: standing[name], reverse=True)
@@ -319,7 +386,7 @@ class _Inquiry:
             said = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
-    def _why_not(self, cell: CellRef) -> str:
+    def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
         said = []
         if cell in self._question.intersecting:
             said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
@@ -335,6 +402,9 @@ class _Inquiry:
                 said.append(f"{name} says {_shown(answer.values[cell])}")
             else:
                 said.append(f"{name} has no value")
+        if choice is not None and said:
+            names = " and ".join(sorted(choice.engines))
+            said.append(f"the value depends on what {names} would say")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(said) + formula if said else f"no engine is available{formula}"

@@ -19,6 +19,10 @@ class OutOfTimeError(RecalcError):
     """An engine used up the processor time that it was given for a workbook."""
 
 
+class CrashedError(RecalcError):
+    """An engine ended while it computed a workbook; that may be the workbook's fault or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineResult:
     """What one engine computed for one workbook.
@@ -97,6 +101,7 @@ class Engine(Protocol):
 
         Raises:
             OutOfTimeError: the calculation took more; the next call works again.
+            CrashedError: the engine ended; the next call works again.
             RecalcError: the engine cannot open the workbook; the next call works again.
             EngineUnavailableError: the engine cannot be started, or hangs.
         """

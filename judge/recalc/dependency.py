@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from judge.errors import WorkbookError
 from judge.recalc.formula import FormulaTraits, traits
-from judge.recalc.references import Reference, read_formula
+from judge.recalc.references import Reference, read_formula, readable
 from judge.workbook.address import WHOLE_SHEET, Window, parse_window
 from judge.workbook.cell import Cell, CellRef
 
@@ -42,6 +44,38 @@ class Footing:
     sheets: AbstractSet[str]
 
 
+class Followed(NamedTuple):
+    """A formula cell that was followed.
+
+    Attributes:
+        ref: the cell.
+        said: what its formula says.
+        reads: the rectangles that hold everything that it can read.
+        anywhere: whether it may read other cells as well.
+        fills: whether it is an array formula or a data table.
+    """
+
+    ref: CellRef
+    said: FormulaTraits
+    reads: Sequence[Reference]
+    anywhere: bool
+    fills: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The way through the formulas of a workbook.
+
+    Attributes:
+        steps: the formula cells, those that a cell reads before the cell itself unless they read
+            it in turn.
+        index: the workbook's formulas.
+    """
+
+    steps: Sequence[Followed]
+    index: FormulaIndex
+
+
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """What some formula cells depend on, themselves included.
@@ -63,6 +97,8 @@ class Dependencies:
         named_cells: how many cells their formulas name, each formula by itself: about how many an
             engine visits. Whole columns count in full.
         footing: which these are; None where a formula may read cells that its text does not name.
+        walk: how they were reached, cell by cell; None where there is more to follow than is
+            followed.
     """
 
     functions: frozenset[str]
@@ -77,6 +113,7 @@ class Dependencies:
     cells: int
     named_cells: int = 0
     footing: Footing | None = None
+    walk: Walk | None = field(default=None, repr=False, compare=False)
 
 
 class _Sum:
@@ -154,6 +191,17 @@ class SheetFormulas:
             bisect.bisect_left(self.columns, first) : bisect.bisect_right(self.columns, last)
         ]
 
+    def filled_in(self, reference: Reference) -> Iterator[Cell]:
+        """The formula cells that fill a cell of a rectangle, among those that fill several."""
+        for filled, cell in self.filling:
+            if (
+                filled.min_row <= reference.max_row
+                and reference.min_row <= filled.max_row
+                and filled.min_column <= reference.max_column
+                and reference.min_column <= filled.max_column
+            ):
+                yield cell
+
 
 class FormulaIndex:
     """The formula cells of a workbook, found by rectangle.
@@ -207,6 +255,13 @@ class FormulaIndex:
         """How many formula cells there are on the sheets that were reached."""
         return sum(len(rows) for sheet in self._sheets.values() for rows, _ in sheet.cells.values())
 
+    def place(self, ref: CellRef) -> int | None:
+        """Where a formula cell is among those of its column; None if its sheet was not reached."""
+        formulas = self._sheets.get(ref.sheet)
+        rows, _ = formulas.cells.get(ref.column, _NO_CELLS) if formulas else _NO_CELLS
+        at = bisect.bisect_left(rows, ref.row)
+        return at if at < len(rows) and rows[at] == ref.row else None
+
     def every(self) -> Iterator[Cell]:
         """Every formula cell of the workbook."""
         for name in self.sheets:
@@ -221,6 +276,9 @@ class FormulaIndex:
                 found.add(cell, traits(cell.formula or ""))
             self._everything = found.dependencies(complete=False)
         return self._everything
+
+
+_NO_CELLS: tuple[list[int], list[Cell]] = ([], [])
 
 
 class Search:
@@ -255,27 +313,21 @@ class Search:
             rows, cells = formulas.cells[column]
             seen = self._seen[name, column]
             last = bisect.bisect_right(rows, reference.max_row)
-            place = _first_unseen(seen, bisect.bisect_left(rows, reference.min_row))
+            place = first_unseen(seen, bisect.bisect_left(rows, reference.min_row))
             while place < last:
                 seen[place] = place + 1
                 self._index.work_left -= 1
                 yield name, cells[place]
-                place = _first_unseen(seen, place + 1)
+                place = first_unseen(seen, place + 1)
             if self._index.work_left < 0:
                 return
         # What an array formula fills holds no formula of its own.
         self._index.work_left -= len(formulas.filling)
-        for filled, cell in formulas.filling:
-            if (
-                filled.min_row <= reference.max_row
-                and reference.min_row <= filled.max_row
-                and filled.min_column <= reference.max_column
-                and reference.min_column <= filled.max_column
-            ):
-                yield name, cell
+        for cell in formulas.filled_in(reference):
+            yield name, cell
 
 
-def _first_unseen(seen: dict[int, int], place: int) -> int:
+def first_unseen(seen: dict[int, int], place: int) -> int:
     """The first place at or after a given one that was not seen; paths are shortened on the way."""
     end = place
     while end in seen:
@@ -292,33 +344,69 @@ def dependencies(cells: Iterable[tuple[str, Cell]], index: FormulaIndex) -> Depe
         cells: the formula cells in question, with their sheet.
         index: the workbook's formulas.
     """
-    found = _Sum()
-    search = Search(index)
-    done: set[CellRef] = set()
-    waiting = list(cells)
-    while waiting:
-        sheet, cell = waiting.pop()
+    follower = _Follower(index)
+    if not all(follower.follow(sheet, cell) for sheet, cell in cells):
+        return index.everything()
+    return follower.dependencies()
+
+
+class _Follower:
+    """Follows formulas from cell to cell, each once, and each after those that it reads."""
+
+    def __init__(self, index: FormulaIndex) -> None:
+        self._index = index
+        self._search = Search(index)
+        self._sum = _Sum()
+        self._reached: set[CellRef] = set()
+        self._steps: list[Followed] = []
+        self._opaque = False
+
+    def follow(self, sheet: str, cell: Cell) -> bool:
+        """Follows a formula; False if there is more to follow than is followed."""
+        path = [entered for entered in (self._enter(sheet, cell),) if entered is not None]
+        while path:
+            step, below = path[-1]
+            for home, child in below:
+                entered = self._enter(home, child)
+                if entered is not None:
+                    path.append(entered)
+                    break
+            else:
+                self._steps.append(step)
+                path.pop()
+            if self._index.work_left < 0 or len(self._reached) > FOLLOWED_LIMIT:
+                return False
+        return True
+
+    def _enter(self, sheet: str, cell: Cell) -> tuple[Followed, Iterator[tuple[str, Cell]]] | None:
+        """A formula cell that was not reached before, and the formula cells that it reads."""
         ref = CellRef(sheet, cell.row, cell.column)
-        if cell.formula is None or ref in done:
-            continue
-        done.add(ref)
+        if cell.formula is None or ref in self._reached:
+            return None
+        self._reached.add(ref)
         said, named = read_formula(cell.formula)
-        index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
-        index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
-        found.add(cell, said)
-        if said.opaque:
-            return index.everything()
-        for reference in named:
-            found.named_cells += reference.size
-            waiting.extend(search.unseen(reference, sheet))
-            if index.work_left < 0:
-                return index.everything()
-        if len(done) > FOLLOWED_LIMIT:
-            return index.everything()
-    if found.further:
-        return replace(index.everything(), complete=True)
-    sheets = search.sheets | {ref.sheet for ref in done}
-    return found.dependencies(complete=True, footing=Footing(done, sheets))
+        self._index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
+        self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
+        self._sum.add(cell, said)
+        self._opaque = self._opaque or said.opaque
+        self._sum.named_cells += sum(each.size for each in named)
+        # A data table has no text of its own.
+        fills = cell.array_range is not None or cell.formula in ("", "=")
+        anywhere = said.opaque or said.unbounded
+        reads = () if said.opaque else readable(cell.formula, said, named)
+        below = itertools.chain.from_iterable(self._search.unseen(each, sheet) for each in reads)
+        return Followed(ref, said, reads, anywhere, fills), below
+
+    def dependencies(self) -> Dependencies:
+        """What was followed so far."""
+        walk = Walk(self._steps, self._index)
+        if self._opaque:
+            return replace(self._index.everything(), walk=walk)
+        if self._sum.further:
+            return replace(self._index.everything(), complete=True, walk=walk)
+        sheets = self._search.sheets | {ref.sheet for ref in self._reached}
+        footing = Footing(self._reached, sheets)
+        return replace(self._sum.dependencies(complete=True, footing=footing), walk=walk)
 
 
 def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:

@@ -7,7 +7,7 @@ from typing import Any
 
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
-from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult
+from judge.recalc.contract import PLAIN, Dialect, Engine, EngineResult, OutOfTimeError
 from judge.recalc.service import ServicePool, compute_request, read_answer
 from judge.recalc.versions import VersionBook
 from judge.workbook.cell import CellRange
@@ -100,9 +100,10 @@ class ServiceEngine:
         dialect: Dialect = PLAIN,
     ) -> EngineResult:
         """Calculates a workbook; see :class:`judge.recalc.contract.Engine`."""
-        request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
-        answer = self.pool.ask(request, workbook, timeout_s)
-        return read_answer(answer, ranges, self._name)
+        stop_s = _stopped_at_s(timeout_s)
+        request = compute_request(self._name, ranges, dialect, stop_s, self._memory_bytes)
+        answer = self.pool.ask(request, workbook, stop_s)
+        return _in_time(answer, ranges, self._name, timeout_s)
 
     def is_teamed_with(self, other: Engine) -> bool:
         """Whether another engine is in the same service."""
@@ -118,13 +119,15 @@ class ServiceEngine:
         dialect: Dialect = PLAIN,
     ) -> tuple[EngineResult, EngineResult | RecalcError]:
         """Calculates with two engines; see :class:`judge.recalc.contract.TeamedEngine`."""
-        request = compute_request(self._name, ranges, dialect, timeout_s, self._memory_bytes)
+        stop_s = _stopped_at_s(timeout_s)
+        request = compute_request(self._name, ranges, dialect, stop_s, self._memory_bytes)
         request["then"] = second.name
-        answer = self.pool.ask(request, workbook, 2 * timeout_s)
-        first = read_answer(answer, ranges, self._name)
+        answer = self.pool.ask(request, workbook, 2 * stop_s)
+        first = _in_time(answer, ranges, self._name, timeout_s)
         then = answer.get("then")
         try:
-            return first, read_answer(then if isinstance(then, dict) else {}, ranges, second.name)
+            second_answer = then if isinstance(then, dict) else {}
+            return first, _in_time(second_answer, ranges, second.name, timeout_s)
         except RecalcError as error:
             return first, error
 
@@ -159,6 +162,26 @@ class ServiceEngine:
     def close(self) -> None:
         """Ends the service."""
         self.pool.close()
+
+
+def _in_time(
+    answer: Mapping[str, Any], ranges: Sequence[CellRange], engine: str, timeout_s: float
+) -> EngineResult:
+    """The cells of an answer, if the processor time that it reports is within the limit."""
+    if not answer.get("timed_out"):
+        result = read_answer(answer, ranges, engine)
+        if result.seconds <= timeout_s:
+            return result
+    raise OutOfTimeError(f"{engine}: took longer than {timeout_s:g} s of processor time")
+
+
+def _stopped_at_s(timeout_s: float) -> float:
+    """When the service ends an engine: so late that what it reports decides whether it was in time.
+
+    The service looks at it every 50 ms of wall-clock time, and counts the time that the request and
+    the answer take to be read and written as well.
+    """
+    return 0.1 + 1.1 * timeout_s
 
 
 DESCRIBE_TIMEOUT_S = 10.0

@@ -6,15 +6,20 @@ sheets that none of them names, are left out where that saves more than it costs
 
 from __future__ import annotations
 
+import bisect
 import io
 import re
 import zipfile
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from judge.errors import WorkbookError
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
+from judge.recalc.formula import ESCAPED_LETTER
+from judge.recalc.references import Reference
 from judge.recalc.rewrite import check_size, without_formulas
-from judge.workbook.address import cell_name
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
+from judge.workbook.cell import CellValue
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
@@ -60,6 +65,55 @@ def is_ascii_only(package: bytes) -> bool:
             return not any(_beyond_ascii(archive.read(entry)) for entry in archive.infolist())
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         return False
+
+
+class TextBeyondAscii:
+    """Which cells of a workbook hold text beyond ASCII.
+
+    The text that a file keeps as the value of a formula does not count: it is computed again.
+
+    Args:
+        workbook: the workbook.
+    """
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook = workbook
+        self._known: dict[str, Mapping[int, Sequence[int]] | None] = {}
+
+    def __call__(self, sheet: str, reference: Reference) -> bool:
+        """Whether a rectangle holds any; on a sheet that cannot be read it may."""
+        if sheet not in self._known:
+            self._known[sheet] = self._columns(sheet)
+        columns = self._known[sheet]
+        if columns is None:
+            return True
+        for column, rows in columns.items():
+            if reference.min_column <= column <= reference.max_column:
+                first = bisect.bisect_left(rows, reference.min_row)
+                if first < len(rows) and rows[first] <= reference.max_row:
+                    return True
+        return False
+
+    def _columns(self, sheet: str) -> Mapping[int, Sequence[int]] | None:
+        """Column -> the sorted rows of its cells with such text."""
+        try:
+            values = self._workbook.stored_values(sheet)
+            keys = [key for key, value in values.items() if _is_beyond_ascii(value)]
+            if keys:
+                computed = set(self._workbook.sheet(sheet).formula_keys(WHOLE_SHEET))
+                keys = sorted(key for key in keys if key not in computed)
+        except WorkbookError:
+            return None
+        columns: dict[int, list[int]] = defaultdict(list)
+        for key in keys:
+            columns[key & COLUMN_MASK].append(key >> COLUMN_BITS)
+        return columns
+
+
+def _is_beyond_ascii(value: CellValue) -> bool:
+    return isinstance(value, str) and (
+        not value.isascii() or ("_x" in value and ESCAPED_LETTER.search(value) is not None)
+    )
 
 
 def _beyond_ascii(part: bytes) -> bool:

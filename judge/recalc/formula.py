@@ -68,6 +68,9 @@ class FormulaTraits:
         reaches_further: whether it may read cells beyond the rectangles that it names: a range
             with a computed corner, a range of sheets, a spilled range, or a function that extends
             a range (``SUMIF`` with a sum range of one cell).
+        spans: whether a corner of a range is computed.
+        unbounded: whether what it may read does not follow from the rectangles that it names.
+        beyond_ascii: whether it holds text beyond ASCII; names of sheets do not count.
     """
 
     functions: frozenset[str]
@@ -80,6 +83,9 @@ class FormulaTraits:
     names: frozenset[str]
     broken: bool
     reaches_further: bool
+    spans: bool
+    unbounded: bool
+    beyond_ascii: bool
 
 
 def traits(formula: str) -> FormulaTraits:
@@ -93,6 +99,9 @@ def traits(formula: str) -> FormulaTraits:
     # Formulas of a column differ only in their row numbers, which do not matter here.
     return _traits(_DIGITS.sub("1", formula.removeprefix("=")))
 
+
+ESCAPED_LETTER = re.compile(r"_x[0-9A-Fa-f]{4}_")
+"""How Excel writes some letters in a file; engines read them or not."""
 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
@@ -110,6 +119,9 @@ NEVER_READ = FormulaTraits(
     names=frozenset(),
     broken=False,
     reaches_further=True,
+    spans=True,
+    unbounded=True,
+    beyond_ascii=True,
 )
 """What such a formula says."""
 
@@ -137,7 +149,12 @@ def _traits(formula: str) -> FormulaTraits:
         logical=reading.logical,
         names=frozenset(reading.names) - local,
         broken=reading.broken,
-        reaches_further=reading.reaches_further or bool(bare & _EXTENDING),
+        reaches_further=reading.spans
+        or reading.unbounded
+        or bool(bare & (_EXTENDING | _UNBOUNDED)),
+        spans=reading.spans,
+        unbounded=reading.unbounded or bool(bare & _UNBOUNDED),
+        beyond_ascii=reading.beyond_ascii,
     )
 
 
@@ -146,9 +163,8 @@ NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
 
 _OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
 _INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
-_EXTENDING = frozenset(
-    ("SUMIF", "AVERAGEIF", "LOOKUP", "TABLE", "CELL", "INFO", "ANCHORARRAY", "SHEETS", "CALL")
-)
+_EXTENDING = frozenset(("SUMIF", "AVERAGEIF", "LOOKUP"))
+_UNBOUNDED = frozenset(("TABLE", "CELL", "INFO", "ANCHORARRAY", "SHEETS", "CALL"))
 
 
 @dataclass(slots=True)
@@ -185,7 +201,9 @@ class _Reading:
         self.array_sensitive = False
         self.logical = False
         self.broken = False
-        self.reaches_further = False
+        self.spans = False
+        self.unbounded = False
+        self.beyond_ascii = False
         self.uses: set[str] = set()
         self._stack = [_Frame(None, native=False, around=None)]
         self._top_comparison = False
@@ -193,14 +211,19 @@ class _Reading:
         self._top_other = False
 
     def read(self, formula: str) -> None:
+        self.beyond_ascii = ESCAPED_LETTER.search(formula) is not None
+        ascii_only = formula.isascii()
         position = 0
         while position < len(formula):
             found = _TOKEN.match(formula, position)
             if found is None:
+                self.beyond_ascii = self.beyond_ascii or not formula[position].isascii()
                 position += 1
                 continue
             kind = found.lastgroup or ""
             position = found.end()
+            if not ascii_only and kind != "sheet" and not found[0].isascii():
+                self.beyond_ascii = True
             if kind == "structured":
                 position = self._skip_brackets(formula, position)
             getattr(self, f"_{kind}", self._plain)(found[0])
@@ -232,7 +255,7 @@ class _Reading:
 
     def _sheet(self, token: str) -> None:
         self.opaque = self.opaque or "[" in token
-        self.reaches_further = self.reaches_further or ":" in token
+        self.unbounded = self.unbounded or ":" in token
 
     def _range(self, token: str) -> None:
         self._plain(token)
@@ -321,7 +344,8 @@ class _Reading:
         if len(self._stack) == 1 and token in _COMPARISONS:
             self._top_comparison = True
         self._at_top(token)
-        self.reaches_further = self.reaches_further or token in (":", "#")
+        self.spans = self.spans or ":" in token
+        self.unbounded = self.unbounded or "#" in token
         if frame.bare_range and token not in (":", "@", "#"):
             self._range_in_expression(frame)
         frame.tokens += 1

@@ -23,7 +23,7 @@ from judge.recalc.cascade import Cascade, CascadeResult, address
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
-from judge.recalc.footing import is_ascii_only, reduced
+from judge.recalc.footing import TextBeyondAscii, is_ascii_only, reduced
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
@@ -79,7 +79,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
 
 
-RULES = 4
+RULES = 5
 """Incremented whenever the policy or the cascade decides differently."""
 
 OLDEST_EXCEL = 9
@@ -262,7 +262,7 @@ class Recalculator:
             timeout_s=self._timeout_s,
             intersecting=intersecting,
             dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
-            ascii_only=is_ascii_only(package),
+            reads_text=None if is_ascii_only(package) else TextBeyondAscii(workbook),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from judge.recalc.formula import NEVER_READ, FormulaTraits, traits
-from judge.workbook.address import MAX_ROW, column_number
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
 from judge.workbook.formula_length import is_too_long
 
 
@@ -171,3 +171,84 @@ def _sheet_of(match: re.Match[str]) -> str | None:
     if sheet is not None and sheet.startswith("'"):
         return sheet[1:-1].replace("''", "'")
     return sheet
+
+
+_PLAIN = r"""(?:(?:'(?:[^']++|'')*+'|[^\W\d][\w.]*+)!)?+
+    (?:\$?[A-Za-z]{1,3}\$?\d{1,7}(?::\$?[A-Za-z]{1,3}\$?\d{1,7})?|\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3})"""
+
+_EXTENDING_CALL = re.compile(r"\b(?:SUMIF|AVERAGEIF|LOOKUP)\s*\(", re.IGNORECASE)
+_PLAIN_CALL = re.compile(
+    rf"""\b(?:SUMIF|AVERAGEIF)\s*\(\s*(?P<cells>{_PLAIN})\s*
+    ,(?:[^(),;"]++|"(?:[^"]++|"")*+")*+(?:,\s*(?P<sums>{_PLAIN})\s*)?\)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A sum by a criterion over a range that is written out, with sums from one that is as well."""
+
+_PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
+"""Functions that give a part of a range as a reference."""
+
+
+def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> Sequence[Reference]:
+    """The rectangles that hold everything that a formula can read.
+
+    Where a function extends a range, these are at times more than it reads. Of a formula that is
+    ``unbounded`` or ``opaque``, what it can read is unknown.
+
+    Args:
+        formula: its text.
+        said: what its text says.
+        named: the rectangles that it names.
+    """
+    if not said.reaches_further or not named:
+        return named
+    boxes = _boxes(named) if said.spans else []
+    calls = list(_PLAIN_CALL.finditer(formula))
+    if len(calls) == len(_EXTENDING_CALL.findall(formula)):
+        return [*named, *boxes, *(each for call in calls for each in _sums(call))]
+    high = max(each.max_row - each.min_row for each in named)
+    wide = max(each.max_column - each.min_column for each in named)
+    inside = said.spans or bool(said.functions & _PARTS_OF_RANGES)
+    grown = [_grown(each, high, wide, inside=inside) for each in named]
+    return [*grown, *_boxes(grown)] if said.spans else grown
+
+
+def _sums(call: re.Match[str]) -> list[Reference]:
+    """What a sum range is extended to, if its shape is not that of the range that is searched."""
+    if call["sums"] is None:
+        return []
+    (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])
+    grown = Reference(
+        sums.sheet,
+        sums.min_row,
+        sums.min_column,
+        min(sums.min_row + cells.max_row - cells.min_row, MAX_ROW),
+        min(sums.min_column + cells.max_column - cells.min_column, MAX_COLUMN),
+    )
+    return [] if grown == sums else [grown]
+
+
+def _grown(each: Reference, high: int, wide: int, *, inside: bool) -> Reference:
+    """A rectangle and what follows it, as far as another one that starts in it may reach."""
+    row = each.max_row if inside else each.min_row
+    column = each.max_column if inside else each.min_column
+    return Reference(
+        each.sheet,
+        each.min_row,
+        each.min_column,
+        min(max(each.max_row, row + high), MAX_ROW),
+        min(max(each.max_column, column + wide), MAX_COLUMN),
+    )
+
+
+def _boxes(named: Sequence[Reference]) -> list[Reference]:
+    """Of each sheet the smallest rectangle around those that are named."""
+    return [
+        Reference(
+            sheet,
+            min(each.min_row for each in named if each.sheet == sheet),
+            min(each.min_column for each in named if each.sheet == sheet),
+            max(each.max_row for each in named if each.sheet == sheet),
+            max(each.max_column for each in named if each.sheet == sheet),
+        )
+        for sheet in dict.fromkeys(each.sheet for each in named)
+    ]

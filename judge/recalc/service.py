@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from judge.errors import RecalcError, SandboxError
 from judge.recalc.contract import (
+    CrashedError,
     Dialect,
     EngineResult,
     EngineUnavailableError,
@@ -128,8 +130,8 @@ def _as_ours(error: Exception) -> RecalcError:
     if isinstance(error, TimeoutError):
         return EngineUnavailableError("the calculation service does not answer, and was ended")
     if isinstance(error, SandboxError):
-        return RecalcError(f"the calculation service ended: {error.message}", hint=error.hint)
-    return RecalcError(f"the calculation service sent an invalid answer: {error}")
+        return CrashedError(f"the calculation service ended: {error.message}", hint=error.hint)
+    return CrashedError(f"the calculation service sent an invalid answer: {error}")
 
 
 def compute_request(
@@ -154,6 +156,10 @@ def compute_request(
     }
 
 
+_CRASHED = re.compile(r"(?:the engine|LibreOffice) crashed\b")
+"""How the services begin their answer where the process of an engine ended."""
+
+
 def read_answer(
     answer: Mapping[str, Any], ranges: Sequence[CellRange], engine: str
 ) -> EngineResult:
@@ -161,12 +167,14 @@ def read_answer(
 
     Raises:
         OutOfTimeError: the engine used up its processor time.
+        CrashedError: the engine ended without an answer.
         RecalcError: the engine has no values at all for the workbook, or the answer does not fit.
     """
     if answer.get("timed_out"):
         raise OutOfTimeError(f"{engine}: {answer.get('error')}")
     if "error" in answer:
-        raise RecalcError(f"{engine}: {answer['error']}")
+        crashed = "killed" in answer or _CRASHED.match(str(answer["error"])) is not None
+        raise (CrashedError if crashed else RecalcError)(f"{engine}: {answer['error']}")
     lists = answer.get("values")
     if not isinstance(lists, list) or len(lists) != len(ranges):
         raise RecalcError(f"{engine}: the answer does not fit the question")

@@ -13,11 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from judge.core.answer import Origin
 from judge.errors import RecalcError
-from judge.recalc.contract import Dialect, EngineUnavailableError
+from judge.recalc.contract import CrashedError, Dialect, EngineUnavailableError
 from judge.recalc.engines import (
     ENGINE_NAMES,
     FORMUALIZER,
@@ -475,3 +476,53 @@ def test_the_embedded_engines_alone_still_serve(engines: dict[str, Any]) -> None
     assert result.values[ref(1)] == 4
     assert "CUBEVALUE" in result.not_calculated[ref(2)]
     assert book.sheet_names == (SHEET,)
+
+
+UNRELATED = {
+    "a letter": {"C9": "\u00e9"},
+    "a volatile function": {"E9": "=TODAY()"},
+    "an unknown function": {"E9": "=MYMACRO(1)"},
+    "a formula that depends on being an array formula": {"E9": "=SUM(A1:A2*2)"},
+    "a reference from text": {"E9": '=INDIRECT("A1")'},
+}
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("what", UNRELATED)
+def test_what_a_cell_does_not_read_does_not_choose_its_engine(
+    recalculator: Recalculator, what: str
+) -> None:
+    """LibreOffice reads each of these as something else: 16, #REF!, TRUE, 8."""
+    cells: dict[str, object] = {
+        "A1": True,
+        "A2": 15,
+        "E1": "=SUM(A1:A2)",
+        "E2": '=MAX("5",2)',
+        "E3": "=MIN(A1:A2)",
+        "E4": "=AVERAGE(A1:A2)",
+    }
+    book = workbook(cells | UNRELATED[what])
+    result = recalculator.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert [result.values[ref(row, 5)] for row in range(1, 5)] == [15, 5, 15, 15]
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("sheet", ["Donn\u00e9es", "\u6570\u636e", "\u00dcbersicht 1"])
+def test_sheets_of_any_name_are_read_by_every_engine(engines: dict[str, Any], sheet: str) -> None:
+    made = openpyxl.Workbook()
+    made.worksheets[0].title = SHEET
+    other = made.create_sheet(sheet)
+    other["A1"], other["A2"] = 4, "plain"
+    for row, formula in enumerate(("'{0}'!A1+1", "SUM('{0}'!A1:A2)", "UPPER('{0}'!A2)"), 1):
+        made.worksheets[0][f"A{row}"] = "=" + formula.format(sheet)
+    stream = io.BytesIO()
+    made.save(stream)
+    for name in (LIBREOFFICE, IRONCALC, FORMUALIZER):
+        values = computed(stream.getvalue(), engines[name])
+        assert [values[row, 1] for row in (1, 2, 3)] == [5, 4, "PLAIN"], name
+
+
+def test_the_end_of_an_engine_is_told_from_what_it_says(engines: dict[str, Any]) -> None:
+    deep = package({"A1": "=" + "IF(1," * 3000 + "1" + ")" * 3000})
+    with pytest.raises(CrashedError):
+        engines[IRONCALC].compute(deep, [ALL], timeout_s=30)

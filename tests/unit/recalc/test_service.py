@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
 from judge.errors import RecalcError, SandboxError
-from judge.recalc.contract import Dialect, EngineUnavailableError, OutOfTimeError
+from judge.recalc.contract import CrashedError, Dialect, EngineUnavailableError, OutOfTimeError
 from judge.recalc.engines import ServiceEngine
 from judge.recalc.service import ServicePool, read_answer
+from judge.recalc.services import office
 from judge.recalc.services.common import split_request
 from judge.workbook.cell import CellRange, CellRef, ErrorValue
 
@@ -77,7 +80,8 @@ def test_a_request_holds_all_that_the_service_needs() -> None:
     header, workbook = split_request(channel.payloads[0])
     assert workbook == b"book"
     assert header["ranges"] == [["S", 1, 1, 2, 2]]
-    assert (header["engine"], header["timeout_s"]) == ("ironcalc", 7)
+    # It is ended a little later than at its limit; what it reports decides.
+    assert (header["engine"], header["timeout_s"]) == ("ironcalc", pytest.approx(7.8))
     assert (header["names"], header["date_1904"]) == ({"A": "B"}, True)
 
 
@@ -188,3 +192,47 @@ def test_a_second_engine_without_an_answer_leaves_that_of_the_first(then: object
     one, other = engine.compute_both(ServiceEngine("ironcalc", pool), b"", [AREA], timeout_s=1)
     assert len(one.values) == 4
     assert isinstance(other, RecalcError)
+
+
+@pytest.mark.parametrize(("seconds", "in_time"), [(0.999, True), (1.0, True), (1.001, False)])
+def test_the_processor_time_that_is_reported_decides(seconds: float, *, in_time: bool) -> None:
+    """Whether the service happened to look at the engine in between does not matter."""
+    values = {"values": [[1, 2, 3, 4]], "seconds": seconds}
+    for answer in (values, {"values": [[1, 2, 3, 4]], "seconds": 0.1, "then": values}):
+        channel = ScriptedChannel([json.dumps(answer).encode()])
+        engine = ServiceEngine("formualizer", ServicePool(opener(channel)))
+        outcome: object
+        try:
+            if "then" in answer:
+                second = ServiceEngine("ironcalc", engine.pool)
+                _, outcome = engine.compute_both(second, b"", [AREA], timeout_s=1)
+            else:
+                outcome = engine.compute(b"", [AREA], timeout_s=1)
+        except OutOfTimeError as error:
+            outcome = error
+        assert isinstance(outcome, OutOfTimeError) is not in_time
+        assert in_time or "took longer than 1 s of processor time" in str(outcome)
+
+
+def test_how_an_engine_ended_is_known() -> None:
+    for answer in (
+        {"error": "the engine crashed (wait status 134)"},
+        {"error": "the engine crashed (wait status 9)", "killed": True},
+    ):
+        with pytest.raises(CrashedError):
+            read_answer(answer, [AREA], "ironcalc")
+    with pytest.raises(RecalcError) as caught:
+        read_answer({"error": "PanicException: the engine crashed"}, [AREA], "ironcalc")
+    assert not isinstance(caught.value, CrashedError)
+
+
+def test_the_end_of_soffice_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object) -> list[list[object]]:
+        raise RuntimeError("the bridge is gone")
+
+    monkeypatch.setattr(office, "compute", end)
+    running = Mock(process=Mock(pid=os.getpid()), temporary=Mock(is_full=lambda: False))
+    with pytest.raises(office.FellOverError) as caught:
+        office.compute_until(running, b"", [], 10.0)
+    with pytest.raises(CrashedError):
+        read_answer({"error": str(caught.value)}, [AREA], "libreoffice")

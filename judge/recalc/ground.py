@@ -1,0 +1,181 @@
+"""What each requested cell depends on, so that it is believed on that alone.
+
+A property of some formulas (a function that was never measured, a name, text beyond ASCII) is
+passed on to the cells that depend on them, once over all formulas that were followed. Which other
+cells are requested, and what else the workbook holds, does not matter.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+from judge.recalc.dependency import (
+    Dependencies,
+    Followed,
+    FormulaIndex,
+    Walk,
+    first_unseen,
+)
+from judge.recalc.formula import FormulaTraits
+from judge.recalc.references import Reference
+from judge.recalc.trust import TrustTable
+from judge.workbook.cell import CellRef
+
+ReadsText = Callable[[str, Reference], bool]
+"""Whether a rectangle, on the sheet of a real name, holds text beyond ASCII."""
+
+
+class Ground:
+    """What is known of the cells of a question, one by one.
+
+    Where there is more to follow than is followed, no cell is sure, and the other properties are
+    those of the whole workbook.
+
+    Args:
+        dependencies: what the cells depend on.
+        trust: what the benchmark found.
+        reads_text: where there is text beyond ASCII; None if there is none.
+    """
+
+    def __init__(
+        self, dependencies: Dependencies, trust: TrustTable, reads_text: ReadsText | None
+    ) -> None:
+        self._dependencies = dependencies
+        self._trust = trust
+        self._reads_text = reads_text
+        self._named: AbstractSet[CellRef] | None = None
+        self._whole: AbstractSet[CellRef] | None = None
+
+    def sure(self) -> AbstractSet[CellRef]:
+        """The cells in which an agreement of the pair is accepted.
+
+        All that such a cell depends on is known, and only functions for which the pair was always
+        right when it agreed, without names, arrays, and text beyond ASCII.
+        """
+        walk = self._dependencies.walk
+        if walk is None:
+            return frozenset()
+        judged: dict[int, bool] = {}
+
+        def is_unsure(step: Followed) -> bool:
+            said = step.said
+            # One object stands for all formulas that differ only in numbers.
+            if id(said) not in judged:
+                judged[id(said)] = not self._is_sure(said)
+            return (
+                judged[id(said)]
+                or step.fills
+                or (self._reads_text is not None and _misnames(step, walk.index))
+            )
+
+        return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, self._reads_text)
+
+    def _is_sure(self, said: FormulaTraits) -> bool:
+        return not (
+            said.opaque
+            or said.unbounded
+            or said.array_sensitive
+            or said.unprefixed
+            or said.unknown
+            or said.volatile
+            or said.beyond_ascii
+        ) and self._trust.pair_is_sure(said.functions)
+
+    def is_nameless(self, cell: CellRef) -> bool:
+        """Whether a cell may depend on a name that Excel does not know."""
+        all_cells = self._dependencies
+        if not (all_cells.unprefixed or all_cells.unknown or all_cells.names):
+            return False
+        if self._named is None:
+            self._named = self._without(
+                lambda said: bool(said.unprefixed or said.unknown or said.names)
+            )
+        return cell not in self._named
+
+    def is_broken(self, cell: CellRef) -> bool:
+        """Whether a cell may depend on a reference to something that no longer exists."""
+        if not self._dependencies.broken:
+            return False
+        if self._whole is None:
+            self._whole = self._without(lambda said: said.broken)
+        return cell not in self._whole
+
+    def _without(self, has: Callable[[FormulaTraits], bool]) -> AbstractSet[CellRef]:
+        """The cells that certainly depend on no formula of some kind."""
+        walk = self._dependencies.walk
+        if walk is None:
+            return frozenset()
+        passed_on = _passed_on(walk, lambda step: step.anywhere or step.fills or has(step.said))
+        return {step.ref for step in walk.steps} - passed_on
+
+
+def _misnames(step: Followed, index: FormulaIndex) -> bool:
+    """Whether a formula names a sheet in other letters than its own, some beyond ASCII."""
+    return any(
+        each.sheet is not None
+        and not each.sheet.isascii()
+        and index.named(each.sheet) != each.sheet
+        for each in step.reads
+    )
+
+
+def _passed_on(
+    walk: Walk, is_marked: Callable[[Followed], bool], reads_text: ReadsText | None = None
+) -> AbstractSet[CellRef]:
+    """The cells that are marked, and those that read them; so are all that read themselves."""
+    marked: set[CellRef] = set()
+    free = _FreeCells(walk.index, reads_text)
+    for step in walk.steps:
+        if is_marked(step) or not all(free.cover(step.ref.sheet, each) for each in step.reads):
+            marked.add(step.ref)
+        else:
+            free.add(step.ref)
+    return marked
+
+
+class _FreeCells:
+    """The cells that are known not to be marked while a walk is repeated.
+
+    A formula cell of a rectangle that is not among them by then is marked, or reads the cell whose
+    turn it is, and is marked later. So a rectangle is searched once.
+    """
+
+    def __init__(self, index: FormulaIndex, reads_text: ReadsText | None) -> None:
+        self._index = index
+        self._reads_text = reads_text
+        self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+        """Of each column, the place of a free cell -> a later place; it leads past all of them."""
+        self._covered: dict[tuple[str, Reference], bool] = {}
+
+    def add(self, ref: CellRef) -> None:
+        """Notes that a cell is free."""
+        place = self._index.place(ref)
+        if place is not None:
+            self._free[ref.sheet, ref.column][place] = place + 1
+
+    def cover(self, home: str, reference: Reference) -> bool:
+        """Whether every cell of a rectangle is free."""
+        key = (home if reference.sheet is None else reference.sheet, reference)
+        known = self._covered.get(key)
+        if known is None:
+            known = self._covered[key] = self._cover(key[0], reference)
+        return known
+
+    def _cover(self, sheet: str, reference: Reference) -> bool:
+        name = self._index.named(sheet)
+        if name is None:
+            return True
+        if self._reads_text is not None and self._reads_text(name, reference):
+            return False
+        formulas = self._index.sheet(name)
+        for column in formulas.between(reference.min_column, reference.max_column):
+            rows, _ = formulas.cells[column]
+            first = bisect.bisect_left(rows, reference.min_row)
+            if first_unseen(self._free[name, column], first) < bisect.bisect_right(
+                rows, reference.max_row
+            ):
+                return False
+        return not any(formulas.filled_in(reference))
