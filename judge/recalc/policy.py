@@ -15,7 +15,7 @@ import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.answer import Origin
-from judge.errors import RecalcError
+from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
@@ -81,6 +81,35 @@ def code_digest() -> str:
 
 RULES = 4
 """Incremented whenever the policy or the cascade decides differently."""
+
+
+def untrusted_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> tuple[list[WantedCell], list[str]]:
+    """The cells of some ranges that a formula gives a value, and whose stored value is not trusted.
+
+    Args:
+        workbook: an open workbook.
+        ranges: rectangles on its sheets, by their real names.
+        mode: when to compute.
+        origin: where the workbook comes from.
+
+    Returns:
+        The cells, and notes on what could not be searched.
+
+    Raises:
+        WorkbookError: the ranges cannot be read, or it cannot be determined which cells of a
+            submission are filled by formulas.
+    """
+    if mode == "never":
+        return [], []
+    found, unseen = wanted_cells(workbook, ranges)
+    if unseen and origin is Origin.SOLUTION:
+        with workbook.package.blamed():
+            raise WorkbookError(unseen[0])
+    trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
+    return [cell for cell in found if not (trusted and cell.has_cached_value)], unseen
+
 
 OLDEST_EXCEL = 9
 """Major version of Excel 2000; what claims to be Excel with a smaller one is a library."""
@@ -182,14 +211,7 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        if self._mode == "never":
-            return NOTHING_COMPUTED
-        found, unseen = wanted_cells(workbook, ranges)
-        if not found:
-            return NOTHING_COMPUTED
-        trusted = self._mode != "always" and origin is not Origin.SOLUTION
-        trusted = trusted and calculates(workbook.facts)
-        cells = [cell for cell in found if not (trusted and cell.has_cached_value)]
+        cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         if not cells:
             return NOTHING_COMPUTED
         too_long = _too_long(cells)

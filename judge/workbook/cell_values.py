@@ -25,6 +25,13 @@ _DATE_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
     r"|T?[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?"
 )
+_ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
+_ESCAPE_AHEAD = re.compile(
+    "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"
+)
+_NOT_WRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that stay escaped: what is read goes into reports, files and terminals."""
+
 _ERRORS = frozenset(
     {
         *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"),
@@ -37,6 +44,29 @@ _ERRORS = frozenset(
 _TRUTH = {"0": False, "1": True}
 
 _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
+
+
+def read_string(text: str) -> str:
+    """The string that some text of a cell, a run or a shared string stands for.
+
+    ``_xHHHH_`` is the character of that code, and ``_x005F_`` the underscore of what only looks
+    like such an escape. Escapes of control characters stay as they are.
+
+    Source: ECMA-376 part 1, 22.9.2.19 (``ST_Xstring``).
+    """
+    return _ESCAPE.sub(_character, text) if "_x" in text else text
+
+
+def write_string(string: str) -> str:
+    """The text that stands for a string; the reverse of :func:`read_string`."""
+    written = _ESCAPE_AHEAD.sub("_x005F_", string) if "_x" in string else string
+    # An XML parser takes it for the end of a line.
+    return written.replace("\r", "_x000D_")
+
+
+def _character(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return escape[0] if _NOT_WRITTEN.match(character) else character
 
 
 class ValueReader:
@@ -106,7 +136,7 @@ class ValueReader:
                 return from_iso8601(text)
             except ValueError:
                 self._fail(f"the date {text[:30]!r}")
-        return text
+        return read_string(text)
 
     def index(self, text: str) -> int:
         """A whole number of the file, such as the index of a string."""

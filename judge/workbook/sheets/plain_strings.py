@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from judge.workbook.cell_values import read_string
 from judge.workbook.namespaces import MAIN
 from judge.workbook.sheets.raw_formula import TEXT, UNUSUAL_ENTITY, unescape
 
@@ -96,10 +97,10 @@ def _string(piece: bytes) -> str | None:
         return None
     match = _PLAIN.fullmatch(text)
     if match is not None:
-        return unescape(match[1] or "")
+        return read_string(unescape(match[1] or ""))
     runs = []
     position = 0
     while (run := _RUN.match(text, position)) is not None:
-        runs.append(unescape(run[1] or ""))
+        runs.append(read_string(unescape(run[1] or "")))
         position = run.end()
     return "".join(runs) if runs and _END.fullmatch(text, position) is not None else None

@@ -51,8 +51,7 @@ class SharedStrings:
             return self._parse(part, wanted)
         self._package.agree_on_namespace(MAIN, part)
         self._package.budget.take_chars(sum(map(len, found.values())))
-        # openpyxl removes this half of an escaped escape, and keeps the rest as it is.
-        return {index: string.replace("x005F_", "") for index, string in found.items()}
+        return found
 
     def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:
         limits = self._package.budget.limits
@@ -130,7 +129,7 @@ class _StringCollector:
             self._current = None
             return
         if self._current is not None:
-            string = self._current.content.replace("x005F_", "")
+            string = self._current.content
             self.strings[self.count] = string
             self.chars += len(string)
             self._current = None

@@ -8,15 +8,24 @@ from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_BITS, MAX_COLUMN, MAX_ROW, Window, column_number
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    Window,
+    column_number,
+    parse_window,
+)
 from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
 from judge.workbook.cell_values import CELL_TYPES, ValueReader
 from judge.workbook.namespaces import SEPARATOR, SHEET_NAMES
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.sheets.raw_formula import FORMULA_KINDS, RawFormula
+from judge.workbook.sheets.raw_formula import FILLING_KINDS, FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.rich_text import InlineText
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener
+from judge.workbook.xml_numbers import whole_number
 from judge.workbook.xml_parts import PartParser
 
 _ROOTS = frozenset({"worksheet", "dialogsheet", "xm:macrosheet"})
@@ -46,6 +55,9 @@ whether they read them."""
 
 _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
+_MOST_MASTERS = 500_000
+"""Most shared formulas of a worksheet; their cells are kept, wanted or not."""
+
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 
 
@@ -59,6 +71,8 @@ class SheetCells:
             blank cells were not requested, maybe only of formulas.
         formulas: formulas by key.
         strings: cells that are not among the values yet -> index into the shared strings.
+        fills: whether a formula anywhere in the worksheet gives values to other cells than its own;
+            True also where a string of the worksheet only looks like one.
         rows_below: whether there are rows below the last one that was wanted.
         tail: what precedes and follows the rows.
     """
@@ -67,6 +81,7 @@ class SheetCells:
     styles: dict[int, int] = field(default_factory=dict)
     formulas: dict[int, RawFormula] = field(default_factory=dict)
     strings: dict[int, int] = field(default_factory=dict)
+    fills: bool = False
     rows_below: bool = False
     tail: SheetTail = field(default_factory=SheetTail)
 
@@ -82,6 +97,7 @@ class SheetCells:
         self.styles.update(other.styles)
         self.formulas.update(other.formulas)
         self.strings.update(other.strings)
+        self.fills = self.fills or other.fills
 
     @property
     def size(self) -> int:
@@ -157,6 +173,7 @@ class CellCollector:
         self._key = 0
         self._path: list[str] = []
         self._seen: set[str] = set()
+        self._masters: dict[int, int] = {}
         self._attributes: dict[str, str] = {}
         self._value: str | None = None
         self._formula: dict[str, str] | None = None
@@ -272,6 +289,8 @@ class CellCollector:
             self._leaf = "f"
             self._formula = attributes
             self._check_names(attributes)
+            if attributes.get("t") in FILLING_KINDS:
+                self.cells.fills = True
         elif tag == self._inline_tag and self._inline is None and self._value is None:
             self._leaf = "is"
             self._inline = InlineText(self._part)
@@ -304,11 +323,32 @@ class CellCollector:
         elif tag == self._formula_tag and self._leaf == "f":
             self._formula_text = "".join(self._text)
             self._leaf = ""
+            given = self._formula or {}
+            if self._formula_text and given.get("t") == "shared":
+                key = self.row << COLUMN_BITS | self._column
+                self.note_master(key, given.get("si"), given.get("ref"))
         elif tag == self._inline_tag:
             self._leaf = ""
         elif self._inline is not None:
             self._inline.end(SHEET_NAMES[tag], self._text)
         self._text.clear()
+
+    def note_master(self, key: int, index: str | None, reference: str | None) -> None:
+        """Called for every cell of the worksheet that writes a shared formula out, wanted or not.
+
+        Raises:
+            WorkbookError: another cell does, too, or the range that it names does not hold it.
+        """
+        number = whole_number(index)
+        window = parse_window(reference or "")
+        if number is None or str(number) != index or window is None:
+            self._malformed(f"the shared formula {index!r:.20} for the range {reference!r:.20}")
+        if not window.holds(key >> COLUMN_BITS, key & COLUMN_MASK):
+            self._malformed(f"the shared formula of {window} in a cell that is not in that range")
+        if self._masters.setdefault(number, key) != key:
+            self._malformed(f"the shared formula {index} twice")
+        if len(self._masters) > _MOST_MASTERS:
+            self._malformed(f"more than {_MOST_MASTERS:,} shared formulas")
 
     def _start_row(self, attributes: dict[str, str]) -> None:
         if self._in_row:
@@ -440,8 +480,10 @@ class CellCollector:
         )
         if attributes.get("t", "normal") not in FORMULA_KINDS:
             self._malformed(f"a formula of the type {attributes['t'][:20]!r}")
-        self.cells.formulas[key] = RawFormula(
+        formula = self.cells.formulas[key] = RawFormula(
             self._formula_text, attributes, cached=cached or self._inline is not None
         )
+        if not formula.belongs_to(key):
+            self._malformed("a formula that fills a range of which its cell is not the first")
         self.kept_chars += len(self._formula_text)
         self._formula_text = ""

@@ -13,8 +13,8 @@ import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.answer import Origin
-from judge.errors import JudgeError, RecalcError
-from judge.recalc import policy
+from judge.errors import JudgeError, RecalcError, WorkbookError
+from judge.recalc import policy, wanted
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import EngineUnavailableError
 from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Recalculator, as_read, calculates
@@ -146,6 +146,18 @@ def test_cells_filled_by_an_array_formula_are_computed() -> None:
     book = workbook({"A1": 1, "B2": ("B2:B4", "=A1:A3*2")})
     result = recalculator(engine).fill(book, [CellRange(SHEET, 3, 2, 9, 2)], origin=Origin.SOLUTION)
     assert dict(result.values) == {ref(3, 2): 2, ref(4, 2): 3}
+
+
+def test_a_submission_in_which_filled_cells_cannot_be_determined_is_unreadable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wanted, "FILLED_LIMIT", 5)
+    data = with_values(package({"A1": ("A1:C3", "=1")}), {ref(1): 99})
+    book = as_saved_by("Microsoft Excel", "16.0300", data)
+    with pytest.raises(WorkbookError, match="fill more than 5 cells") as caught:
+        recalculator(office()).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert caught.value.culprit is book.package
+    assert not recalculator(office()).fill(book, [ALL], origin=Origin.GOLD).values
 
 
 def test_serials_become_dates_as_the_reader_makes_them() -> None:
