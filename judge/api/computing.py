@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Mode, Recalculator, untrusted_cells
+from judge.recalc.policy import Mode, Recalculator, replaced_cells, untrusted_cells
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook
 
@@ -36,7 +36,10 @@ class ComputedWhereNeeded:
             SandboxError: something has to be computed, and there is no sandbox.
         """
         needed, _ = untrusted_cells(workbook, ranges, self.mode, origin)
-        return self._opened().fill(workbook, ranges, origin=origin) if needed else NOTHING_COMPUTED
+        if needed:
+            return self._opened().fill(workbook, ranges, origin=origin)
+        replaced = replaced_cells(workbook, ranges, self.mode, origin)
+        return ComputedValues(not_calculated=replaced) if replaced else NOTHING_COMPUTED
 
     def answer_conditions(
         self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin

@@ -28,7 +28,7 @@ from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
-from judge.recalc.wanted import WantedCell, wanted_cells
+from judge.recalc.wanted import WantedCell, refreshed_cells, wanted_cells
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
@@ -109,6 +109,19 @@ def untrusted_cells(
             raise WorkbookError(unseen[0])
     trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
     return [cell for cell in found if not (trusted and cell.has_cached_value)], unseen
+
+
+def replaced_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> dict[CellRef, str]:
+    """The cells of a submission whose stored values Excel replaces as it opens the file -> why.
+
+    Raises:
+        WorkbookError: it cannot be determined which cells these are.
+    """
+    if mode == "never" or origin is not Origin.SOLUTION:
+        return {}
+    return refreshed_cells(workbook, ranges)
 
 
 OLDEST_EXCEL = 9
@@ -212,14 +225,15 @@ class Recalculator:
             EngineUnavailableError: an installed engine cannot be started.
         """
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
-        if not cells:
-            return NOTHING_COMPUTED
+        refused = replaced_cells(workbook, ranges, self._mode, origin)
+        cells = [cell for cell in cells if cell.ref not in refused]
         too_long = _too_long(cells)
-        if too_long:
-            cells = [cell for cell in cells if cell.ref not in too_long]
-            rest = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
-            return replace(rest, not_calculated={**rest.not_calculated, **too_long})
-        return self._known(workbook, cells, unseen)
+        refused |= too_long
+        cells = [cell for cell in cells if cell.ref not in too_long]
+        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+        if refused:
+            return replace(computed, not_calculated={**computed.not_calculated, **refused})
+        return computed
 
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]

@@ -11,6 +11,7 @@ from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 from tests.unit.comparison.packages import Book, cell, sheet_data
 from tests.unit.recalc.fakes import ScriptedEngine, ref
+from tests.unit.recalc.test_policy import pivot_book
 
 FILLED = CellRange("S", 2, 2, 3, 2)
 """Cells that an array formula above them fills."""
@@ -58,3 +59,11 @@ def test_values_that_a_calculating_program_stored_need_no_engine() -> None:
 
 def test_constants_need_no_engine() -> None:
     assert fill(Book({"S": sheet_data(cell("B2", 1))}), Origin.SOLUTION) == ({}, 0)
+
+
+def test_a_pivot_table_that_is_refreshed_on_load_needs_no_engine_either() -> None:
+    opened: list[str] = []
+    compute = ComputedWhereNeeded("auto", lambda: opened.append("engine"))  # type: ignore[arg-type, return-value]
+    book = pivot_book('refreshOnLoad="1"')
+    computed = compute.fill(book, [CellRange("S", 3, 1, 3, 9)], origin=Origin.SOLUTION)
+    assert (set(computed.not_calculated), opened) == ({ref(3, 1), ref(3, 2)}, [])
