@@ -18,6 +18,7 @@ import pytest
 from judge.errors import WorkbookError
 from judge.workbook.address import Window
 from judge.workbook.cell import Cell, CellRange, ErrorValue
+from judge.workbook.cell_values import read_string, write_string
 from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.sheets.master_scan import find_masters
@@ -762,3 +763,50 @@ def test_the_main_part_may_have_the_type_of_its_ending() -> None:
         {"[Content_Types].xml": [(own, ""), (ending, f'Extension="xml" ContentType="{main}"')]}
     )
     assert _first_cell(data) == "right"
+
+
+# -- escapes of characters ------------------------------------------------------------------------
+
+
+ESCAPES = {
+    "a_x0042_c": "aBc",
+    "a_x000D_\nb": "a\r\nb",
+    "a_x000a_b": "a\nb",
+    "a_x005F_x0042_c": "a_x0042_c",
+    "a_x005f_x0042_c": "a_x0042_c",
+    "a_x005F_b": "a_b",
+    "a_x0042_x0043_c": "aBx0043_c",
+    "nox005F_rth": "nox005F_rth",
+    "x005F_": "x005F_",
+    "_x42_ _X0042_ _x00G2_ _x0042": "_x42_ _X0042_ _x00G2_ _x0042",
+    "bell_x0007_ half_xD83D_": "bell_x0007_ half_xD83D_",
+}
+"""What a file holds -> the string that it stands for (ECMA-376 part 1, 22.9.2.19)."""
+
+
+@pytest.mark.parametrize("comment", ["", "<!-- x -->"], ids=["plain", "parsed"])
+@pytest.mark.parametrize("written", ESCAPES)
+def test_escaped_characters_are_read_in_every_kind_of_string(written: str, comment: str) -> None:
+    cells = [
+        '<c r="A1" t="s"><v>0</v></c>',
+        f'<c r="B1" t="inlineStr"><is><t>{written}</t></is></c>',
+        f'<c r="C1" t="str"><v>{written}</v></c>',
+        '<c r="D1" t="s"><v>1</v></c>',
+        f'<c r="E1" t="inlineStr"><is><r><t>{written}</t></r></is></c>{comment}',
+    ]
+    strings = [f"<t>{written}</t>", f"<r><t>{written}</t></r>{comment}"]
+    values = {each.value for each in read(Book({"Sheet1": sheet_data(*cells)}, strings)).values()}
+    assert values == {ESCAPES[written]}
+
+
+def test_an_escape_is_in_one_run() -> None:
+    book = Book(
+        {"Sheet1": sheet_data('<c r="A1" t="s"><v>0</v></c>')},
+        ["<r><t>a_x00</t></r><r><t>42_c</t></r>"],
+    )
+    assert read(book)["A1"].value == "a_x0042_c"
+
+
+@pytest.mark.parametrize("string", [*ESCAPES, *ESCAPES.values(), "_x005F_x0007_", "_" * 9, "\r"])
+def test_a_written_string_is_read_as_itself(string: str) -> None:
+    assert read_string(write_string(string)) == string
