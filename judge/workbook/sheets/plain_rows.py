@@ -259,7 +259,7 @@ class PlainRows:
                 return map(_number, texts)
         if kind is _DATE:
             return self._reader.days(texts, style) or map(self._dates_of(style).__getitem__, texts)
-        return [self._reader.typed(named, text) for text in texts]
+        return [self._reader.typed(named, text, style) for text in texts]
 
     def _dates_of(self, style: int) -> _Dates:
         known = self._dates.get(style)
@@ -326,12 +326,12 @@ class PlainRows:
 
     def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
         """The value of a cell that holds no number and no shared string."""
-        kind, _, named = known
+        kind, style, named = known
         if (text and kind is _INLINE) or (inline and kind is not _INLINE):
             raise _UnusualError
         if kind is _INLINE:
             return read_string(unescape(inline.partition(">")[2])) if inline else None
-        return self._reader.typed(named, unescape(text)) if text else None
+        return self._reader.typed(named, unescape(text), style) if text else None
 
     def _is_wanted(self, key: int) -> bool:
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK

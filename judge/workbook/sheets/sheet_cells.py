@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -28,7 +28,7 @@ from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListe
 from judge.workbook.xml_numbers import whole_number
 from judge.workbook.xml_parts import PartParser
 
-_ROOTS = frozenset({"worksheet", "dialogsheet", "xm:macrosheet"})
+_ROOTS = frozenset({"worksheet"})
 _ROW_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 _CELL_REFERENCE = re.compile(r"([A-Za-z]{1,3})([1-9][0-9]{0,6})")
 
@@ -54,6 +54,19 @@ _PARENTS: Mapping[str, frozenset[str]] = {
 whether they read them."""
 
 _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
+
+_ONLY_CHILD = {"mergeCells": "mergeCell", "cols": "col"}
+
+_ROW_NUMBERS = {
+    "ht": "[0-9]*\\.?[0-9]+(?:[eE][+-]?[0-9]+)?",
+    "s": "[0-9]+",
+    "outlineLevel": "[0-9]+",
+}
+_COLUMN_NUMBERS = {
+    **dict.fromkeys(("min", "max", "style", "outlineLevel"), "[0-9]+"),
+    "width": _ROW_NUMBERS["ht"],
+}
+"""Attributes that are numbers: Excel and openpyxl refuse anything else."""
 
 _MOST_MASTERS = 500_000
 """Most shared formulas of a worksheet; their cells are kept, wanted or not."""
@@ -158,6 +171,7 @@ class CellCollector:
         self._last_row = max((each.max_row for each in windows), default=0)
         self._reader = ValueReader(formats, date_1904=date_1904, fail=self._malformed)
         self._blanks = blanks
+        self._has_formats = bool(formats.ids)
         self._part = part
         self._limits = limits
         self._tail: TailListener = listener or TailCollector(self.cells.tail, part)
@@ -237,6 +251,9 @@ class CellCollector:
         parents = _PARENTS.get(name)
         if parents is not None and path[-1] not in parents:
             self._malformed(f"{name} within {path[-1][:80]}")
+        elif path[-1] in _ONLY_CHILD and name != _ONLY_CHILD[path[-1]]:
+            # openpyxl reads it whatever its namespace is.
+            self._malformed(f"{name[:80]} within {path[-1]}")
         path.append(name)
         if len(path) > self._limits.depth:
             self._malformed(f"more than {self._limits.depth} elements within each other")
@@ -245,6 +262,8 @@ class CellCollector:
             if name in self._seen:
                 self._malformed(f"{name} twice")
             self._seen.add(name)
+        if name == "col":
+            _check_numbers(attributes, _COLUMN_NUMBERS, self._malformed)
         if name == "sheetData":
             self._start_rows(tag.removesuffix("sheetData"))
         else:
@@ -355,6 +374,7 @@ class CellCollector:
             self._malformed("a row within a row")
         self._in_row = True
         self._check_names(attributes)
+        self.check_row(attributes)
         number = attributes.get("r")
         row = self.row + 1 if number is None else self._row_number(number)
         if not self.row < row <= MAX_ROW:
@@ -375,6 +395,16 @@ class CellCollector:
             self.row_listener.hear(row, attributes)
         if row > self._last_row:
             self.cells.rows_below = True
+
+    def check_row(self, attributes: Mapping[str, str]) -> None:
+        """Called with the attributes of rows, at least once for each combination of them.
+
+        Raises:
+            WorkbookError: a height or a format is not a number, or there is no such format.
+        """
+        _check_numbers(attributes, _ROW_NUMBERS, self._malformed)
+        if self._has_formats and "s" in attributes:
+            self._style_number(attributes["s"])
 
     def _check_names(self, attributes: dict[str, str]) -> None:
         """Refuses attributes of other namespaces that are called like those of rows and cells."""
@@ -456,7 +486,7 @@ class CellCollector:
         elif kind == "inlineStr":
             self._values[key] = self._inline_text()
         else:
-            self._values[key] = self._reader.typed(kind, text) if text else None
+            self._values[key] = self._reader.typed(kind, text, style) if text else None
 
     def _style_number(self, text: str) -> int:
         number = self._style_numbers.get(text)
@@ -487,3 +517,11 @@ class CellCollector:
             self._malformed("a formula that fills a range of which its cell is not the first")
         self.kept_chars += len(self._formula_text)
         self._formula_text = ""
+
+
+def _check_numbers(
+    attributes: Mapping[str, str], forms: Mapping[str, str], fail: Callable[[str], NoReturn]
+) -> None:
+    for name in forms.keys() & attributes.keys():
+        if re.fullmatch(forms[name], attributes[name].strip(" ")) is None:
+            fail(f"{name}={attributes[name][:20]!r}")

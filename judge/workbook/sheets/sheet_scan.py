@@ -234,7 +234,7 @@ class SheetScanner:
             if self._windows
             else None
         )
-        grammar = RowGrammar()
+        grammar = RowGrammar(collector.check_row)
         while True:
             position = 0
             wanted: list[Row] = []
