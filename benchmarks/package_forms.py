@@ -15,9 +15,11 @@ import base64
 import datetime as dt
 import io
 import json
+import re
 import subprocess
 import sys
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -127,13 +129,36 @@ def record(before: Path | None) -> dict[str, dict[str, Reading]]:
     if not any(saved.values()):
         raise SystemExit("LibreOffice saved nothing: is it there? (judge sandbox build --office)")
     readings: dict[str, dict[str, Reading]] = {
-        name: {"libreoffice": openpyxls(saved[name]), "openpyxl": openpyxls(data)}
+        name: {"libreoffice": openpyxls(unescaped(saved[name])), "openpyxl": openpyxls(data)}
         for name, data in made.items()
     }
     if before is not None:
         for name, reading in read_by(before, made).items():
             readings[name]["before"] = reading
     return readings
+
+
+def unescaped(data: bytes | None) -> bytes | None:
+    """A saved workbook from which openpyxl reads the strings that the program has.
+
+    openpyxl takes ``_x0042_`` as it is, and removes ``x005F_`` wherever it stands: without this,
+    what LibreOffice escaped as it saved would look like what it read.
+    """
+    if data is None:
+        return None
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "xl/sharedStrings.xml":
+                text = _ESCAPE.sub(r"&#x\1;", content.decode())
+                content = text.replace("x005F_", "x005x005F_F_").encode()
+            new.writestr(name, content)
+    return target.getvalue()
+
+
+_ESCAPE = re.compile("_x((?!00[01](?![9aAdD])|[dD][89a-fA-F]|[fF]{3}[eEfF])[0-9A-Fa-f]{4})_")
+"""An escaped character that XML can hold."""
 
 
 def read_by(tree: Path, made: Mapping[str, bytes]) -> dict[str, Reading]:

@@ -16,7 +16,7 @@ from judge.recalc.policy import Recalculator
 from judge.recalc.references import Reference, references
 from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT
-from judge.workbook.address import parse_window
+from judge.workbook.address import folded, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
@@ -134,7 +134,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     waiting = dict.fromkeys(formulas)
     touched = _Touched(changed)
     found: set[CellRef] = set()
-    names = {name.casefold(): name for name in workbook.sheet_names}
+    names = {folded(name): name for name in workbook.sheet_names}
     rests = functools.cache(references)
     for _ in range(MOST_PASSES):
         fresh = [
@@ -203,7 +203,7 @@ def _is_opaque(formula: str) -> bool:
 
 
 def _sheet_of(reference: Reference, home: str, names: dict[str, str]) -> str | None:
-    return home if reference.sheet is None else names.get(reference.sheet.casefold())
+    return home if reference.sheet is None else names.get(folded(reference.sheet))
 
 
 class _Touched:

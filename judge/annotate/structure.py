@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from judge.errors import UsageError, WorkbookError
-from judge.workbook.address import Window
+from judge.workbook.address import Window, folded
 from judge.workbook.editing.parts import (
     QUOTED,
     SHEET_TAG,
@@ -70,7 +70,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
     names = [attribute(tag[0], "name") or "" for tag in tags]
     if old not in names:
         raise WorkbookError(f"the workbook has no sheet {old!r}")
-    if new.casefold() in {name.casefold() for name in names if name != old}:
+    if folded(new) in {folded(name) for name in names if name != old}:
         raise UsageError(f"there is already a sheet {new!r}")
     tag = tags[names.index(old)]
     xml = xml[: tag.start()] + with_attribute(tag[0], "name", new) + xml[tag.end() :]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Mode, Recalculator, calculates
+from judge.recalc.policy import Mode, Recalculator, replaced_cells, untrusted_cells
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook
 
@@ -35,16 +35,11 @@ class ComputedWhereNeeded:
             WorkbookError: the ranges cannot be read.
             SandboxError: something has to be computed, and there is no sandbox.
         """
-        if self.mode == "never" or not self._needed(workbook, ranges):
-            return NOTHING_COMPUTED
-        return self._opened().fill(workbook, ranges, origin=origin)
-
-    def _needed(self, workbook: Workbook, ranges: Sequence[CellRange]) -> bool:
-        cells = [cell for each in ranges for cell in workbook.formula_cells(each)]
-        if not cells:
-            return False
-        trusted = all(cell.has_cached_value for cell in cells) and calculates(workbook.facts)
-        return self.mode == "always" or not trusted
+        needed, _ = untrusted_cells(workbook, ranges, self.mode, origin)
+        if needed:
+            return self._opened().fill(workbook, ranges, origin=origin)
+        replaced = replaced_cells(workbook, ranges, self.mode, origin)
+        return ComputedValues(not_calculated=replaced) if replaced else NOTHING_COMPUTED
 
     def answer_conditions(
         self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from judge.errors import WorkbookError
 from judge.recalc.formula import FormulaTraits, traits
 from judge.recalc.references import Reference, read_formula, readable
-from judge.workbook.address import WHOLE_SHEET, Window, parse_window
+from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
 from judge.workbook.cell import Cell, CellRef
 
 FOLLOWED_LIMIT = 50_000
@@ -219,7 +219,7 @@ class FormulaIndex:
         *,
         work: int = WORK_LIMIT,
     ) -> None:
-        self._names = {name.casefold(): name for name in sheets}
+        self._names = {folded(name): name for name in sheets}
         self._load = load
         self._sheets: dict[str, SheetFormulas] = {}
         self._everything: Dependencies | None = None
@@ -232,7 +232,7 @@ class FormulaIndex:
 
     def named(self, name: str) -> str | None:
         """The real name of a sheet that a formula names; None if there is no such sheet."""
-        return self._names.get(name.casefold())
+        return self._names.get(folded(name))
 
     def sheet(self, name: str) -> SheetFormulas:
         """The formula cells of a sheet, by its real name."""

@@ -15,7 +15,7 @@ import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.answer import Origin
-from judge.errors import RecalcError
+from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
@@ -28,7 +28,7 @@ from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
-from judge.recalc.wanted import WantedCell, wanted_cells
+from judge.recalc.wanted import WantedCell, refreshed_cells, wanted_cells
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
@@ -81,6 +81,48 @@ def code_digest() -> str:
 
 RULES = 5
 """Incremented whenever the policy or the cascade decides differently."""
+
+
+def untrusted_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> tuple[list[WantedCell], list[str]]:
+    """The cells of some ranges that a formula gives a value, and whose stored value is not trusted.
+
+    Args:
+        workbook: an open workbook.
+        ranges: rectangles on its sheets, by their real names.
+        mode: when to compute.
+        origin: where the workbook comes from.
+
+    Returns:
+        The cells, and notes on what could not be searched.
+
+    Raises:
+        WorkbookError: the ranges cannot be read, or it cannot be determined which cells of a
+            submission are filled by formulas.
+    """
+    if mode == "never":
+        return [], []
+    found, unseen = wanted_cells(workbook, ranges)
+    if unseen and origin is Origin.SOLUTION:
+        with workbook.package.blamed():
+            raise WorkbookError(unseen[0])
+    trusted = mode != "always" and origin is not Origin.SOLUTION and calculates(workbook.facts)
+    return [cell for cell in found if not (trusted and cell.has_cached_value)], unseen
+
+
+def replaced_cells(
+    workbook: Workbook, ranges: Sequence[CellRange], mode: Mode, origin: Origin
+) -> dict[CellRef, str]:
+    """The cells of a submission whose stored values Excel replaces as it opens the file -> why.
+
+    Raises:
+        WorkbookError: it cannot be determined which cells these are.
+    """
+    if mode == "never" or origin is not Origin.SOLUTION:
+        return {}
+    return refreshed_cells(workbook, ranges)
+
 
 OLDEST_EXCEL = 9
 """Major version of Excel 2000; what claims to be Excel with a smaller one is a library."""
@@ -182,22 +224,16 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        if self._mode == "never":
-            return NOTHING_COMPUTED
-        found, unseen = wanted_cells(workbook, ranges)
-        if not found:
-            return NOTHING_COMPUTED
-        trusted = self._mode != "always" and origin is not Origin.SOLUTION
-        trusted = trusted and calculates(workbook.facts)
-        cells = [cell for cell in found if not (trusted and cell.has_cached_value)]
-        if not cells:
-            return NOTHING_COMPUTED
+        cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
+        refused = replaced_cells(workbook, ranges, self._mode, origin)
+        cells = [cell for cell in cells if cell.ref not in refused]
         too_long = _too_long(cells)
-        if too_long:
-            cells = [cell for cell in cells if cell.ref not in too_long]
-            rest = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
-            return replace(rest, not_calculated={**rest.not_calculated, **too_long})
-        return self._known(workbook, cells, unseen)
+        refused |= too_long
+        cells = [cell for cell in cells if cell.ref not in too_long]
+        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+        if refused:
+            return replace(computed, not_calculated={**computed.not_calculated, **refused})
+        return computed
 
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
+from judge.workbook.facts.pivots import refreshed_windows
 from judge.workbook.formula_cells import filling_cells
 from judge.workbook.reader import Workbook
 
@@ -56,6 +57,34 @@ def wanted_cells(
         except WorkbookError as error:
             notes.append(f"cells filled by array formulas were not searched for: {error.message}")
     return list(found.values()), notes
+
+
+def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:
+    """The cells of some ranges that Excel replaces as it opens the file, each with the reason.
+
+    Raises:
+        WorkbookError: a pivot table cannot be read, or too many cells are in one.
+    """
+    found: dict[CellRef, str] = {}
+    with workbook.package.blamed():
+        for sheet in dict.fromkeys(area.sheet for area in ranges):
+            part = workbook.sheet(sheet).part
+            for window in refreshed_windows(workbook.package, part):
+                why = (
+                    f"it is in a pivot table ({window}) that Excel computes as it opens the file "
+                    "(refreshOnLoad), whatever the file stores"
+                )
+                parts = (_overlap(area, window) for area in ranges if area.sheet == sheet)
+                for overlap in filter(None, parts):
+                    if overlap.size > FILLED_LIMIT:
+                        raise WorkbookError(
+                            f"a pivot table of {sheet!r} fills more than {FILLED_LIMIT:,} cells of "
+                            "the range"
+                        )
+                    for row in range(overlap.min_row, overlap.max_row + 1):
+                        for column in range(overlap.min_column, overlap.max_column + 1):
+                            found[CellRef(sheet, row, column)] = why
+    return found
 
 
 def _filled(

@@ -40,6 +40,18 @@ def cell_name(row: int, column: int) -> str:
     return f"{column_letters(column)}{row}"
 
 
+def folded(name: str) -> str:
+    """A name of a sheet or a part, to be compared regardless of case.
+
+    It is folded letter by letter, as Excel does: ``Straße`` is not ``Strasse``.
+    """
+    return name.lower() if name.isascii() else "".join(map(_folded_letter, name))
+
+
+def _folded_letter(letter: str) -> str:
+    return next((each for each in (letter.casefold(), letter.lower()) if len(each) == 1), letter)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Window:
     """A rectangle of a worksheet, 1-based and inclusive."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from judge.errors import WorkbookError
+from judge.workbook.address import folded
 
 STORED = 0
 DEFLATED = 8
@@ -256,15 +257,15 @@ def _check_names(entries: list[Entry]) -> None:
             if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:
                 raise _ambiguous(f"nothing says how the name {_cut(name)} is encoded")
         # By the package convention, names that differ only in case or escapes are the same.
-        folded = (unquote(name) if "%" in name else name).casefold()
-        if folded in seen:
+        key = folded(unquote(name) if "%" in name else name)
+        if key in seen:
             what = (
                 f"{_cut(name)} is in it twice"
-                if seen[folded] == name
-                else f"{_cut(seen[folded])} and {_cut(name)} are one name"
+                if seen[key] == name
+                else f"{_cut(seen[key])} and {_cut(name)} are one name"
             )
             raise _ambiguous(what)
-        seen[folded] = name
+        seen[key] = name
 
 
 def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:

@@ -21,22 +21,54 @@ Python's own numbers may have underscores, other digits, or be ``nan``."""
 
 _NUMBER = re.compile(r" *[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)? *")
 _INDEX = re.compile(r"[0-9]{1,9}")
-_DATE_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?)?"
-    r"|T?[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?Z?"
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z?"
+_DATE_TIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:T{_CLOCK})?|{_CLOCK}")
+_FIRST_DAY = "1900-03-01"
+"""Before that, programs differ in which day it is: for Excel, 1900-02-29 existed."""
+_ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
+_ESCAPE_AHEAD = re.compile(
+    "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"
 )
+_NOT_WRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that stay escaped: what is read goes into reports, files and terminals."""
+
 _ERRORS = frozenset(
     {
         *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"),
         *("#SPILL!", "#CALC!", "#FIELD!", "#BLOCKED!", "#CONNECT!", "#UNKNOWN!", "#EXTERNAL!"),
-        *("#BUSY!", "#PYTHON!", "#TIMEOUT!"),
+        *("#BUSY!", "#PYTHON!", "#TIMEOUT!", "#ERROR!"),
+        *(f"Err:{number}" for number in range(501, 541)),
     }
 )
-"""The error values of Excel, those of its newer versions included."""
+"""The error values of Excel, those of its newer versions included, of Google Sheets (``#ERROR!``)
+and of LibreOffice (``Err:502``)."""
 
 _TRUTH = {"0": False, "1": True}
 
 _DATE_OUT_OF_RANGE = ErrorValue("#VALUE!")
+
+
+def read_string(text: str) -> str:
+    """The string that some text of a cell, a run or a shared string stands for.
+
+    ``_xHHHH_`` is the character of that code, and ``_x005F_`` the underscore of what only looks
+    like such an escape. Escapes of control characters stay as they are.
+
+    Source: ECMA-376 part 1, 22.9.2.19 (``ST_Xstring``).
+    """
+    return _ESCAPE.sub(_character, text) if "_x" in text else text
+
+
+def write_string(string: str) -> str:
+    """The text that stands for a string; the reverse of :func:`read_string`."""
+    written = _ESCAPE_AHEAD.sub("_x005F_", string) if "_x" in string else string
+    # An XML parser takes it for the end of a line.
+    return written.replace("\r", "_x000D_")
+
+
+def _character(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return escape[0] if _NOT_WRITTEN.match(character) else character
 
 
 class ValueReader:
@@ -89,7 +121,7 @@ class ValueReader:
         except (OverflowError, ValueError):
             return None
 
-    def typed(self, kind: str, text: str) -> CellValue:
+    def typed(self, kind: str, text: str, style: int) -> CellValue:
         """The value of a cell of the type ``str``, ``b``, ``e`` or ``d``."""
         if kind == "b":
             if text not in _TRUTH:
@@ -100,13 +132,16 @@ class ValueReader:
                 self._fail(f"the error {text[:30]!r}")
             return ErrorValue(text)
         if kind == "d":
-            if _DATE_TIME.fullmatch(text) is None:
-                self._fail(f"the date {text[:30]!r}")
+            # LibreOffice takes it for a number where the cell's format is not that of a date.
+            if _DATE_TIME.fullmatch(text) is None or style not in self._dates:
+                self._fail(f"the date {text[:30]!r} in the cell format {style}")
+            if "-" in text and text < _FIRST_DAY:
+                self._fail(f"the date {text[:30]!r}, which is too early")
             try:
                 return from_iso8601(text)
             except ValueError:
                 self._fail(f"the date {text[:30]!r}")
-        return text
+        return read_string(text)
 
     def index(self, text: str) -> int:
         """A whole number of the file, such as the index of a string."""

@@ -8,9 +8,6 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, cell_key
 from judge.workbook.cell import Cell, CellRange
 from judge.workbook.reader import Workbook
 
-_MARKS = (b'"array"', b"'array'", b"dataTable")
-"""What the XML of a sheet with formulas that fill several cells must contain."""
-
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     """The cells of a sheet whose formula fills other cells too, with the range that it fills.
@@ -18,7 +15,7 @@ def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     Raises:
         WorkbookError: the sheet cannot be read.
     """
-    if not _may_fill(workbook, sheet):
+    if not workbook.sheet(sheet).fills:
         return []
     return [
         cell
@@ -46,14 +43,3 @@ def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
 
 def _whole(sheet: str) -> CellRange:
     return CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
-
-
-def _may_fill(workbook: Workbook, sheet: str) -> bool:
-    """Searches the sheet's XML for the marks, which costs less than reading its cells."""
-    tail = b""
-    for chunk in workbook.package.chunks(workbook.sheet(sheet).part):
-        text = tail + chunk
-        if any(mark in text for mark in _MARKS):
-            return True
-        tail = chunk[-16:]
-    return False

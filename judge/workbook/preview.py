@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from judge.workbook.sheets.sheet_cells import SheetCells
 Value = str | int | float | bool | dt.datetime | dt.time | ErrorValue | None
 """What a cell shows; None where it is blank."""
 
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _EXACT = 10**15
 """From here on, not every whole number is a floating-point number that prints the same digits."""
 
@@ -101,11 +99,8 @@ def _grid(
 
 def _shown(value: CellValue, *, date_1904: bool) -> Value:
     """What a cell shows of its value."""
-    if isinstance(value, str):
-        # ``_x000D_`` stands for the character of that number.
-        return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value) if "_x" in value else value
-    if isinstance(value, int | float):
-        return value if isinstance(value, bool) else _number(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(value)
     if isinstance(value, dt.timedelta):
         return _moment(value, date_1904=date_1904)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):

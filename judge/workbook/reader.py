@@ -246,7 +246,7 @@ class Workbook:
         return [sheet.cell(key) for key in keys]
 
     def used_range(self, sheet: str) -> CellRange | None:
-        """The rectangle around all cells that hold a value or a formula; None on a blank sheet.
+        """The rectangle around all cells with a value or a formula, or filled by one, if any.
 
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from judge.errors import PositionError
-from judge.workbook.address import Window
+from judge.workbook.address import Window, folded
 from judge.workbook.cell import CellRange
 from judge.workbook.position import Position, PositionPart
 
@@ -81,7 +81,7 @@ def _typed_sheet(
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
         return _default_sheet(position, names, notes)
-    found = next((each for each in names if each.casefold() == meant.casefold()), None)
+    found = next((each for each in names if folded(each) == folded(meant)), None)
     if found is None:
         raise _no_such_sheet(meant, position, names)
     return found
@@ -152,13 +152,13 @@ def match_sheet(meant: str, names: Sequence[str]) -> str | None:
     """
     if meant in names:
         return meant
-    folded = _folded(meant)
-    if not folded:
+    sought = _folded(meant)
+    if not sought:
         return None
-    alike = [name for name in names if _folded(name) == folded]
+    alike = [name for name in names if _folded(name) == sought]
     if len(alike) == 1:
         return alike[0]
-    longer = [name for name in names if _folded(name).startswith(folded)]
+    longer = [name for name in names if _folded(name).startswith(sought)]
     if len(longer) == 1:
         return longer[0]
     return None

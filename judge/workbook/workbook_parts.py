@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from judge.errors import WorkbookError
+from judge.workbook.address import folded
 from judge.workbook.namespaces import PROPERTY_NAMES, TYPE_NAMES, local_name
 from judge.workbook.package import Package
+from judge.workbook.xml_numbers import whole_number
 from judge.workbook.xml_parts import PartParser, Relationship, relationships, scan_part
 
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
@@ -28,6 +31,8 @@ _TYPES = {
     "worksheet": f"{_SHEETML}worksheet+xml",
     "chartsheet": f"{_SHEETML}chartsheet+xml",
     "dialogsheet": f"{_SHEETML}dialogsheet+xml",
+    "xlMacrosheet": "application/vnd.ms-excel.macrosheet+xml",
+    "xlIntlMacrosheet": "application/vnd.ms-excel.intlmacrosheet+xml",
     "sharedStrings": f"{_SHEETML}sharedstrings+xml",
     "styles": f"{_SHEETML}styles+xml",
 }
@@ -36,6 +41,21 @@ _READ_BY_NAME = frozenset(
     {"workbookPr", "bookViews", "sheets", "definedNames", "calcPr", "externalReferences"}
 )
 """Elements of the main part that openpyxl reads whatever their namespace is."""
+
+_SHEET_ATTRIBUTES = frozenset({"name", "sheetId", "state", "r:id"})
+_PROPERTIES = frozenset(
+    {
+        *("date1904", "dateCompatibility", "showObjects", "showBorderUnselectedTables"),
+        *("filterPrivacy", "promptedSolutions", "showInkAnnotation", "backupFile"),
+        *("saveExternalLinkValues", "updateLinks", "codeName", "hidePivotFieldList"),
+        *("showPivotChartFilter", "allowRefreshQuery", "publishItems", "checkCompatibility"),
+        *("autoCompressPictures", "refreshAllConnections", "defaultThemeVersion"),
+    }
+)
+"""Attributes of ``workbookPr``: ECMA-376 part 1, 18.2.28. Excel and openpyxl refuse others."""
+
+_NOT_IN_A_NAME = re.compile(r"[\[\]:*?/\\]|_x[0-9A-Fa-f]{4}_")
+"""Characters that no sheet's name has, and escapes, which programs read differently there."""
 
 _STATES = frozenset({"visible", "hidden", "veryHidden"})
 _USUAL_STYLES = "xl/styles.xml"
@@ -48,7 +68,7 @@ class Tab:
     Attributes:
         name: its real name.
         part: name of its part.
-        is_worksheet: False for chart sheets.
+        is_worksheet: False for chart sheets, dialog sheets and macro sheets.
         state: ``visible``, ``hidden`` or ``veryHidden``.
     """
 
@@ -98,7 +118,7 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     if not any(tab.is_worksheet for tab in reader.tabs):
         raise WorkbookError("the workbook has no worksheet")
     strings = _linked(links, "sharedStrings", package)
-    if types.only_part("sharedStrings") != strings:
+    if types.only_part("sharedStrings") != (None if strings is None else folded(strings)):
         raise WorkbookError(
             "the relationships and the content types of the workbook name different tables of "
             "shared strings"
@@ -161,6 +181,8 @@ class _MainReader:
             if tag in self._seen:
                 raise WorkbookError(f"{self._main} has {tag} twice")
             self._seen.add(tag)
+            if tag == "workbookPr":
+                self._check_attributes(tag, attributes, _PROPERTIES)
             for name in self.flags.keys() & attributes.keys():
                 if attributes[name] not in _TRUTH:
                     raise WorkbookError(f"{self._main} holds {name}={attributes[name][:20]!r}")
@@ -178,20 +200,33 @@ class _MainReader:
             )
 
     def _add(self, attributes: Mapping[str, str]) -> None:
+        self._check_attributes("sheet", attributes, _SHEET_ATTRIBUTES)
         name, identifier = attributes.get("name"), attributes.get("r:id")
         link = self._links.get(identifier or "")
         if name is None or link is None or link.kind not in _SHEETS:
             raise WorkbookError(f"{self._main} lists the sheet {name!r}, which points to no sheet")
         if link.target not in self._package:
             raise WorkbookError(f"the workbook lacks the part of the sheet {name!r}: {link.target}")
-        if name.casefold() in self._names or link.target in self.parts:
+        if not name or _NOT_IN_A_NAME.search(name) or not whole_number(attributes.get("sheetId")):
+            raise WorkbookError(
+                f"{self._main} lists a sheet {name[:40]!r} of the number "
+                f"{attributes.get('sheetId', '')[:20]!r}, which programs read differently"
+            )
+        if folded(name) in self._names or link.target in self.parts:
             raise WorkbookError(f"{self._main} lists the sheet {name!r}, or its part, twice")
         state = attributes.get("state", "visible")
         if state not in _STATES:
             raise WorkbookError(f"{self._main} says that the sheet {name!r} is {state[:20]!r}")
-        self._names.add(name.casefold())
+        self._names.add(folded(name))
         self.parts[link.target] = link.kind
-        self.tabs.append(Tab(name, link.target, link.kind != "chartsheet", state))
+        self.tabs.append(Tab(name, link.target, link.kind == "worksheet", state))
+
+    def _check_attributes(
+        self, tag: str, attributes: Mapping[str, str], expected: frozenset[str]
+    ) -> None:
+        for name in attributes.keys() - expected:
+            if not name.startswith("{") and ":" not in name:
+                raise WorkbookError(f"{self._main} has the attribute {name[:40]!r} of {tag}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +235,19 @@ class _ContentTypes:
 
     Attributes:
         defaults: content type by ending.
-        overrides: content type by name of the part.
+        overrides: content type by name of the part, folded: such names have no case.
+        names: names of these parts as they are written.
     """
 
     defaults: dict[str, str] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     def of(self, part: str) -> str | None:
         """The content type of a part, in small letters; None if nothing says it."""
-        return self.overrides.get(part) or self.defaults.get(part.rpartition(".")[2].lower())
+        return self.overrides.get(folded(part)) or self.defaults.get(
+            part.rpartition(".")[2].lower()
+        )
 
     def check(self, part: str, kind: str) -> None:
         """Makes sure that a part is what the relationship that leads to it says.
@@ -221,7 +260,7 @@ class _ContentTypes:
             raise WorkbookError(f"{_CONTENT_TYPES} says that {part} is {(declared or '?')[:100]!r}")
 
     def only_part(self, kind: str) -> str | None:
-        """The part that is declared to be of a kind; None without any.
+        """The folded name of the part that is declared to be of a kind; None without any.
 
         Raises:
             WorkbookError: there are two.
@@ -247,7 +286,8 @@ def _content_types(package: Package) -> _ContentTypes:
         path.append(tag)
         if path == ["Types"]:
             return
-        known, key = found.overrides, attributes.get("PartName", "").removeprefix("/")
+        name = attributes.get("PartName", "").removeprefix("/")
+        known, key = found.overrides, folded(name)
         if tag == "Default":
             known, key = found.defaults, attributes.get("Extension", "").lower()
         if len(path) != 2 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
@@ -255,6 +295,7 @@ def _content_types(package: Package) -> _ContentTypes:
         if key in known:
             raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
         known[key] = attributes.get("ContentType", "").lower()
+        found.names[key] = name
 
     scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES)
     return found
@@ -277,7 +318,7 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
     }
     if len(targets) > 1:
         raise WorkbookError("the package points to several main parts")
-    declared = {part for part, kind in types.overrides.items() if kind in _MAIN_TYPES}
+    declared = {types.names[key] for key, kind in types.overrides.items() if kind in _MAIN_TYPES}
     main = next(iter(targets), None)
     if main is not None and declared == {main}:
         return main

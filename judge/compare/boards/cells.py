@@ -101,8 +101,9 @@ class SheetCells:
         formulas = sheet.formula_keys(WHOLE_SHEET)
         self.not_calculated: dict[int, str] = {}
         if formulas:
-            rows = [key >> COLUMN_BITS for key in formulas]
-            columns = [key & COLUMN_MASK for key in formulas]
+            computed_keys = [*formulas, *sheet.last_filled_keys()]
+            rows = [key >> COLUMN_BITS for key in computed_keys]
+            columns = [key & COLUMN_MASK for key in computed_keys]
             place = CellRange(tab.name, min(rows), min(columns), max(rows), max(columns))
             computed = compute.fill(workbook, [place], origin=origin)
             for ref, value in computed.values.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 
+from judge.workbook.address import folded
 from judge.workbook.workbook_parts import Tab
 
 _MOST_TRIED = 5
@@ -24,10 +25,8 @@ def paired_sheets(
         answer: sheets of the answer, in order.
         distance: how far two sheets differ, from 0 up.
     """
-    by_name = {each.name.casefold(): each for each in reversed(answer)}
-    found = {
-        each.name: by_name[each.name.casefold()] for each in gold if each.name.casefold() in by_name
-    }
+    by_name = {folded(each.name): each for each in reversed(answer)}
+    found = {each.name: by_name[folded(each.name)] for each in gold if folded(each.name) in by_name}
     taken = {each.name for each in found.values()}
     left = [each for each in gold if each.name not in found]
     free = [each for each in answer if each.name not in taken]

@@ -16,6 +16,7 @@ from judge.workbook.address import (
     WHOLE_SHEET,
     Window,
     cell_name,
+    folded,
     parse_window,
 )
 from judge.workbook.cell import CellRange
@@ -129,7 +130,7 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
 
 def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, found: Features) -> bool:
     """Whether a whole sheet was lost, which says more than what was on it."""
-    sheet = held.sheet.casefold()
+    sheet = folded(held.sheet)
     return (
         kind is not FeatureKind.SHEET
         and bool(sheet)

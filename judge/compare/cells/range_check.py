@@ -22,7 +22,7 @@ from judge.compare.cells.rule_comparison import RuleComparison, RuleSide, has_ru
 from judge.compare.cells.style_check import StyleChecker, conditional_names
 from judge.compare.cells.value import Agree, classify, comparator
 from judge.compare.profiles import Profile
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name, folded
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
 from judge.workbook.position import parse_position
 from judge.workbook.reader import Workbook
@@ -368,7 +368,7 @@ def _ignored(ranges: Iterable[str], gold_range: CellRange) -> list[Window]:
     windows = []
     for text in ranges:
         for part in parse_position(text).parts:
-            if part.sheet is None or part.sheet.casefold() == gold_range.sheet.casefold():
+            if part.sheet is None or folded(part.sheet) == folded(gold_range.sheet):
                 max_row = gold_range.max_row if part.max_row is None else part.max_row
                 max_column = gold_range.max_column if part.max_column is None else part.max_column
                 windows.append(Window(part.min_row, part.min_column, max_row, max_column))

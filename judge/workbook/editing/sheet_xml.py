@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import ErrorValue
+from judge.workbook.cell_values import write_string
 from judge.workbook.dates import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.editing.contents import CellContent, Formula
 from judge.workbook.editing.parts import (
@@ -258,7 +259,7 @@ class SheetXml:
                 text = self._checked(content, where)
                 space = b' xml:space="preserve"' if content != content.strip() else b""
                 return b' t="inlineStr"', self._element(
-                    b"is", self._element(b"t", text, space), raw=True
+                    b"is", self._element(b"t", write_string(text), space), raw=True
                 )
             case dt.datetime() | dt.date() | dt.time() | dt.timedelta():
                 serial = to_serial(content)

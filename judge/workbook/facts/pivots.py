@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
+from judge.workbook.address import Window, parse_window
 from judge.workbook.facts.pivot_model import Pivot, PivotData, PivotField, PivotItem
 from judge.workbook.facts.reading import MOST_ELEMENTS, identifier, is_on, whole
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.workbook_parts import main_part
-from judge.workbook.xml_parts import relationships
+from judge.workbook.xml_parts import relationships, scan_part
 
 _SHARED = {"s", "n", "b", "d", "e", "m"}
 
@@ -101,6 +103,67 @@ class PivotReader:
             if link is not None and not link.external:
                 found[each.attributes.get("cacheId", "")] = link.target
         return found
+
+
+def refreshed_windows(package: Package, part: str) -> list[Window]:
+    """Where the pivot tables of a worksheet are whose cells Excel replaces as it opens the file.
+
+    It does so if the cache says ``refreshOnLoad``; what the file stores in these cells is not what
+    it shows. If a cache of the workbook says so, all pivot tables count as refreshed: which of them
+    belongs to it is written in two places, which may differ.
+
+    Args:
+        package: the workbook.
+        part: name of the worksheet's part.
+
+    Raises:
+        WorkbookError: a pivot table or its cache cannot be read.
+    """
+    tables = _linked_parts(package, part, "pivotTable")
+    if not tables:
+        return []
+    caches = {
+        target
+        for source in (main_part(package), *tables)
+        for target in _linked_parts(package, source, "pivotCacheDefinition")
+    }
+    if not any(is_on(_root_of(package, each).get("refreshOnLoad")) for each in sorted(caches)):
+        return []
+    windows = []
+    for table in tables:
+        location = read_tree(package, table, most=MOST_ELEMENTS).child("location")
+        reference = "" if location is None else location.attributes.get("ref", "")
+        window = parse_window(reference)
+        if window is None:
+            raise WorkbookError(f"{table} is a pivot table at {reference[:30]!r}")
+        windows.append(window)
+    return windows
+
+
+def _linked_parts(package: Package, part: str, kind: str) -> list[str]:
+    links = relationships(package, part).values()
+    return [
+        link.target
+        for link in links
+        if link.kind == kind and not link.external and link.target in package
+    ]
+
+
+class _RootReadError(Exception):
+    """The start tag of the root has been read."""
+
+
+def _root_of(package: Package, part: str) -> dict[str, str]:
+    """The attributes of a part's root; what follows its start tag is not read."""
+    found: dict[str, str] = {}
+
+    def on_start(_: str, attributes: dict[str, str]) -> None:
+        found.update(attributes)
+        raise _RootReadError
+
+    with contextlib.suppress(_RootReadError):
+        scan_part(package, part, on_start)
+    return found
 
 
 def _read_cache(package: Package, part: str) -> _Cache:

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from judge.workbook.address import folded
 from judge.workbook.package import Package
 from judge.workbook.workbook_parts import Tab, main_part
 from judge.workbook.xml_parts import relationships, scan_part
@@ -121,10 +122,10 @@ def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) 
         read_rich_text(package, strings, "", found)
     for tab in tabs:
         package.budget.take_cells(1)
-        found.add(FeatureKind.SHEET, tab.name.casefold(), f"sheet {tab.name!r}", sheet=tab.name)
+        found.add(FeatureKind.SHEET, folded(tab.name), f"sheet {tab.name!r}", sheet=tab.name)
         if tab.state != "visible":
             label = f"sheet {tab.name!r} hidden"
-            found.add(FeatureKind.HIDDEN_SHEET, tab.name.casefold(), label, sheet=tab.name)
+            found.add(FeatureKind.HIDDEN_SHEET, folded(tab.name), label, sheet=tab.name)
         links = relationships(package, tab.part)
         if tab.is_worksheet:
             read_sheet_features(package, tab, found)

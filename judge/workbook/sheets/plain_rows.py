@@ -25,11 +25,12 @@ from judge.workbook.address import (
     column_number,
 )
 from judge.workbook.cell import CellValue
-from judge.workbook.cell_values import CELL_TYPES, ODD_NUMBER, ValueReader
+from judge.workbook.cell_values import CELL_TYPES, ODD_NUMBER, ValueReader, read_string
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.sheets.raw_formula import (
     ATTRIBUTE,
     ATTRIBUTES,
+    FILLING_KINDS,
     FORMULA_KINDS,
     TEXT,
     UNUSUAL_ENTITY,
@@ -55,6 +56,7 @@ _MOST_DATES = 100_000
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 
 _NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
+_FILLING = tuple(f' t="{each}"' for each in sorted(FILLING_KINDS))
 _ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
@@ -247,7 +249,7 @@ class PlainRows:
             # The type says where the value is, but it is not there.
             raise _UnusualError
         if kind is _INLINE:
-            return texts
+            return map(read_string, texts)
         if kind in {_NUMBER, _DATE}:
             _check_texts(texts, ())
         if kind is _NUMBER:
@@ -257,7 +259,7 @@ class PlainRows:
                 return map(_number, texts)
         if kind is _DATE:
             return self._reader.days(texts, style) or map(self._dates_of(style).__getitem__, texts)
-        return [self._reader.typed(named, text) for text in texts]
+        return [self._reader.typed(named, text, style) for text in texts]
 
     def _dates_of(self, style: int) -> _Dates:
         known = self._dates.get(style)
@@ -317,17 +319,19 @@ class PlainRows:
             read.styles[key] = style
         if formula:
             cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
-            read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
+            kept = read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
+            if any(each in formula for each in _FILLING) and not kept.belongs_to(key):
+                raise _UnusualError
         return len(formula)
 
     def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
         """The value of a cell that holds no number and no shared string."""
-        kind, _, named = known
+        kind, style, named = known
         if (text and kind is _INLINE) or (inline and kind is not _INLINE):
             raise _UnusualError
         if kind is _INLINE:
-            return unescape(inline.partition(">")[2]) if inline else None
-        return self._reader.typed(named, unescape(text)) if text else None
+            return read_string(unescape(inline.partition(">")[2])) if inline else None
+        return self._reader.typed(named, unescape(text), style) if text else None
 
     def _is_wanted(self, key: int) -> bool:
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
+from judge.workbook.cell_values import read_string
 from judge.workbook.namespaces import MAIN
 from judge.workbook.sheets.raw_formula import TEXT, UNUSUAL_ENTITY, unescape
+from judge.workbook.sheets.row_grammar import NotPlainError, check_characters
 
 _TEXT = f'<t(?: xml:space="preserve")?(?:/>|>({TEXT}*)</t>)'
-_REST = "\\s*(?:<phoneticPr[^<>]*/>\\s*)?</si>\\s*"
+_HINT = f'\\s*<rPh[^<>]*>\\s*<t(?: xml:space="preserve")?(?:/>|>{TEXT}*</t>)\\s*</rPh>'
+_REST = f"(?:{_HINT})*\\s*(?:<phoneticPr[^<>]*/>\\s*)?</si>\\s*"
 _PLAIN = re.compile(f"\\s*{_TEXT}{_REST}")
 _RUN = re.compile(f"\\s*<r>\\s*(?:<rPr>(?:\\s*<[^<>]*>)*?\\s*</rPr>)?\\s*{_TEXT}\\s*</r>")
 _END = re.compile(_REST)
+
+# The same as bytes, for strings that are only passed over: what is read is among what matches.
+_ATTRIBUTES = rb'(?: [A-Za-z]++="[^"<]*+")*+'
+_ANY_TEXT = rb'\s*+<t(?: xml:space="preserve")?+(?:/>|>[^<]*+</t>)'
+_FORMAT = rb"<rPr>(?:\s*+<[A-Za-z]++%b ?/>)*+\s*+</rPr>" % _ATTRIBUTES
+_ANY_RUN = rb"\s*+<r>\s*+(?:%b)?+%b\s*+</r>" % (_FORMAT, _ANY_TEXT)
+_ANY_HINT = rb"\s*+<rPh%b>%b\s*+</rPh>" % (_ATTRIBUTES, _ANY_TEXT)
+_STRINGS = re.compile(
+    rb"(?:\s*+<si>(?:%b|(?:%b)++)(?:%b)*+\s*+(?:<phoneticPr%b ?/>)?+\s*+</si>)*+"
+    % (_ANY_TEXT, _ANY_RUN, _ANY_HINT, _ATTRIBUTES)
+)
+_END_OF_TABLE = re.compile(rb"\s*+</sst\s*+>")
 _LONGEST_STRING_BYTES = 1 << 20
 _ROOT = re.compile(
     rb"""(?:\xef\xbb\xbf)?(?:<\?xml version=["']1\.0["'](?: encoding=["'](?i:utf-8)["'])?"""
@@ -24,21 +39,23 @@ _DEFAULT_NAMESPACE = re.compile(rb' xmlns="([^"]*)"')
 
 
 def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int, str] | None:
-    """The strings at some indices of a table of shared strings.
+    """The strings at some indices of a table of shared strings, which is read to its end.
 
     Args:
         chunks: the table's part.
         wanted: the indices; at least one.
 
     Returns:
-        Index -> string; None if the table, or a string that is wanted, is written in a way that
-        only a parser reads, or if a string is missing.
+        Index -> string; None if the table is written in a way that only a parser reads, or if a
+        string is missing.
+
+    Raises:
+        WorkbookError: the part is broken.
     """
-    last = max(wanted)
     found: dict[int, str] = {}
-    first = -1  # index of the string before those in the pieces
+    count = 0
     pending = b""
-    begun = False
+    begun = ended = False
     for chunk in chunks:
         pending += chunk
         if not begun:
@@ -46,27 +63,35 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
             if root is None or not _is_main(root[1]):
                 return None
             pending, begun = pending[root.end() :], True
-        if b"<!" in pending or b"<?" in pending[1:] or len(pending) > _LONGEST_STRING_BYTES:
-            return None
-        end = pending.find(b"</sst>")
-        cut = end if end >= 0 else pending.rfind(b"<si>")
-        if cut > 0:
-            pieces = pending[:cut].split(b"<si>")
-            if not _are_whole(pieces) or pending.count(b"<si", 0, cut) != len(pieces) - 1:
+        match = _STRINGS.match(pending)
+        position = match.end() if match is not None else 0
+        if position:
+            whole = pending[:position]
+            try:
+                check_characters(whole)
+            except NotPlainError:
                 return None
-            for index in range(first + 1, min(last + 1, first + len(pieces))):
-                if index in wanted:
-                    string = _string(pieces[index - first])
-                    if string is None:
-                        return None
-                    found[index] = string
-            first += len(pieces) - 1
-            pending = pending[cut:]
-            if first >= last:
-                break
-        if end >= 0:
-            break
-    return found if len(found) == len(wanted) else None
+            pieces = whole.split(b"<si>")
+            for index in _indices_between(wanted, count, count + len(pieces) - 1):
+                string = _string(pieces[index - count + 1])
+                if string is None:
+                    return None
+                found[index] = string
+            count += len(pieces) - 1
+            pending = pending[position:]
+        if not ended and (end := _END_OF_TABLE.match(pending)) is not None:
+            pending, ended = pending[end.end() :], True
+        if (ended and pending.strip()) or b"</si>" in pending:
+            return None
+        if len(pending) > _LONGEST_STRING_BYTES:
+            return None
+    return found if ended and len(found) == len(wanted) else None
+
+
+def _indices_between(wanted: AbstractSet[int], first: int, end: int) -> Iterable[int]:
+    if len(wanted) < end - first:
+        return (index for index in wanted if first <= index < end)
+    return (index for index in range(first, end) if index in wanted)
 
 
 def _is_main(attributes: bytes) -> bool:
@@ -80,13 +105,6 @@ def _is_main(attributes: bytes) -> bool:
     )
 
 
-def _are_whole(pieces: Sequence[bytes]) -> bool:
-    """Whether each string ends before the next one begins, with nothing between them."""
-    return not pieces[0].strip() and all(
-        each.endswith(b"</si>") or each.rstrip().endswith(b"</si>") for each in pieces[1:]
-    )
-
-
 def _string(piece: bytes) -> str | None:
     try:
         text = piece.decode()
@@ -96,10 +114,10 @@ def _string(piece: bytes) -> str | None:
         return None
     match = _PLAIN.fullmatch(text)
     if match is not None:
-        return unescape(match[1] or "")
+        return read_string(unescape(match[1] or ""))
     runs = []
     position = 0
     while (run := _RUN.match(text, position)) is not None:
-        runs.append(unescape(run[1] or ""))
+        runs.append(read_string(unescape(run[1] or "")))
         position = run.end()
     return "".join(runs) if runs and _END.fullmatch(text, position) is not None else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from judge.workbook.address import cell_key, parse_window
+
 # What XML allows in text, apart from markup and from the carriage return, which it rewrites.
 TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
 ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
@@ -11,6 +13,9 @@ ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
 
 FORMULA_KINDS = frozenset({"normal", "shared", "array", "dataTable"})
 """Types of formulas: ECMA-376 part 1, 18.18.6."""
+
+FILLING_KINDS = frozenset({"array", "dataTable"})
+"""Types of formulas that give values to a whole range, whose first cell has the formula."""
 
 _FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
 _ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
@@ -86,3 +91,10 @@ class RawFormula:
         """Index of the shared formula."""
         self._parse()
         return self._attributes.get("si")
+
+    def belongs_to(self, key: int) -> bool:
+        """Whether a formula that fills a range says which one, and stands in its first cell."""
+        if self.kind not in FILLING_KINDS:
+            return True
+        window = parse_window(self.reference or "")
+        return window is not None and cell_key(window.min_row, window.min_column) == key

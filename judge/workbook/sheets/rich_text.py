@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from judge.errors import WorkbookError
+from judge.workbook.cell_values import read_string
 
 _CHILDREN = {
     "": {"t", "r", "rPh", "phoneticPr"},
@@ -66,9 +67,9 @@ class InlineText:
         path.pop()
         if tag == "t" and "rPr" not in path:
             if not path:
-                self._plain = "".join(text)
+                self._plain = read_string("".join(text))
             elif path == ["r"]:
-                self._runs.append("".join(text))
+                self._runs.append(read_string("".join(text)))
 
     @property
     def content(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
@@ -47,6 +47,7 @@ _ROW = re.compile(
     rb'\s*+<row r="([1-9][0-9]{0,6}+)"([^<>]*+)(?:(?<=/)>|>(?:\s*+' + _CELL + rb")*+\s*+</row>)"
 )
 _ROW_ATTRIBUTE = re.compile(rb' ([A-Za-z]++|[A-Za-z0-9]++:dyDescent)="[^"<&]*+"')
+_ATTRIBUTE = re.compile(r' ([A-Za-z]++)="([^"]*)"')
 _LETTERS = re.compile(rb'<c r="([A-Z]++)')
 _REFERENCE = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#(?:9|1[03]|3[2-9]|[4-9][0-9]|[1-9][0-9]{2,3})"
@@ -77,9 +78,14 @@ class Row(NamedTuple):
 
 
 class RowGrammar:
-    """Takes the rows of one worksheet, one piece of it after the other."""
+    """Takes the rows of one worksheet, one piece of it after the other.
 
-    def __init__(self) -> None:
+    Args:
+        check: called with the attributes of rows, once for each combination of them.
+    """
+
+    def __init__(self, check: Callable[[Mapping[str, str]], None]) -> None:
+        self._check = check
         self._last = 0
         self._known_attributes: set[bytes] = set()
         self._known_columns: set[tuple[bytes, ...]] = set()
@@ -113,6 +119,9 @@ class RowGrammar:
         whole = _ROW_ATTRIBUTE.sub(b"", written) == b""
         if not whole or len(set(names)) != len(names) or b"r" in names:
             raise NotPlainError
+        if b"&" in written:
+            raise NotPlainError
+        self._check(dict(_ATTRIBUTE.findall(written.decode("utf-8", "replace"))))
         if len(self._known_attributes) < _MOST_KNOWN:
             self._known_attributes.add(attributes)
 

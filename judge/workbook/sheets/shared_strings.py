@@ -1,4 +1,7 @@
-"""Shared strings: those that are requested, read in one pass that ends at the last of them."""
+"""Shared strings: those that are requested, read in one pass over the whole table.
+
+A fault behind the last of them counts as well: Excel calls such a file damaged.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,6 @@ from judge.workbook.sheets.rich_text import InlineText
 from judge.workbook.xml_parts import PartParser
 
 _DEEPEST = 64
-
-
-class _EnoughError(Exception):
-    """The last string that is wanted has been read."""
 
 
 class SharedStrings:
@@ -51,25 +50,23 @@ class SharedStrings:
             return self._parse(part, wanted)
         self._package.agree_on_namespace(MAIN, part)
         self._package.budget.take_chars(sum(map(len, found.values())))
-        # openpyxl removes this half of an escaped escape, and keeps the rest as it is.
-        return {index: string.replace("x005F_", "") for index, string in found.items()}
+        return found
 
     def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:
         limits = self._package.budget.limits
         parser = PartParser(self._package, part)
         collector = _StringCollector(wanted, limits.text_chars, part, parser)
-        try:
-            for chunk in self._package.chunks(part):
-                parser.feed(chunk)
-                collector.check()
-                self._package.budget.take_chars(collector.chars)
-                collector.chars = 0
-            parser.feed(b"", final=True)
-        except _EnoughError:
-            return collector.strings
-        raise WorkbookError(
-            f"a cell points to shared string {max(wanted)}, the workbook has {collector.count}"
-        )
+        for chunk in self._package.chunks(part):
+            parser.feed(chunk)
+            collector.check()
+            self._package.budget.take_chars(collector.chars)
+            collector.chars = 0
+        parser.feed(b"", final=True)
+        if max(wanted) >= collector.count:
+            raise WorkbookError(
+                f"a cell points to shared string {max(wanted)}, the workbook has {collector.count}"
+            )
+        return collector.strings
 
 
 class _StringCollector:
@@ -81,7 +78,6 @@ class _StringCollector:
         self.chars = 0
         self.text: list[str] = []
         self._wanted = wanted
-        self._left = len(wanted)
         self._max_chars = max_chars
         self._part = part
         self._parser = parser
@@ -130,14 +126,11 @@ class _StringCollector:
             self._current = None
             return
         if self._current is not None:
-            string = self._current.content.replace("x005F_", "")
+            string = self._current.content
             self.strings[self.count] = string
             self.chars += len(string)
             self._current = None
-            self._left -= 1
         self.count += 1
-        if not self._left:
-            raise _EnoughError
 
     def check(self) -> None:
         """Called between chunks: stops a string that has grown beyond its bound."""

@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    WHOLE_SHEET,
+    Window,
+    cell_key,
+    parse_window,
+)
 from judge.workbook.cell import Cell, CellValue
 from judge.workbook.number_formats import GENERAL, NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.master_scan import find_masters
-from judge.workbook.sheets.raw_formula import RawFormula
+from judge.workbook.sheets.raw_formula import FILLING_KINDS, RawFormula
 from judge.workbook.sheets.shared_formulas import Formulas, SharedFormulas
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
@@ -133,11 +140,31 @@ class Sheet:
             self.load([Window(1, 1, 1, 1)])
         return self._cells.tail
 
+    @property
+    def fills(self) -> bool:
+        """Whether a formula may give values to other cells than its own; False if none does."""
+        if not self._loaded:
+            self.load([Window(1, 1, 1, 1)])
+        return self._cells.fills
+
+    def last_filled_keys(self) -> list[int]:
+        """The last cell of each range that a formula gives values to, stored or not."""
+        if not self.fills:
+            return []
+        self.load([WHOLE_SHEET])
+        filled = [
+            parse_window(each.reference or "")
+            for each in self._cells.formulas.values()
+            if each.kind in FILLING_KINDS
+        ]
+        return [cell_key(each.max_row, each.max_column) for each in filled if each is not None]
+
     def used_window(self) -> Window | None:
-        """The rectangle around all cells that hold a value or a formula."""
+        """The rectangle around all cells that hold a value, or get one from a formula."""
         self.load([WHOLE_SHEET])
         keys = [key for key, value in self._cells.values.items() if value is not None]
         keys.extend(self._cells.formulas)
+        keys.extend(self.last_filled_keys())
         if not keys:
             return None
         columns = {key & COLUMN_MASK for key in keys}
@@ -256,6 +283,11 @@ def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
             if key != first and key in values:
                 values[key] = None
                 formula = cells.formulas.pop(key, None)
-                if formula is not None:
-                    taken[key] = formula
+                if formula is None:
+                    continue
+                if formula.kind in FILLING_KINDS and ":" in (formula.reference or ""):
+                    raise WorkbookError(
+                        f"the merged range {merge} covers a formula that fills {formula.reference}"
+                    )
+                taken[key] = formula
     return taken

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_BITS, MAX_COLUMN, MAX_ROW, Window, column_number
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    Window,
+    column_number,
+    parse_window,
+)
 from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
 from judge.workbook.cell_values import CELL_TYPES, ValueReader
 from judge.workbook.namespaces import SEPARATOR, SHEET_NAMES
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.sheets.raw_formula import FORMULA_KINDS, RawFormula
+from judge.workbook.sheets.raw_formula import FILLING_KINDS, FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.rich_text import InlineText
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener
+from judge.workbook.xml_numbers import whole_number
 from judge.workbook.xml_parts import PartParser
 
-_ROOTS = frozenset({"worksheet", "dialogsheet", "xm:macrosheet"})
+_ROOTS = frozenset({"worksheet"})
 _ROW_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
 _CELL_REFERENCE = re.compile(r"([A-Za-z]{1,3})([1-9][0-9]{0,6})")
 
@@ -46,6 +55,22 @@ whether they read them."""
 
 _OWN_ATTRIBUTES = frozenset({"r", "s", "t", "si", "ref"})
 
+_ONLY_CHILD = {"mergeCells": "mergeCell", "cols": "col"}
+
+_ROW_NUMBERS = {
+    "ht": "[0-9]*\\.?[0-9]+(?:[eE][+-]?[0-9]+)?",
+    "s": "[0-9]+",
+    "outlineLevel": "[0-9]+",
+}
+_COLUMN_NUMBERS = {
+    **dict.fromkeys(("min", "max", "style", "outlineLevel"), "[0-9]+"),
+    "width": _ROW_NUMBERS["ht"],
+}
+"""Attributes that are numbers: Excel and openpyxl refuse anything else."""
+
+_MOST_MASTERS = 500_000
+"""Most shared formulas of a worksheet; their cells are kept, wanted or not."""
+
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
 
 
@@ -59,6 +84,8 @@ class SheetCells:
             blank cells were not requested, maybe only of formulas.
         formulas: formulas by key.
         strings: cells that are not among the values yet -> index into the shared strings.
+        fills: whether a formula anywhere in the worksheet gives values to other cells than its own;
+            True also where a string of the worksheet only looks like one.
         rows_below: whether there are rows below the last one that was wanted.
         tail: what precedes and follows the rows.
     """
@@ -67,6 +94,7 @@ class SheetCells:
     styles: dict[int, int] = field(default_factory=dict)
     formulas: dict[int, RawFormula] = field(default_factory=dict)
     strings: dict[int, int] = field(default_factory=dict)
+    fills: bool = False
     rows_below: bool = False
     tail: SheetTail = field(default_factory=SheetTail)
 
@@ -82,6 +110,7 @@ class SheetCells:
         self.styles.update(other.styles)
         self.formulas.update(other.formulas)
         self.strings.update(other.strings)
+        self.fills = self.fills or other.fills
 
     @property
     def size(self) -> int:
@@ -142,6 +171,7 @@ class CellCollector:
         self._last_row = max((each.max_row for each in windows), default=0)
         self._reader = ValueReader(formats, date_1904=date_1904, fail=self._malformed)
         self._blanks = blanks
+        self._has_formats = bool(formats.ids)
         self._part = part
         self._limits = limits
         self._tail: TailListener = listener or TailCollector(self.cells.tail, part)
@@ -157,6 +187,7 @@ class CellCollector:
         self._key = 0
         self._path: list[str] = []
         self._seen: set[str] = set()
+        self._masters: dict[int, int] = {}
         self._attributes: dict[str, str] = {}
         self._value: str | None = None
         self._formula: dict[str, str] | None = None
@@ -220,6 +251,9 @@ class CellCollector:
         parents = _PARENTS.get(name)
         if parents is not None and path[-1] not in parents:
             self._malformed(f"{name} within {path[-1][:80]}")
+        elif path[-1] in _ONLY_CHILD and name != _ONLY_CHILD[path[-1]]:
+            # openpyxl reads it whatever its namespace is.
+            self._malformed(f"{name[:80]} within {path[-1]}")
         path.append(name)
         if len(path) > self._limits.depth:
             self._malformed(f"more than {self._limits.depth} elements within each other")
@@ -228,6 +262,8 @@ class CellCollector:
             if name in self._seen:
                 self._malformed(f"{name} twice")
             self._seen.add(name)
+        if name == "col":
+            _check_numbers(attributes, _COLUMN_NUMBERS, self._malformed)
         if name == "sheetData":
             self._start_rows(tag.removesuffix("sheetData"))
         else:
@@ -272,6 +308,8 @@ class CellCollector:
             self._leaf = "f"
             self._formula = attributes
             self._check_names(attributes)
+            if attributes.get("t") in FILLING_KINDS:
+                self.cells.fills = True
         elif tag == self._inline_tag and self._inline is None and self._value is None:
             self._leaf = "is"
             self._inline = InlineText(self._part)
@@ -304,17 +342,39 @@ class CellCollector:
         elif tag == self._formula_tag and self._leaf == "f":
             self._formula_text = "".join(self._text)
             self._leaf = ""
+            given = self._formula or {}
+            if self._formula_text and given.get("t") == "shared":
+                key = self.row << COLUMN_BITS | self._column
+                self.note_master(key, given.get("si"), given.get("ref"))
         elif tag == self._inline_tag:
             self._leaf = ""
         elif self._inline is not None:
             self._inline.end(SHEET_NAMES[tag], self._text)
         self._text.clear()
 
+    def note_master(self, key: int, index: str | None, reference: str | None) -> None:
+        """Called for every cell of the worksheet that writes a shared formula out, wanted or not.
+
+        Raises:
+            WorkbookError: another cell does, too, or the range that it names does not hold it.
+        """
+        number = whole_number(index)
+        window = parse_window(reference or "")
+        if number is None or str(number) != index or window is None:
+            self._malformed(f"the shared formula {index!r:.20} for the range {reference!r:.20}")
+        if not window.holds(key >> COLUMN_BITS, key & COLUMN_MASK):
+            self._malformed(f"the shared formula of {window} in a cell that is not in that range")
+        if self._masters.setdefault(number, key) != key:
+            self._malformed(f"the shared formula {index} twice")
+        if len(self._masters) > _MOST_MASTERS:
+            self._malformed(f"more than {_MOST_MASTERS:,} shared formulas")
+
     def _start_row(self, attributes: dict[str, str]) -> None:
         if self._in_row:
             self._malformed("a row within a row")
         self._in_row = True
         self._check_names(attributes)
+        self.check_row(attributes)
         number = attributes.get("r")
         row = self.row + 1 if number is None else self._row_number(number)
         if not self.row < row <= MAX_ROW:
@@ -335,6 +395,16 @@ class CellCollector:
             self.row_listener.hear(row, attributes)
         if row > self._last_row:
             self.cells.rows_below = True
+
+    def check_row(self, attributes: Mapping[str, str]) -> None:
+        """Called with the attributes of rows, at least once for each combination of them.
+
+        Raises:
+            WorkbookError: a height or a format is not a number, or there is no such format.
+        """
+        _check_numbers(attributes, _ROW_NUMBERS, self._malformed)
+        if self._has_formats and "s" in attributes:
+            self._style_number(attributes["s"])
 
     def _check_names(self, attributes: dict[str, str]) -> None:
         """Refuses attributes of other namespaces that are called like those of rows and cells."""
@@ -416,7 +486,7 @@ class CellCollector:
         elif kind == "inlineStr":
             self._values[key] = self._inline_text()
         else:
-            self._values[key] = self._reader.typed(kind, text) if text else None
+            self._values[key] = self._reader.typed(kind, text, style) if text else None
 
     def _style_number(self, text: str) -> int:
         number = self._style_numbers.get(text)
@@ -440,8 +510,18 @@ class CellCollector:
         )
         if attributes.get("t", "normal") not in FORMULA_KINDS:
             self._malformed(f"a formula of the type {attributes['t'][:20]!r}")
-        self.cells.formulas[key] = RawFormula(
+        formula = self.cells.formulas[key] = RawFormula(
             self._formula_text, attributes, cached=cached or self._inline is not None
         )
+        if not formula.belongs_to(key):
+            self._malformed("a formula that fills a range of which its cell is not the first")
         self.kept_chars += len(self._formula_text)
         self._formula_text = ""
+
+
+def _check_numbers(
+    attributes: Mapping[str, str], forms: Mapping[str, str], fail: Callable[[str], NoReturn]
+) -> None:
+    for name in forms.keys() & attributes.keys():
+        if re.fullmatch(forms[name], attributes[name].strip(" ")) is None:
+            fail(f"{name}={attributes[name][:20]!r}")

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_MASK, Window
+from judge.workbook.address import COLUMN_MASK, Window, cell_key, column_number
 from judge.workbook.namespaces import MAIN, STRICT_MAIN
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.sheets.plain_rows import PlainRows
+from judge.workbook.sheets.raw_formula import ATTRIBUTE, FILLING_KINDS
 from judge.workbook.sheets.row_grammar import NotPlainError, Row, RowGrammar, check_characters
 from judge.workbook.sheets.sheet_cells import CellCollector, RowListener, SheetCells
 from judge.workbook.sheets.sheet_tail import TailListener
@@ -32,6 +33,10 @@ _DECLARATION = re.compile(
 )
 _SHEET_DATA = re.compile(rb"<sheetData\s*+(/?)>")
 _END_OF_ROWS = re.compile(rb"\s*+</sheetData\s*+>")
+_FILLING = tuple(f'"{each}"'.encode() for each in sorted(FILLING_KINDS))
+_MASTER = re.compile(
+    rb'<c r="([A-Z]++)([0-9]++)"[^<>]*+><f(?=[^<>]* t="shared")([^<>]*+)(?<!/)>(?!<)'
+)
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
 LONGEST_PASSED_BYTES = 16 << 20
 """Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
@@ -229,7 +234,7 @@ class SheetScanner:
             if self._windows
             else None
         )
-        grammar = RowGrammar()
+        grammar = RowGrammar(collector.check_row)
         while True:
             position = 0
             wanted: list[Row] = []
@@ -244,7 +249,8 @@ class SheetScanner:
                 grammar.check_columns(pending, row.start, row.end)
                 if collector.row_listener is not None:
                     collector.row_listener.hear_plain(row.number, row.attributes)
-            check_characters(pending[:position])
+            check_characters(read := pending[:position])
+            _note_formulas(read, collector)
             if wanted and plain is not None:
                 self._read_some_rows(pending, wanted, root, plain, collector)
             pending = pending[position:]
@@ -311,6 +317,17 @@ class SheetScanner:
             collector.check(self._package.budget)
             chunk = next(chunks, None)
         parser.feed(b"", final=True)
+
+
+def _note_formulas(rows: bytes, collector: CellCollector) -> None:
+    """Takes note of formulas that concern other cells than their own, in rows in plain form."""
+    if not collector.cells.fills and any(mark in rows for mark in _FILLING):
+        collector.cells.fills = True
+    if b'"shared"' in rows:
+        for letters, digits, attributes in _MASTER.findall(rows):
+            given = dict(ATTRIBUTE.findall(attributes.decode()))
+            key = cell_key(int(digits), column_number(letters.decode()))
+            collector.note_master(key, given.get("si"), given.get("ref"))
 
 
 def _check_root(declaration: bytes, root: bytes) -> None:

@@ -17,6 +17,11 @@ _CUSTOM = re.compile(_SECTION % b"numFmts", re.DOTALL)
 _FORMATS = re.compile(_SECTION % b"cellXfs", re.DOTALL)
 _NO_CUSTOM = re.compile(b"<numFmts[^<>]*/>")
 _XF = re.compile(b'<xf ((?:[A-Za-z]+="[^"<>&]*" ?)*)/?>')
+_CHILD = rb'\s*+<(?:alignment|protection)(?: [A-Za-z]++="[^"<>]*+")*+ ?/>'
+_ONLY_FORMATS = re.compile(
+    rb'(?:\s*+<xf(?: [A-Za-z]++="[^"<>&]*+")*+ ?(?:/>|>(?:%b)*+\s*+</xf>))*+\s*+' % _CHILD
+)
+_ONLY_NUMBER_FORMATS = re.compile('(?:\\s*+<numFmt(?: [A-Za-z]++="[^"<>]*+")*+ ?/>)*+\\s*+')
 _NUMBER = re.compile(b'(?:^| )numFmtId="([0-9]+)"')
 _NUMBER_FORMAT = re.compile('<numFmt ((?:[A-Za-z]+="[^"<>]*" ?)*)/?>')
 _ATTRIBUTE = re.compile('([A-Za-z]+)="([^"]*)"')
@@ -27,6 +32,11 @@ _ROOT = re.compile(
 )
 _ODD_END = re.compile(rb"/>(?!\s*<|\s*\Z)")
 _SECTIONS = frozenset({"numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs", "dxfs"})
+
+_LISTS = {"numFmts": "numFmt", "cellXfs": "xf"}
+"""The lists of formats that decide which cells hold dates, and what alone may be in them."""
+
+_PARENTS = {"numFmt": {"numFmts", "dxf"}, "xf": {"cellXfs", "cellStyleXfs"}}
 
 
 def read_number_formats(package: Package, part: str | None) -> NumberFormats:
@@ -41,7 +51,8 @@ def read_number_formats(package: Package, part: str | None) -> NumberFormats:
     plain = _read_plainly(data)
     if plain is None:
         return _parse(package, part)
-    package.agree_on_namespace(MAIN, part)
+    # Only the formats were looked at: a fault elsewhere makes the part unreadable all the same.
+    PartParser(package, part).feed(data, final=True)
     return plain
 
 
@@ -54,8 +65,8 @@ def _read_plainly(data: bytes) -> NumberFormats | None:
     if not _is_plain(data):
         return None
     formats = _FORMATS.findall(data)
-    sections = _CUSTOM.findall(data)
-    if len(formats) != 1:
+    sections = _CUSTOM.findall(data.partition(b"<cellXfs")[0])
+    if len(formats) != 1 or _ONLY_FORMATS.fullmatch(formats[0][1]) is None:
         return None
     elements = _XF.findall(formats[0][1])
     if len(elements) != formats[0][1].count(b"<xf"):
@@ -87,13 +98,15 @@ def _read_custom(section: bytes) -> dict[int, str] | None:
     spaced = "\n" in text or "\t" in text or "\r" in text
     if len(found) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
         return None
+    if _ONLY_NUMBER_FORMATS.fullmatch(text) is None:
+        return None
     custom: dict[int, str] = {}
     for attributes in found:
         given = dict(_ATTRIBUTE.findall(attributes))
         identity = whole_number(given.get("numFmtId"))
-        if identity is None:
+        if identity is None or "formatCode" not in given:
             return None
-        custom[identity] = unescape(given.get("formatCode", ""))
+        custom[identity] = unescape(given["formatCode"])
     return custom
 
 
@@ -129,45 +142,70 @@ def _is_balanced(markup: bytes) -> bool:
 
 
 def _parse(package: Package, part: str) -> NumberFormats:
-    custom: dict[int, str] = {}
-    ids: list[int] = []
-    path: list[str] = []
-    seen: set[str] = set()
-    parser = PartParser(package, part)
-
-    def on_start(tag: str, attributes: dict[str, str]) -> None:
-        name = SHEET_NAMES[tag]
-        path.append(name)
-        parser.check_compatibility(attributes)
-        if path[0] != "styleSheet":
-            raise WorkbookError(f"{part} is not a style sheet: it begins with {name[:80]}")
-        local = local_name(name)
-        if local in _SECTIONS:
-            # openpyxl reads them whatever their namespace is.
-            if len(path) == 2 and (name != local or name in seen):
-                raise WorkbookError(f"{part} has {name[:80]} twice, or in a foreign namespace")
-            seen.add(name)
-        elif len(path) == 3 and name != local and path[1] in _SECTIONS:
-            raise WorkbookError(f"{part} has {name[:80]} where it does not belong")
-        if len(path) != 3:
-            if len(path) > package.budget.limits.depth:
-                raise WorkbookError(f"{part} nests too many elements")
-            return
-        if name == "xf" and path[1] == "cellXfs":
-            ids.append(_whole_number(attributes.get("numFmtId") or "0", part))
-        elif name == "numFmt" and path[1] == "numFmts":
-            number = _whole_number(attributes.get("numFmtId", ""), part)
-            custom[number] = attributes.get("formatCode", "")
-
-    def on_end(_: str) -> None:
-        path.pop()
-
-    parser.expat.StartElementHandler = on_start
-    parser.expat.EndElementHandler = on_end
+    reader = _FormatReader(package, part)
     for chunk in package.chunks(part):
-        parser.feed(chunk)
-    parser.feed(b"", final=True)
-    return NumberFormats(tuple(ids), custom)
+        reader.parser.feed(chunk)
+    reader.parser.feed(b"", final=True)
+    return NumberFormats(tuple(reader.ids), reader.custom)
+
+
+class _FormatReader:
+    """Hears a style sheet; a format is read as a child of its own list alone.
+
+    Attributes:
+        parser: the parser that calls it.
+        custom: code of each number format, by number.
+        ids: number of the number format of each cell format.
+    """
+
+    def __init__(self, package: Package, part: str) -> None:
+        self.parser = PartParser(package, part)
+        self.custom: dict[int, str] = {}
+        self.ids: list[int] = []
+        self._part = part
+        self._deepest = package.budget.limits.depth
+        self._path: list[str] = []
+        self._seen: set[str] = set()
+        self.parser.expat.StartElementHandler = self._start
+        self.parser.expat.EndElementHandler = self._end
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = SHEET_NAMES[tag]
+        path = self._path
+        self.parser.check_compatibility(attributes)
+        if not path and name != "styleSheet":
+            raise WorkbookError(f"{self._part} is not a style sheet: it begins with {name[:80]}")
+        self._check_place(name)
+        path.append(name)
+        if len(path) > self._deepest:
+            raise WorkbookError(f"{self._part} nests too many elements")
+        if path[1:] == ["cellXfs", "xf"]:
+            self.ids.append(_whole_number(attributes.get("numFmtId") or "0", self._part))
+        elif path[1:] == ["numFmts", "numFmt"]:
+            number = _whole_number(attributes.get("numFmtId", ""), self._part)
+            if "formatCode" not in attributes:
+                raise WorkbookError(f"{self._part} has the number format {number} without a code")
+            self.custom[number] = attributes["formatCode"]
+
+    def _check_place(self, name: str) -> None:
+        """Refuses formats in foreign namespaces, and where other programs may not read them."""
+        path, local = self._path, local_name(name)
+        above = path[-1] if path else ""
+        misplaced = local in _LISTS and len(path) != 1
+        misplaced = misplaced or (local in _PARENTS and above not in _PARENTS[local])
+        if len(path) == 1 and local in _SECTIONS:
+            # openpyxl reads them whatever their namespace is.
+            misplaced = misplaced or name != local or name in self._seen
+            self._seen.add(name)
+        elif len(path) == 2 and above in _SECTIONS:
+            misplaced = misplaced or name != local or name != _LISTS.get(above, name)
+        if misplaced:
+            raise WorkbookError(
+                f"{self._part} has {name[:80]} in {above[:80]}, where it does not belong, or twice"
+            )
+
+    def _end(self, _: str) -> None:
+        self._path.pop()
 
 
 def _whole_number(text: str, part: str) -> int:

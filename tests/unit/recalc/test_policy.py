@@ -13,8 +13,8 @@ import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.answer import Origin
-from judge.errors import JudgeError, RecalcError
-from judge.recalc import policy
+from judge.errors import JudgeError, RecalcError, WorkbookError
+from judge.recalc import policy, wanted
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import EngineUnavailableError
 from judge.recalc.policy import UNKNOWN_FUNCTION, Mode, Recalculator, as_read, calculates
@@ -28,6 +28,7 @@ from judge.workbook.cell import (
     WorkbookFacts,
 )
 from judge.workbook.reader import Workbook, open_workbook
+from tests.unit.comparison.packages import Book, cell, in_namespaces, relations, sheet_data
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
 NO_TRUST = read_table({"measured_with": {}, "functions": {}})
@@ -146,6 +147,67 @@ def test_cells_filled_by_an_array_formula_are_computed() -> None:
     book = workbook({"A1": 1, "B2": ("B2:B4", "=A1:A3*2")})
     result = recalculator(engine).fill(book, [CellRange(SHEET, 3, 2, 9, 2)], origin=Origin.SOLUTION)
     assert dict(result.values) == {ref(3, 2): 2, ref(4, 2): 3}
+
+
+def test_a_submission_in_which_filled_cells_cannot_be_determined_is_unreadable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wanted, "FILLED_LIMIT", 5)
+    data = with_values(package({"A1": ("A1:C3", "=1")}), {ref(1): 99})
+    book = as_saved_by("Microsoft Excel", "16.0300", data)
+    with pytest.raises(WorkbookError, match="fill more than 5 cells") as caught:
+        recalculator(office()).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert caught.value.culprit is book.package
+    assert not recalculator(office()).fill(book, [ALL], origin=Origin.GOLD).values
+
+
+def pivot_book(refresh: str, location: str = "A3:B4") -> Workbook:
+    """A pivot table with forged values, next to constants."""
+    parts = {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations(("rId1", "pivotTable", "../p/t.xml")),
+        "xl/p/_rels/t.xml.rels": relations(("rId1", "pivotCacheDefinition", "c.xml")),
+        "xl/p/t.xml": in_namespaces(
+            f'<pivotTableDefinition name="P" cacheId="1"><location ref="{location}"/>'
+            "</pivotTableDefinition>"
+        ),
+        "xl/p/c.xml": in_namespaces(f"<pivotCacheDefinition {refresh}><x/></pivotCacheDefinition>"),
+    }
+    cells = [cell(f"{column}{row}", 99) for row in range(1, 7) for column in "AB"]
+    book = Book({SHEET: sheet_data(*cells)}, parts=parts)
+    return open_workbook(book.to_bytes())
+
+
+@pytest.mark.parametrize("refresh", ['refreshOnLoad="1"', 'refreshOnLoad="true"'])
+def test_cells_of_a_pivot_table_that_is_refreshed_on_load_are_not_believed(refresh: str) -> None:
+    engine = office()
+    result = recalculator(engine).fill(
+        pivot_book(refresh), [CellRange(SHEET, 4, 1, 6, 1)], origin=Origin.SOLUTION
+    )
+    assert set(result.not_calculated) == {ref(4)}
+    assert "pivot table (A3:B4)" in result.not_calculated[ref(4)]
+    assert not engine.asked
+
+
+@pytest.mark.parametrize(
+    ("refresh", "mode", "origin"),
+    [
+        ("", "auto", Origin.SOLUTION),
+        ('refreshOnLoad="0"', "auto", Origin.SOLUTION),
+        ('refreshOnLoad="1"', "never", Origin.SOLUTION),
+        ('refreshOnLoad="1"', "auto", Origin.GOLD),
+        ('refreshOnLoad="1"', "auto", Origin.FINISHED),
+    ],
+)
+def test_cells_of_other_pivot_tables_are(refresh: str, mode: Mode, origin: Origin) -> None:
+    result = recalculator(office(), mode=mode).fill(pivot_book(refresh), [ALL], origin=origin)
+    assert result.not_calculated == {}
+
+
+def test_a_pivot_table_without_a_place_makes_a_submission_unreadable() -> None:
+    with pytest.raises(WorkbookError, match="pivot table at 'zzz'"):
+        recalculator(office()).fill(
+            pivot_book('refreshOnLoad="1"', "zzz"), [ALL], origin=Origin.SOLUTION
+        )
 
 
 def test_serials_become_dates_as_the_reader_makes_them() -> None:
