@@ -2,10 +2,11 @@
 
 Wall-clock time says little while several workers share the processors, or while a test waits. So
 each worker enters a control group of its own, and the group's counter is read around each test and
-each fixture: it includes all processes that they started, bubblewrap's among them. Containers are in
-the groups of their Docker daemon; they are counted if ``JUDGE_TEST_COSTS_DOCKER`` names the folder of
-a group that a daemon of our own and its containers are in, which only makes sense without workers.
-Without control groups, the times of the process and of the children that it has waited for are used.
+each fixture: it includes all processes that they started, bubblewrap's among them. Containers are
+in the groups of their Docker daemon; they are counted if ``JUDGE_TEST_COSTS_DOCKER`` names the
+folder of a group that a daemon of our own and its containers are in, which only makes sense without
+workers. Without control groups, the times of the process and of the children that it has waited for
+are used.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ class Costs:
         if event in {"subprocess.Popen", "os.fork", "os.posix_spawn"}:
             self._processes += 1
 
-    def _write(
-        self, kind: str, name: str, seconds: float, processes: int, file: str = ""
-    ) -> None:
+    def _write(self, kind: str, name: str, seconds: float, processes: int, file: str = "") -> None:
         line = {
             "kind": kind,
             "name": name,
