@@ -96,8 +96,9 @@ def openpyxls(data: bytes | None) -> Reading:
             workbook = openpyxl.load_workbook(io.BytesIO(data))
         for sheet in workbook.worksheets:
             cells = found[sheet.title] = {}
-            for row in sheet.iter_rows():
-                for cell in row:
+            # Only rows that are there: it would make cells in a million others above a last one.
+            for row in sorted({row for row, _ in sheet._cells if row > 0}):  # noqa: SLF001
+                for cell in next(sheet.iter_rows(min_row=row, max_row=row)):
                     if cell.value is None or cell.value == "":
                         continue
                     if cell.data_type == "f":

@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, stdev
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
@@ -131,6 +133,8 @@ def ratio_interval(
         the interval is then Wilson's, for as many observations as there are clusters, which is
         wide enough even if the cases of a cluster always agree.
     """
+    import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
     pairs = [(a, b) for a, b in zip(numerators, denominators, strict=True) if b]
     if not pairs:
         return NOTHING_OBSERVED
@@ -198,6 +202,8 @@ def paired_bootstrap(
     Source: B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993), chapters 13 and 16;
     A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application (1997), section 4.2.
     """
+    import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
     differences = [b - a for a, b in zip(first, second, strict=True)]
     n = len(differences)
     if not n:
@@ -407,12 +413,16 @@ def _resampled_counts(counts: Sequence[int], resamples: int, seed: int) -> NDArr
     Returns:
         Shape (resamples, kinds).
     """
+    import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
     total = sum(counts)
     shares = [count / total for count in counts]
     return np.random.default_rng(seed).multinomial(total, shares, size=resamples)
 
 
 def _resampled_means(values: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
     counts = Counter(values)
     kinds = sorted(counts)
     drawn = _resampled_counts([counts[kind] for kind in kinds], resamples, seed)
@@ -421,6 +431,8 @@ def _resampled_means(values: Sequence[float], resamples: int, seed: int) -> NDAr
 
 
 def _percentiles(resampled: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
     tail = 100 * (1 - confidence) / 2
     low, high = np.percentile(resampled, [tail, 100 - tail])
     return float(low), float(high)

@@ -33,7 +33,8 @@ from tests.desktop.workbooks import PATH, column_of, task
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
-OPTIONS = DesktopOptions(action_s=10.0)
+# A small screen has fewer cells to read before and after each action.
+OPTIONS = DesktopOptions(width=1280, height=720, action_s=10.0)
 BUSY_S = 5.0
 TEXTS = ["a<b>c", "xéü中文€", '=IF(B2<F2,"<",">=")']
 

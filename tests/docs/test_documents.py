@@ -20,9 +20,14 @@ from tests.conftest import REPOSITORY
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 COMMANDS_PAGE = (REPOSITORY / "docs" / "commands.md").read_text(encoding="utf-8")
 RESULTS_PAGE = (REPOSITORY / "docs" / "results.md").read_text(encoding="utf-8")
+FOLDERS = [  # environments of Python, which are hidden, hold ten thousand others
+    path
+    for path in REPOSITORY.iterdir()
+    if path.is_dir() and not path.name.startswith(".") and path.name != "results"
+]
 DOCUMENTS = sorted(
     path
-    for path in REPOSITORY.rglob("*.md")
+    for path in (*REPOSITORY.glob("*.md"), *(each for top in FOLDERS for each in top.rglob("*.md")))
     if not any(
         part.startswith(".") or part == "results" for part in path.parts[len(REPOSITORY.parts) :]
     )

@@ -18,7 +18,7 @@ from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
 GO_ON = ["infer", "--sandbox", "bubblewrap", "--no-cache", "-q"]
-TASKS = 12
+TASKS = 8
 
 
 def slowly(seen: Seen) -> Reply:

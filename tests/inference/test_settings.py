@@ -62,7 +62,7 @@ class Expected:
     content: str | None = PANDAS
     stands_alone: bool | None = True
     verdicts: frozenset[str] = frozenset({"WA", "AC", "NC"})
-    asked: int = 6
+    asked: int = 4
     scored: int = 2
 
 
@@ -80,7 +80,7 @@ SETTINGS = {
     "react-exec": Expected(
         (*MULTI, "--feedback", "react-exec"), 3, "output", content=None, scored=0
     ),
-    "row-react-exec": Expected(MULTI, 3, "output", asked=16, scored=4),
+    "row-react-exec": Expected(MULTI, 3, "output"),
     "two rounds": Expected(
         (*MULTI, "--rounds", "2"), 2, "rounds", stands_alone=None, verdicts=frozenset({"RE"})
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from click.testing import CliRunner, Result
 from judge.cli.annotate import annotate
 from judge.cli.hack import hack
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
 from judge.suites.load import load_suite
 from tests.unit.annotate.books import values
 from tests.unit.annotate.conftest import doubling_case
@@ -30,6 +34,9 @@ ONE, OTHER = RIGHT.format(twice="2 * number"), RIGHT.format(twice="number + numb
 # Right on every case there is, wrong on negative numbers.
 WRONG = RIGHT.format(twice="2 * abs(number)")
 
+JOBS = 8
+"""More than a command works on at one time."""
+
 
 def run(*arguments: object, code: int = 0) -> Result:
     result = CliRunner().invoke(annotate, [str(each) for each in arguments])
@@ -37,6 +44,32 @@ def run(*arguments: object, code: int = 0) -> Result:
         raise result.exception
     assert result.exit_code == code, result.output
     return result
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Sandbox]:
+    with contextlib.closing(open_sandbox("bubblewrap", jobs=JOBS)) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(opened: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options for a real sandbox that stays open: thirty commands would each open one."""
+
+    class KeptOpen:
+        def __getattr__(self, name: str) -> object:
+            return getattr(opened, name)
+
+        def close(self) -> None:
+            pass
+
+    def lend(kind: str, *, jobs: int = 1) -> KeptOpen:
+        assert kind == "bubblewrap"
+        assert jobs <= JOBS
+        return KeptOpen()
+
+    monkeypatch.setattr("judge.annotate.annotator.open_sandbox", lend)
+    return ["--sandbox", "bubblewrap"]
 
 
 @pytest.fixture
@@ -77,8 +110,9 @@ def test_wrong_use_leaves_nothing_behind(suite: Path) -> None:
 
 @pytest.mark.bubblewrap
 @pytest.mark.slow
-def test_cases_are_made_changed_and_checked(suite: Path, references: list[str]) -> None:
-    sandbox = ["--sandbox", "bubblewrap"]
+def test_cases_are_made_changed_and_checked(
+    suite: Path, references: list[str], sandbox: list[str]
+) -> None:
     said = run("add", suite, "7", "A2=-9", *references, *sandbox).output
     assert "'Sheet'!B2: 2 -> -18" in said
     assert "other.py: agrees with the gold" in said
@@ -114,8 +148,9 @@ def test_cases_are_made_changed_and_checked(suite: Path, references: list[str]) 
 
 @pytest.mark.bubblewrap
 @pytest.mark.slow
-def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_path: Path) -> None:
-    sandbox = ["--sandbox", "bubblewrap"]
+def test_suggestions_strength_and_hacks(
+    suite: Path, references: list[str], sandbox: list[str], tmp_path: Path
+) -> None:
     solutions = tmp_path / "solutions.jsonl"
     solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
     out = ["--out", tmp_path / "strength", "--json"]
@@ -149,11 +184,11 @@ def test_suggestions_strength_and_hacks(suite: Path, references: list[str], tmp_
 @pytest.mark.bubblewrap
 @pytest.mark.slow
 def test_what_kills_a_program_is_suggested_and_decided(
-    suite: Path, references: list[str], tmp_path: Path
+    suite: Path, references: list[str], sandbox: list[str], tmp_path: Path
 ) -> None:
     solutions = tmp_path / "solutions.jsonl"
     solutions.write_text(json.dumps({"id": 7, "solution": WRONG}) + "\n")
-    common = [suite, "7", "--submissions", solutions, "--sandbox", "bubblewrap"]
+    common = [suite, "7", "--submissions", solutions, *sandbox]
     common += ["--mutator", "negative", *references[:2]]
     said = run("suggest", *common).output
     assert "1. contested, negative" in said

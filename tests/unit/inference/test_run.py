@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -336,19 +337,22 @@ def test_interrupted_in_the_middle(make_plan: MakePlan, tmp_path: Path) -> None:
 
 def reachable_golds(golds: set[str], *roots: object) -> list[object]:
     """Test cases and names of golds that data leads to from these objects."""
+    name = re.compile("|".join(map(re.escape, sorted(golds))))
     waiting = list(roots)
     known = {id(each) for each in roots}
     found: list[object] = []
     while waiting:
         each = waiting.pop()
-        named = isinstance(each, Path | str) and any(gold in str(each) for gold in golds)
+        named = isinstance(each, Path | str) and name.search(str(each))
         if named or isinstance(each, TestCase):
             found.append(each)
         for inner in gc.get_referents(each):
+            if id(inner) in known:
+                continue
+            known.add(id(inner))
             # Modules and classes lead to everything in the process; data does not.
             plain = not isinstance(inner, type) and not hasattr(inner, "__globals__")
-            if plain and id(inner) not in known and not hasattr(inner, "__file__"):
-                known.add(id(inner))
+            if plain and not hasattr(inner, "__file__"):
                 waiting.append(inner)
     return found
 

@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from inspect_ai.model import (
-    ChatMessageSystem,
-    ChatMessageUser,
-    ModelName,
-    ModelOutput,
-    ModelUsage,
-)
-from inspect_ai.solver import TaskState
 
 from judge.errors import JudgeError, UsageError
 from judge.inference.chat import CallError, ChatRequest, Message
 from judge.inference.inspect_logs import STORE_KEY
 from judge.inference.pictures import PictureStore
 from judge.suites import load_suite
-from sheetjudge.inspect.asking import asking_of
-from sheetjudge.inspect.generating import GeneratingModel
-from sheetjudge.inspect.kept_open import KEPT_OPEN, KeptOpen
-from sheetjudge.inspect.records import submission_of_state
-from sheetjudge.inspect.scorer import check_judging, options_of
-from sheetjudge.inspect.solver import judge_rounds
 
-Line = str | ModelOutput
+if TYPE_CHECKING:
+    from inspect_ai.model import (
+        ChatMessageSystem,
+        ChatMessageUser,
+        ModelName,
+        ModelOutput,
+        ModelUsage,
+    )
+    from inspect_ai.solver import TaskState
+
+    from sheetjudge.inspect.asking import asking_of
+    from sheetjudge.inspect.generating import GeneratingModel
+    from sheetjudge.inspect.kept_open import KEPT_OPEN, KeptOpen
+    from sheetjudge.inspect.records import submission_of_state
+    from sheetjudge.inspect.scorer import check_judging, options_of
+    from sheetjudge.inspect.solver import judge_rounds
+
+LOADED = {
+    "inspect_ai.model": "ChatMessageSystem ChatMessageUser ModelName ModelOutput ModelUsage",
+    "inspect_ai.solver": "TaskState",
+    "sheetjudge.inspect.asking": "asking_of",
+    "sheetjudge.inspect.generating": "GeneratingModel",
+    "sheetjudge.inspect.kept_open": "KEPT_OPEN KeptOpen",
+    "sheetjudge.inspect.records": "submission_of_state",
+    "sheetjudge.inspect.scorer": "check_judging options_of",
+    "sheetjudge.inspect.solver": "judge_rounds",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def framework() -> None:
+    """Every worker collects these tests, and one runs them: the framework is loaded there."""
+    for module, names in LOADED.items():
+        loaded = importlib.import_module(module)
+        globals().update({name: getattr(loaded, name) for name in names.split()})
+
+
+Line: TypeAlias = "str | ModelOutput"
 PROGRAM = "```python\nprint(1)\n```"
 
 
@@ -107,12 +131,12 @@ def test_another_conversation_starts_anew_and_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        (output("maximum context length is 8192", "model_length"), "context-length"),
-        (ModelOutput(model="m", choices=[], error="blocked"), "gave-up"),
+        (lambda: output("maximum context length is 8192", "model_length"), "context-length"),
+        (lambda: ModelOutput(model="m", choices=[], error="blocked"), "gave-up"),
     ],
 )
-def test_what_is_no_reply(line: ModelOutput, kind: str, tmp_path: Path) -> None:
-    model = GeneratingModel(state_of(), Playing(line), PictureStore(tmp_path))
+def test_what_is_no_reply(line: Callable[[], ModelOutput], kind: str, tmp_path: Path) -> None:
+    model = GeneratingModel(state_of(), Playing(line()), PictureStore(tmp_path))
     with pytest.raises(CallError) as caught:
         asyncio.run(model.complete(request(user("a"))))
     assert caught.value.kind == kind

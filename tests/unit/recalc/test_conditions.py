@@ -238,6 +238,12 @@ def test_the_engines_know_what_a_condition_means(recalculator: Recalculator) -> 
         "A2": False,
         "NOSUCHFUNCTION(A1)": False,
     }
-    answers = ask(recalculator, open_workbook(book(CELLS)), *held)
-    assert answers.unknown == {}
-    assert {text: truth for (_, text), truth in answers.truths.items()} == held
+    # Apart from the others, which a second engine has to confirm: it would compute all that are
+    # asked together, and takes a quarter of a minute for a row as wide as the sheet.
+    row = "COUNTIF($1:$1,A1)=2"
+    truths = {}
+    for asked in ([row], [text for text in held if text != row]):
+        answers = ask(recalculator, open_workbook(book(CELLS)), *asked)
+        assert answers.unknown == {}
+        truths |= {text: truth for (_, text), truth in answers.truths.items()}
+    assert truths == held

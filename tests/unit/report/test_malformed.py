@@ -29,6 +29,7 @@ from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_F
 from judge.report.html import render_run
 from judge.report.report import Report
 from judge.report.view import ViewPage
+from judge.sandbox.scripted import ScriptedSandbox
 from tests.unit.report.runs import CELL, TABLE, Solution, TaskSpec, book, make_run, make_suite
 from tests.unit.web.serving import ask, served
 
@@ -68,7 +69,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(sound: Path, tmp_path: Path) -> Path:
+def run(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it. It holds no formula, so that a sandbox would be opened hundreds of times only
+    for its engines to say their versions: here one is opened that has none.
+    """
+    sandbox = ScriptedSandbox(roots=())
+    monkeypatch.setattr("judge.api.resources.open_sandbox", lambda *_, **__: sandbox)
     return Path(shutil.copytree(sound, tmp_path / "results" / "run"))
 
 

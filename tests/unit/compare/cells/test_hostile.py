@@ -234,7 +234,7 @@ def survives(data: bytes) -> None:
             compare_files(GOLD, data, "A1:C4,B:B", style=style, limits=SMALL)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_bytes_changed(data: st.DataObject) -> None:
     changed = bytearray(GOLD)
@@ -250,7 +250,7 @@ def test_any_piece_cut_out(first: int, second: int) -> None:
     survives(GOLD[:start] + GOLD[end:])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_any_part_changed(data: st.DataObject) -> None:
     parts = TYPICAL.all_parts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import warnings
@@ -26,6 +27,7 @@ RULE: dict[str, Any] = {
 }
 
 
+@functools.cache
 def made(*, scatter: bool = False) -> bytes:
     """A workbook with a chart over dates, as openpyxl writes it: with references only."""
     book = openpyxl.Workbook()

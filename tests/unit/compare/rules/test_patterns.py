@@ -48,7 +48,7 @@ def _wider(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 PATTERNS = st.recursive(st.sampled_from(_ATOMS + _PLACES), _wider, max_leaves=8)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(
     PATTERNS,
     st.text(alphabet="aAbBc1_ .\né", max_size=8),
