@@ -9,7 +9,7 @@ from judge.core.answer import Origin
 from judge.recalc.policy import Mode, Recalculator
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
-from tests.unit.comparison.packages import Book, cell, sheet_data
+from tests.unit.compare.cells.packages import Book, cell, sheet_data
 from tests.unit.recalc.fakes import ScriptedEngine, ref
 from tests.unit.recalc.test_policy import pivot_book
 

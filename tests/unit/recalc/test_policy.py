@@ -28,7 +28,7 @@ from judge.workbook.cell import (
     WorkbookFacts,
 )
 from judge.workbook.reader import Workbook, open_workbook
-from tests.unit.comparison.packages import Book, cell, in_namespaces, relations, sheet_data
+from tests.unit.compare.cells.packages import Book, cell, in_namespaces, relations, sheet_data
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
 NO_TRUST = read_table({"measured_with": {}, "functions": {}})
