@@ -265,7 +265,7 @@ def shown(reading: Reading, plain: Reading) -> str:
                 found.append(f"{where} {cells.get(cell, 'blank').partition(' ')[2] or 'blank'}")
     found.sort()
     text = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
-    return (text.replace("|", "\\|").replace("\n", "↵") or "as plain")[:80]
+    return (text.replace("|", "\\|").replace("\n", "↵").replace("\r", "↤") or "as plain")[:80]
 
 
 if __name__ == "__main__":
