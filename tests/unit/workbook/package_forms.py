@@ -919,7 +919,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "styles: a format within another": _looks(
         (
             "<cellXfs>",
-            '<cellXfs><xf numFmtId="0"><extLst><ext uri="x"><xf numFmtId="14"/></ext></extLst></xf>',
+            '<cellXfs><xf numFmtId="0"><extLst><xf numFmtId="14"/></extLst></xf>',
         )
     ),
     "styles: a format in an extension of the list": _looks(
