@@ -213,11 +213,21 @@ sandbox, `judge sandbox build --office`) and openpyxl read all of them again, an
 
 def page(readings: Mapping[str, Mapping[str, Reading]]) -> str:
     """The page of the documents."""
-    from tests.unit.workbook.package_forms import AS_LIBREOFFICE, AS_OPENPYXL  # noqa: PLC0415
+    from tests.unit.workbook.package_forms import (  # noqa: PLC0415
+        AS_EXCEL,
+        AS_LIBREOFFICE,
+        AS_OPENPYXL,
+        WITHOUT_THE_SHEET,
+    )
 
     exceptions = [
         f"| {name} | {program} | {reason} |"
-        for program, names in (("LibreOffice", AS_LIBREOFFICE), ("openpyxl", AS_OPENPYXL))
+        for program, names in (
+            ("LibreOffice", AS_LIBREOFFICE),
+            ("openpyxl", AS_OPENPYXL),
+            ("Excel", {name: reason for name, (*_, reason) in AS_EXCEL.items()}),
+            ("LibreOffice, without the sheet", WITHOUT_THE_SHEET),
+        )
         for name, reason in names.items()
     ]
     head = _HEAD.format(count=len(readings), exceptions="\n".join(exceptions))
@@ -256,7 +266,7 @@ def shown(reading: Reading, plain: Reading) -> str:
                 found.append(f"{where} {cells.get(cell, 'blank').partition(' ')[2] or 'blank'}")
     found.sort()
     text = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
-    return (text.replace("|", "\\|").replace("\n", "↵") or "as plain")[:80]
+    return (text.replace("|", "\\|").replace("\n", "↵").replace("\r", "↤") or "as plain")[:80]
 
 
 if __name__ == "__main__":

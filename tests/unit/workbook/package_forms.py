@@ -228,6 +228,62 @@ def _named(rows: str, root: str = _NS_ROOT) -> Any:
     return _whole(f"<sheetData>{rows}</sheetData>", root)
 
 
+def _filling(attributes: str) -> Callable[[], bytes]:
+    """A formula of two cells in A1."""
+    return _rows(
+        f'<row r="1"><c r="A1"><f {attributes}>C1:C2*2</f><v>2</v></c><c r="C1"><v>1</v></c></row>'
+        '<row r="2"><c r="A2"><v>4</v></c><c r="C2"><v>2</v></c></row>'
+    )
+
+
+def _shared(*cells: tuple[str, str]) -> Callable[[], bytes]:
+    """Cells A1, A2 ... with attributes and texts of shared formulas, and cells that they name."""
+    rows = (
+        f'<row r="{row}"><c r="A{row}"><f t="shared" {attributes}>{text}</f><v>{row}</v></c>'
+        f'<c r="C{row}"><v>{row}</v></c></row>'
+        for row, (attributes, text) in enumerate(cells, 1)
+    )
+    return _rows("".join(rows))
+
+
+def _looks(*changes: tuple[str, str]) -> Callable[[], bytes]:
+    """The plain workbook with another style sheet, and B1 in the format of a date."""
+    made: Callable[[], bytes] = _changed(
+        *((STYLES, old, new) for old, new in changes), (SHEET, '<c r="B1">', '<c r="B1" s="1">')
+    )
+    return made
+
+
+def _as_another_sheet(kind: str, content: str) -> Callable[[], bytes]:
+    """The first sheet reached as a sheet of another kind."""
+    target = '" Target="worksheets/sheet1'
+    made: Callable[[], bytes] = _changed(
+        (LINKS, f"{RELATIONS}/worksheet{target}", f"{kind}{target}"),
+        (TYPES, _SHEET_TYPE, _SHEET_TYPE.replace(f"{CONTENT}.worksheet+xml", content)),
+    )
+    return made
+
+
+def _broken_strings(behind: str) -> Callable[[], bytes]:
+    """The plain strings, and something behind them."""
+    strings = "<si><t>north</t></si><si><t>south</t></si>"
+    return _with({STRINGS: f'{DECLARATION}<sst xmlns="{MAIN}">{strings}{behind}'})
+
+
+def _two_names(first: str, second: str) -> Callable[[], bytes]:
+    made: Callable[[], bytes] = _changed(
+        (WORKBOOK, 'name="Data"', f'name="{first}"'), (WORKBOOK, 'name="Other"', f'name="{second}"')
+    )
+    return made
+
+
+_MACROS = "http://schemas.microsoft.com/office/2006/relationships"
+_CUSTOM = '<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/></numFmts>'
+_YEAR = '<numFmt numFmtId="164" formatCode="yyyy"/>'
+_YEARS = f"<numFmts>{_YEAR}</numFmts>"
+_IGNORING = f'<styleSheet xmlns:mc="{MC}" xmlns:e="{FOREIGN}" mc:Ignorable="e" '
+
+
 FORMS: dict[str, Callable[[], bytes]] = {
     "plain": lambda: zipped(plain_parts()),
     # -- rows and cells ----------------------------------------------------------------------------
@@ -250,6 +306,12 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "rows: number with an underscore": _rows('<row r="1_0"><c><v>5</v></c></row>'),
     "rows: number as a fraction": _rows('<row r="2.0"><c><v>5</v></c></row>'),
     "rows: number beyond the sheet": _rows(ROWS + '<row r="1048577"><c><v>5</v></c></row>'),
+    "rows: height as text": _sheet('<row r="2">', '<row r="2" ht="abc">'),
+    "rows: format as text": _sheet('<row r="2">', '<row r="2" s="abc" customFormat="1">'),
+    "rows: format out of range": _sheet('<row r="2">', '<row r="2" s="99" customFormat="1">'),
+    "rows: outline as text": _sheet('<row r="2">', '<row r="2" outlineLevel="abc">'),
+    "rows: hidden as text": _sheet('<row r="2">', '<row r="2" hidden="abc">'),
+    "rows: unknown attribute": _sheet('<row r="2">', '<row r="2" foo="1">'),
     "rows: a row within a row": _rows('<row r="1"><row r="2"><c r="A2"><v>5</v></c></row></row>'),
     "rows: repeated in the extension of the sheet": _whole(
         f'<sheetData>{ROWS}</sheetData><extLst><ext uri="x">{WRONG}</ext></extLst>'
@@ -394,6 +456,14 @@ FORMS: dict[str, Callable[[], bytes]] = {
     ),
     "value: escaped character": _a1('<c r="A1" t="inlineStr"><is><t>a_x0042_c</t></is></c>'),
     "value: escaped escape": _a1('<c r="A1" t="inlineStr"><is><t>a_x005F_x0042_c</t></is></c>'),
+    "value: escape in small letters": _a1(
+        '<c r="A1" t="inlineStr"><is><t>a_x005f_x0042_c</t></is></c>'
+    ),
+    "value: half an escape": _a1('<c r="A1" t="inlineStr"><is><t>ax005F_c _X0042_</t></is></c>'),
+    "value: escaped character of type str": _a1('<c r="A1" t="str"><v>a_x0042_c</v></c>'),
+    "value: escaped character in two runs": _a1(
+        '<c r="A1" t="inlineStr"><is><r><t>a_x00</t></r><r><t>42_c</t></r></is></c>'
+    ),
     "number: underscore": _number("8_0557"),
     "number: underscore in the exponent": _number("1e1_0"),
     "number: Arabic digits": _number("\u0664\u0662"),
@@ -422,9 +492,26 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "truth: spaces": _a1('<c r="A1" t="b"><v> 1 </v></c>'),
     "error: known": _a1('<c r="A1" t="e"><v>#DIV/0!</v></c>'),
     "error: unknown": _a1('<c r="A1" t="e"><v>#OOPS!</v></c>'),
+    "error: of Google Sheets": _a1('<c r="A1" t="e"><v>#ERROR!</v></c>'),
+    "error: of LibreOffice": _a1('<c r="A1" t="e"><v>Err:502</v></c>'),
+    "error: in small letters": _a1('<c r="A1" t="e"><v>#n/a</v></c>'),
+    "error: spaces": _a1('<c r="A1" t="e"><v> #N/A </v></c>'),
     "error: text": _a1('<c r="A1" t="e"><v>80557</v></c>'),
     "date: day": _a1('<c r="A1" s="1" t="d"><v>2020-02-03</v></c>'),
     "date: day and time": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06</v></c>'),
+    "date: in a cell without a date format": _a1('<c r="A1" t="d"><v>2020-02-03</v></c>'),
+    "date: in a cell of text": _a1('<c r="A1" s="5" t="d"><v>2020-02-03</v></c>'),
+    "date: time": _a1('<c r="A1" s="2" t="d"><v>04:05:06</v></c>'),
+    "date: time with T": _a1('<c r="A1" s="2" t="d"><v>T04:05:06</v></c>'),
+    "date: UTC": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06Z</v></c>'),
+    "date: UTC with milliseconds": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06.000Z</v></c>'),
+    "date: milliseconds": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06.789</v></c>'),
+    "date: nanoseconds": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06.123456789</v></c>'),
+    "date: without seconds": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05</v></c>'),
+    "date: hour 24": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T24:00:00</v></c>'),
+    "date: in February 1900": _a1('<c r="A1" s="1" t="d"><v>1900-02-03</v></c>'),
+    "date: of 1899": _a1('<c r="A1" s="1" t="d"><v>1899-02-03</v></c>'),
+    "date: serial number": _a1('<c r="A1" s="1" t="d"><v>43864</v></c>'),
     "date: duration": _a1('<c r="A1" s="1" t="d"><v>PT1H30M</v></c>'),
     "date: zone": _a1('<c r="A1" s="1" t="d"><v>2020-02-03T04:05:06+02:00</v></c>'),
     "date: text": _a1('<c r="A1" s="1" t="d"><v>tomorrow</v></c>'),
@@ -452,6 +539,36 @@ FORMS: dict[str, Callable[[], bytes]] = {
         '<row r="1"><c r="A1"><f t="shared" ref="A1:A2" si="0">B1*2</f><v>2</v></c>'
         '<c r="B1"><v>1</v></c></row>'
         '<row r="2"><c r="A2"><f t="shared" si="0"/><v>4</v></c><c r="B2"><v>2</v></c></row>'
+    ),
+    "formula: array": _filling('t="array" ref="A1:A2"'),
+    "formula: array without a range": _filling('t="array"'),
+    "formula: array elsewhere": _filling('t="array" ref="A2:A2"'),
+    "formula: array of two ranges": _filling('t="array" ref="A1:A1 A2"'),
+    "formula: array with dollars": _filling('t="array" ref="$A$1:$A$2"'),
+    "formula: array in small letters": _filling('t="array" ref="a1:a2"'),
+    "formula: array backwards": _filling('t="array" ref="A2:A1"'),
+    "formula: array by a character reference": _filling('t="arr&#97;y" ref="A1:A2"'),
+    "formula: two masters": _shared(
+        ('ref="A1:A2" si="0"', "C1*2"),
+        ('si="0"', ""),
+        ('ref="A3:A4" si="0"', "C3*5"),
+        ('si="0"', ""),
+    ),
+    "formula: two masters of one range": _shared(
+        ('ref="A1:A3" si="0"', "C1*2"), ('ref="A1:A3" si="0"', "C1*9"), ('si="0"', "")
+    ),
+    "formula: master outside of its range": _shared(('ref="A2:A3" si="0"', "C1*2"), ('si="0"', "")),
+    "formula: master without a range": _shared(('si="0"', "C1*2"), ('si="0"', "")),
+    "formula: master with a text as range": _shared(('ref="x" si="0"', "C1*2"), ('si="0"', "")),
+    "formula: shared outside of the range": _shared(('ref="A1" si="0"', "C1*2"), ('si="0"', "")),
+    "formula: shared before its master": _shared(('si="0"', ""), ('ref="A1:A2" si="0"', "C2*2")),
+    "formula: shared with a text of its own": _shared(
+        ('ref="A1:A2" si="0"', "C1*2"), ('si="0"', "C2*7")
+    ),
+    "formula: shared without an index": _shared(('ref="A1:A2"', "C1*2")),
+    "formula: shared by a text as index": _shared(('ref="A1:A2" si="x"', "C1*2"), ('si="x"', "")),
+    "formula: shared by an index with a zero": _shared(
+        ('ref="A1:A2" si="0"', "C1*2"), ('si="00"', "")
     ),
     "formula: empty": _sheet("<f>B1+B2</f>", "<f></f>"),
     "formula: CDATA": _sheet("<f>B1+B2</f>", "<f><![CDATA[B1+B2]]></f>"),
@@ -505,6 +622,28 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "strings: default namespace redeclared": _strings(
         f'<si xmlns="{FOREIGN}"><t>WRONG</t></si><si><t>north</t></si><si><t>south</t></si>'
     ),
+    "strings: escaped character": _strings("<si><t>a_x0042_c</t></si><si><t>so_x000D_uth</t></si>"),
+    "strings: escaped escape": _strings("<si><t>a_x005F_x0042_c</t></si><si><t>a_x005F_b</t></si>"),
+    "strings: half an escape": _strings("<si><t>nox005F_rth</t></si><si><t>_X0042_</t></si>"),
+    "strings: escape in small letters": _strings(
+        "<si><t>a_x005f_x0042_c</t></si><si><t>so_x000a_uth</t></si>"
+    ),
+    "strings: two escapes with one underscore": _strings(
+        "<si><t>a_x0042_x0043_c</t></si><si><t>south</t></si>"
+    ),
+    "strings: escape in two runs": _strings(
+        "<si><r><t>a_x00</t></r><r><t>42_c</t></r></si><si><t>south</t></si>"
+    ),
+    "strings: broken behind the last": _broken_strings("<si><t>x</t><broken></sst>"),
+    "strings: cut short behind the last": _broken_strings(""),
+    "strings: text behind their end": _broken_strings("</sst>more"),
+    "strings: foreign behind the last": _broken_strings(
+        f'<e:si xmlns:e="{FOREIGN}"><t>x</t></e:si></sst>'
+    ),
+    "strings: fewer than declared": _strings(
+        "<si><t>north</t></si><si><t>south</t></si>",
+        f'<sst xmlns="{MAIN}" count="9" uniqueCount="9">',
+    ),
     # -- the worksheet's part ----------------------------------------------------------------------
     "worksheet: unknown namespace": _whole(
         f"<sheetData>{ROWS}</sheetData>", f'<worksheet xmlns="{FOREIGN}">'
@@ -554,6 +693,40 @@ FORMS: dict[str, Callable[[], bytes]] = {
         f'<sheetData>{ROWS}</sheetData><extLst><ext uri="x"><mergeCells><mergeCell ref="A1:B3"/>'
         "</mergeCells></ext></extLst>"
     ),
+    "worksheet: a foreign merged cell": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><e:mergeCell ref="A1:B3"/></mergeCells>',
+        _NS_ROOT,
+    ),
+    "worksheet: a foreign merged cell behind an own": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="A3:B3"/>'
+        '<e:mergeCell ref="A1:B2"/></mergeCells>',
+        _NS_ROOT,
+    ),
+    "worksheet: merged cells in AlternateContent": _whole(
+        f"<sheetData>{ROWS}</sheetData>"
+        + _alternatives('<mergeCells><mergeCell ref="A1:B3"/></mergeCells>', ""),
+        _MC_ROOT,
+    ),
+    "worksheet: merged cells that overlap": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="A1:B2"/>'
+        '<mergeCell ref="B2:C3"/></mergeCells>'
+    ),
+    "worksheet: merged cells backwards": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="B2:A1"/></mergeCells>'
+    ),
+    "worksheet: two merged ranges in one": _whole(
+        f'<sheetData>{ROWS}</sheetData><mergeCells><mergeCell ref="A1:B1 A2:B2"/></mergeCells>'
+    ),
+    "worksheet: columns as text": _whole(
+        f'<cols><col min="a" max="b"/></cols><sheetData>{ROWS}</sheetData>'
+    ),
+    "worksheet: unknown elements": _whole(f"<foo/><sheetData>{ROWS}</sheetData><bar/>"),
+    "worksheet: root of a dialog sheet": _with(
+        {
+            SHEET: f'{DECLARATION}<dialogsheet xmlns="{MAIN}"><sheetData>{ROWS}</sheetData>'
+            "</dialogsheet>"
+        }
+    ),
     "worksheet: behind its end": _with(
         {SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>") + "<more/>"}
     ),
@@ -601,6 +774,37 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "sheets: hidden": _in(WORKBOOK, 'name="Other"', 'name="Other" state="hidden"'),
     "sheets: very hidden": _in(WORKBOOK, 'name="Other"', 'name="Other" state="veryHidden"'),
     "sheets: unknown state": _in(WORKBOOK, 'name="Other"', 'name="Other" state="x"'),
+    "sheets: without a number": _in(WORKBOOK, ' sheetId="1"', ""),
+    "sheets: number as text": _in(WORKBOOK, ' sheetId="2"', ' sheetId="x"'),
+    "sheets: one number twice": _in(WORKBOOK, ' sheetId="2"', ' sheetId="1"'),
+    "sheets: unknown attribute": _in(WORKBOOK, ' sheetId="2"', ' sheetId="2" foo="1"'),
+    "sheets: empty name": _in(WORKBOOK, 'name="Other"', 'name=""'),
+    "sheets: name of 40 letters": _in(WORKBOOK, 'name="Other"', f'name="{"x" * 40}"'),
+    "sheets: name with a slash": _in(WORKBOOK, 'name="Other"', 'name="a/b"'),
+    "sheets: name with an escape": _in(WORKBOOK, 'name="Other"', 'name="a_x0042_c"'),
+    "sheets: Straße and Strasse": _two_names("Straße", "Strasse"),
+    "sheets: Ä and ä": _two_names("Ä", "ä"),
+    "sheets: long s and s": _two_names("\u017f", "s"),
+    "sheets: two sigmas": _two_names("\u03c2", "\u03c3"),
+    "sheets: a dialog sheet": _as_another_sheet(
+        f"{RELATIONS}/dialogsheet", f"{CONTENT}.dialogsheet+xml"
+    ),
+    "sheets: a dialog sheet that is declared as a worksheet": _as_another_sheet(
+        f"{RELATIONS}/dialogsheet", f"{CONTENT}.worksheet+xml"
+    ),
+    "sheets: a macro sheet": _as_another_sheet(
+        f"{_MACROS}/xlMacrosheet", "application/vnd.ms-excel.macrosheet+xml"
+    ),
+    "sheets: an international macro sheet": _as_another_sheet(
+        f"{_MACROS}/xlIntlMacrosheet", "application/vnd.ms-excel.intlmacrosheet+xml"
+    ),
+    "sheets: a macro sheet that is declared as a worksheet": _as_another_sheet(
+        f"{_MACROS}/xlMacrosheet", f"{CONTENT}.worksheet+xml"
+    ),
+    "workbook: unknown property": _in(WORKBOOK, "<sheets>", '<workbookPr foo="1"/><sheets>'),
+    "workbook: property that is no truth value": _in(
+        WORKBOOK, "<sheets>", '<workbookPr filterPrivacy="x"/><sheets>'
+    ),
     "workbook: unknown namespace": _in(WORKBOOK, f'xmlns="{MAIN}"', f'xmlns="{FOREIGN}"'),
     "workbook: dates from 1904": _changed(
         (WORKBOOK, "<sheets>", '<workbookPr date1904="1"/><sheets>'),
@@ -684,6 +888,49 @@ FORMS: dict[str, Callable[[], bytes]] = {
     ),
     "styles: foreign root": _changed(
         (STYLES, MAIN, FOREIGN), (SHEET, '<c r="B1">', '<c r="B1" s="1">')
+    ),
+    "styles: broken behind the formats": _in(STYLES, "</styleSheet>", "<x></styleSheet>"),
+    "styles: number formats in the extension": _looks(
+        (_CUSTOM, ""), ("</cellXfs>", f'</cellXfs><extLst><ext uri="x">{_YEARS}</ext></extLst>')
+    ),
+    "styles: number formats in the looks of conditions": _looks(
+        (_CUSTOM, ""), ("<dxfs>", f"<dxfs><dxf>{_YEARS}</dxf>")
+    ),
+    "styles: a number format in the looks of conditions": _looks(
+        (_CUSTOM, ""), ("<dxfs>", '<dxfs><dxf><numFmt numFmtId="164" formatCode="yyyy"/></dxf>')
+    ),
+    "styles: number formats in the looks of tables": _looks(
+        (_CUSTOM, ""), ("</dxfs>", f"</dxfs><tableStyles>{_YEARS}</tableStyles>")
+    ),
+    "styles: number formats behind the formats": _looks(
+        (_CUSTOM, ""), ("</cellXfs>", f"</cellXfs>{_YEARS}")
+    ),
+    "styles: a number format within another": _looks(
+        (
+            '<numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/>',
+            f'<numFmt numFmtId="165" formatCode="0">{_YEAR}</numFmt>',
+        )
+    ),
+    "styles: a number format without a code": _looks((' formatCode="yyyy\\-mm\\-dd"', "")),
+    "styles: a format in AlternateContent": _looks(
+        ("<styleSheet ", _IGNORING),
+        ("<cellXfs>", "<cellXfs>" + _alternatives('<xf numFmtId="14"/>', '<xf numFmtId="14"/>')),
+    ),
+    "styles: a format within another": _looks(
+        (
+            "<cellXfs>",
+            '<cellXfs><xf numFmtId="0"><extLst><xf numFmtId="14"/></extLst></xf>',
+        )
+    ),
+    "styles: a format in an extension of the list": _looks(
+        ("<cellXfs>", '<cellXfs><extLst><xf numFmtId="14"/></extLst>')
+    ),
+    "styles: a date format of East Asia": _looks(('<xf numFmtId="164"/>', '<xf numFmtId="30"/>')),
+    "styles: a time format of East Asia": _looks(('<xf numFmtId="164"/>', '<xf numFmtId="55"/>')),
+    "styles: a date format of Thailand": _looks(('<xf numFmtId="164"/>', '<xf numFmtId="71"/>')),
+    "styles: a format of East Asia that is defined": _looks(
+        ('numFmtId="164" formatCode="yyyy\\-mm\\-dd"', 'numFmtId="30" formatCode="0.0"'),
+        ('<xf numFmtId="164"/>', '<xf numFmtId="30"/>'),
     ),
     "styles: none": _with({STYLES: None, SHEET: _sheet_xml(f"<sheetData>{ROWS}</sheetData>")}),
     # -- relationships and content types -----------------------------------------------------------
@@ -793,6 +1040,21 @@ FORMS: dict[str, Callable[[], bytes]] = {
         (TYPES, f'PartName="/{STRINGS}"', 'PartName="/xl/wrong.xml"'),
         add={"xl/wrong.xml": _WRONG_STRINGS},
     ),
+    "types: the sheet in other letters": _in(
+        TYPES, f'PartName="/{SHEET}"', 'PartName="/XL/Worksheets/Sheet1.XML"'
+    ),
+    "types: the strings in other letters": _in(
+        TYPES, f'PartName="/{STRINGS}"', f'PartName="/{STRINGS.lower()}"'
+    ),
+    "types: the main part in other letters": _in(
+        TYPES, f'PartName="/{WORKBOOK}"', 'PartName="/xl/Workbook.xml"'
+    ),
+    "types: one part twice, in two cases": _in(
+        TYPES,
+        _SHEET_TYPE,
+        _SHEET_TYPE
+        + _SHEET_TYPE.replace("sheet1", "SHEET1").replace("worksheet+xml", "styles+xml"),
+    ),
     "types: two tables of strings": _changed(
         (TYPES, _STRINGS_TYPE, _STRINGS_TYPE.replace(STRINGS, "xl/wrong.xml") + _STRINGS_TYPE),
         add={"xl/wrong.xml": _WRONG_STRINGS},
@@ -833,13 +1095,47 @@ FORMS: dict[str, Callable[[], bytes]] = {
 AS_LIBREOFFICE = {
     "workbook: strict": "Excel writes it; openpyxl knows only the transitional namespace",
     "styles: another name": "Excel follows the relationship; openpyxl reads xl/styles.xml or none",
+    **dict.fromkeys(
+        (
+            *("value: escaped character", "value: escaped escape", "strings: escaped character"),
+            *("value: escape in small letters", "strings: escape in small letters"),
+            *("strings: half an escape", "strings: two escapes with one underscore"),
+        ),
+        "Excel writes and reads escapes in their full form; openpyxl removes x005F_",
+    ),
+    "types: the strings in other letters": "names of parts have no case",
 }
 """Forms that are read as LibreOffice reads them, where openpyxl differs, and why."""
 
 AS_OPENPYXL = {
-    "value: escaped character": "the text as written, as in the published suites",
-    "value: escaped escape": "the text as written, as in the published suites",
     "formula: begins with an equals sign": "the formula as written; engines compute it",
     "formula: empty": "Excel writes it in cells of array formulas and data tables; a formula",
+    "error: of Google Sheets": "an error value; LibreOffice takes it for a name",
+    "error: of LibreOffice": "an error value; LibreOffice takes it for a formula",
+    "date: time": "openpyxl writes it (iso_dates); a text for LibreOffice",
+    "date: milliseconds": "SheetJS and openpyxl write them; LibreOffice leaves them out",
+    "sheets: name of 40 letters": "openpyxl writes it; Excel and LibreOffice cut the name",
+    **dict.fromkeys(
+        (
+            *("styles: a date format of East Asia", "styles: a time format of East Asia"),
+            "styles: a date format of Thailand",
+        ),
+        "a number as in the published suites; the file does not say what the format is",
+    ),
 }
 """The same the other way round."""
+
+AS_EXCEL = {
+    "value: escaped character of type str": (
+        "A1",
+        "text aBc",
+        "Excel writes CHAR(13) as _x000D_ there; LibreOffice and openpyxl do not read it so",
+    ),
+}
+"""Forms that only Excel reads so: a cell of the first sheet, what it holds, and why."""
+
+WITHOUT_THE_SHEET = dict.fromkeys(
+    ("sheets: a dialog sheet", "sheets: a macro sheet", "sheets: an international macro sheet"),
+    "there are no cells to compare on it; LibreOffice shows a blank one",
+)
+"""Forms that are read as LibreOffice reads them, but for the first sheet, and why."""
