@@ -140,7 +140,8 @@ class Asking:
 
         Args:
             limit_s: processor seconds for each.
-            second_alone: whether the second is asked where the first has no answer.
+            second_alone: whether the second is asked where the first cannot compute the workbook.
+                Where the first is out of time, LibreOffice and the second may be enough.
         """
         first, second = PAIR_ENGINES
         engine, other = self._engines.get(first), self._engines.get(second)
@@ -154,7 +155,7 @@ class Asking:
             self._ask_together(engine, other, limit_s)
         else:
             self.ask(first, limit_s)
-        if first in self.answers or second_alone:
+        if first not in self.silent or first in self.out_of_time or second_alone:
             self.ask(second, limit_s)
 
     def _ask_together(self, engine: TeamedEngine, other: Engine, limit_s: float) -> None:
