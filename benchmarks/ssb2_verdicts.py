@@ -1,9 +1,11 @@
 """The recorded verdicts of SpreadsheetBench 2's published functions, given again.
 
-    python benchmarks/ssb2_verdicts.py DATA [--out docs/ssb2-disagreements.md]
+    python benchmarks/ssb2_verdicts.py DATA [--out docs/ssb2-disagreements.md] [--score]
 
 DATA is the folder with the published suites and the recorded verdicts. Prints how many rows the
-profile ``ssb2-official`` gives again, the processor time, and where ``ssb2`` disagrees.
+profile ``ssb2-official`` gives again, the processor time, and where ``ssb2`` disagrees. With
+``--score``, every row becomes a task of a suite of SpreadsheetBench 2 with its finished workbook,
+and `judge score` judges them with no option but the profile.
 """
 
 from __future__ import annotations
@@ -12,15 +14,20 @@ import argparse
 import datetime as dt
 import json
 import re
+import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from click.testing import CliRunner
+
 from benchmarks.pairs import SUITE
+from judge.cli.main import judge as judge_command
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.options import CELLS, GROUPS, range_spec
@@ -136,6 +143,89 @@ def _value(written: str) -> CellValue:
     return int(written) if re.fullmatch(r"-?\d+", written) else float(written)
 
 
+# -- the same rows through `judge score` -----------------------------------------------------------
+
+# The folder of a row's input says how `judge score` is to compare it, as in the published suite.
+_CATEGORIES = {
+    "value": ("Template", "Plain"),
+    "color": ("Debugging", "Font Color"),
+    "formula": ("Debugging", "Embedded"),
+}
+
+
+def score_rows(rows: Sequence[Row], folder: Path) -> list[str]:
+    """Judges rows with `judge score --profile ssb2-official`, formulas computed as by default.
+
+    Args:
+        rows: the rows; each becomes a task.
+        folder: an empty folder for the suite, the finished workbooks and the results.
+
+    Returns:
+        A line for every row whose record says anything else than what was recorded.
+    """
+    suite, outputs, results = (folder / name for name in ("suite", "outputs", "results"))
+    _write_suite(rows, suite, outputs)
+    arguments = ["score", str(outputs), "--dataset", str(suite), "--out", str(results)]
+    done = CliRunner().invoke(judge_command, [*arguments, "--profile", "ssb2-official"])
+    assert done.exit_code == 0, done.output
+    lines = (results / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    records = {record["task"]: record for record in map(json.loads, lines)}
+    assert len(records) == len(rows)
+    return [
+        f"{row.task}, {row.kind}, {row.mode}: {records[task_id]['verdict']}"
+        for task_id, row in _named(rows)
+        if not _is_recorded_verdict(row, records[task_id])
+    ]
+
+
+def _named(rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    return ((f"row_{number:04}", row) for number, row in enumerate(rows, 1))
+
+
+def _write_suite(rows: Sequence[Row], suite: Path, outputs: Path) -> None:
+    outputs.mkdir(parents=True)
+    definitions: dict[str, list[dict[str, str]]] = {}
+    for task_id, row in _named(rows):
+        category, mode = _CATEGORIES[row.mode]
+        files = suite / category / "spreadsheet" / mode / row.task
+        files.mkdir(parents=True, exist_ok=True)
+        for path in (row.gold, row.before):
+            shutil.copyfile(path, files / path.name)
+        shutil.copyfile(row.output, outputs / f"{task_id}_output.xlsx")
+        definitions.setdefault(category, []).append(
+            {
+                "id": task_id,
+                "instruction": "The workbook as recorded.",
+                "spreadsheet_path": f"spreadsheet/{mode}/{row.task}/{row.before.name}",
+                "golden_response_path": f"spreadsheet/{mode}/{row.task}/{row.gold.name}",
+                "answer_position": row.position,
+            }
+        )
+    for category, records in definitions.items():
+        text = json.dumps(records, ensure_ascii=False)
+        (suite / category / "dataset.json").write_text(text, encoding="utf-8")
+
+
+def _is_recorded_verdict(row: Row, record: Mapping[str, Any]) -> bool:
+    """Whether a record of cases.jsonl has the verdict, the counts and the shares of a row."""
+    comparison, published = record["comparison"], row.published
+    counts = {
+        name: [group["cells"] - group["differing_cells"], group["cells"]]
+        for name, group in comparison["groups"].items()
+    }
+    falls_over = any("falls over" in note for note in comparison["notes"])
+    return (
+        (record["verdict"] == "AC") is (published["accuracy"] == 1)
+        and (not falls_over and not comparison["differing_cells"]) is published["correct"]
+        and falls_over is bool(published["crash"])
+        and all(
+            (comparison["shares"][name] or 0) == published[f"{name}_accuracy"]
+            and counts.get(name, [0, 0]) == published[name]
+            for name in ("modification", "regression")
+        )
+    )
+
+
 # -- where ``ssb2`` and the functions disagree -----------------------------------------------------
 
 
@@ -212,9 +302,16 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--score", action="store_true", help="judge the rows with `judge score`")
     options = parser.parse_args(arguments)
     started = time.process_time()
     rows = list(recorded_rows(options.data))
+    if options.score:
+        with TemporaryDirectory() as folder:
+            others = score_rows(rows, Path(folder))
+        print(f"judge score: {len(rows) - len(others):,} of {len(rows):,} rows are given again")
+        print(*others, sep="\n", end="\n" if others else "")
+        return
     again = sum(row.is_given_again() for row in rows)
     print(f"ssb2-official: {again:,} of {len(rows):,} rows are given again")
     values = list(recorded_values(options.data))

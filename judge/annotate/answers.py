@@ -38,7 +38,7 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     Raises:
         WorkbookError, PositionError: the workbooks cannot be read.
     """
-    gold, before = open_workbook(base.gold), open_workbook(base.input)
+    gold, before = base.gold_workbook, base.input_workbook
     ranges = gold_ranges(task, gold)
     found: list[str] = []
     for area in ranges:
@@ -110,7 +110,7 @@ def _ref(sheet: str, key: int) -> CellRef:
 
 
 def moved_cells(
-    task: Task, before: bytes, after: bytes, recalculator: Recalculator
+    task: Task, before: Workbook | bytes, after: bytes, recalculator: Recalculator
 ) -> tuple[Moved, ...]:
     """Cells of the answer in which two golds of a task differ, by the default rules.
 
@@ -120,7 +120,9 @@ def moved_cells(
         WorkbookError, PositionError: a gold cannot be read.
         EngineUnavailableError: an engine cannot be started.
     """
-    old = answer_of(task, open_workbook(before), recalculator)
+    old = answer_of(
+        task, open_workbook(before) if isinstance(before, bytes) else before, recalculator
+    )
     new = answer_of(task, open_workbook(after), recalculator)
     agree = comparator(get_profile("standard"))
     moved = []

@@ -44,7 +44,7 @@ class FormulaBelief:
         """
         key = base.revision
         if key not in self._untrue:
-            gold = open_workbook(base.gold)
+            gold = base.gold_workbook
             ranges = gold_ranges(task, gold)
             computed = self._recalculator.fill(gold, ranges, origin=Origin.SOLUTION).values
             agree = comparator(get_profile("standard"))

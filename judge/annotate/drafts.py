@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,11 +15,12 @@ from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
 from judge.errors import StoreError, UsageError
 from judge.timestamp import utc_now
+from judge.workbook.reader import Workbook, open_workbook
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CaseData:
-    """The two workbooks of a case.
+    """The two workbooks of a case; each is opened once, however many ideas change it.
 
     Attributes:
         number: number of the case.
@@ -29,6 +31,24 @@ class CaseData:
     number: int
     input: bytes
     gold: bytes
+
+    @cached_property
+    def input_workbook(self) -> Workbook:
+        """The input, opened.
+
+        Raises:
+            WorkbookError: it cannot be opened.
+        """
+        return open_workbook(self.input)
+
+    @cached_property
+    def gold_workbook(self) -> Workbook:
+        """The gold, opened.
+
+        Raises:
+            WorkbookError: it cannot be opened.
+        """
+        return open_workbook(self.gold)
 
     @property
     def revision(self) -> str:

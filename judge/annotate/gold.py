@@ -170,7 +170,7 @@ class GoldMaker:
         first = winner[:1]
         order = [*first, *(number for number in range(len(sources)) if number not in first)]
         judged = tuple(self._judged(task, gold, sources[number]) for number in order)
-        moved = moved_cells(task, base.gold, gold, self._recalculator)
+        moved = moved_cells(task, base.gold_workbook, gold, self._recalculator)
         ordered = [winner, *(each for each in sides if each is not winner)] if winner else []
         return Proposal(
             input_data,
@@ -219,8 +219,8 @@ class GoldMaker:
 
     def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
         """The base gold with the same edits, where it holds what the input held."""
-        before = StoredCells(open_workbook(base.input))
-        gold = StoredCells(open_workbook(base.gold))
+        before = StoredCells(base.input_workbook)
+        gold = StoredCells(base.gold_workbook)
         kept: list[Edit] = []
         left: list[CellRef] = []
         for edit in edits:
@@ -235,7 +235,7 @@ class GoldMaker:
                 f"first is {address(left[0])}"
             )
         try:
-            filled = filled_down(open_workbook(base.gold), kept)
+            filled = filled_down(base.gold_workbook, kept)
             data = apply_edits(base.gold, [*kept, *filled], recalculator=self._recalculator).data
         except WorkbookError as error:
             data = base.gold

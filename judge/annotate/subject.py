@@ -29,7 +29,7 @@ def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subjec
     Raises:
         WorkbookError, PositionError: the base case cannot be read.
     """
-    before, gold = open_workbook(base.input), open_workbook(base.gold)
+    before, gold = base.input_workbook, base.gold_workbook
     answer = prepare(
         task.checker,
         gold=gold,

@@ -32,11 +32,19 @@ from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.grading.case import GradingRules
+from judge.workbook.address import MAX_COLUMN, MAX_ROW
+from judge.workbook.cell import CellRange
 
 __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 
 MOST_TOGETHER = 6
 """Ideas that are tried in one workbook; most kill nothing, and are done with in one go."""
+
+MAX_CELLS = 4_000_000
+"""Cells of the workbooks that all ideas together are tried in, about a minute of processor time.
+
+Each idea is tried in a copy of the input and of the gold, which is computed and compared whole.
+"""
 
 ENOUGH_KILLS = 2
 """Ideas of one family that kill; its others are not tried."""
@@ -64,10 +72,11 @@ class Suggestion:
         number: its number among those that are not rejected, from 1; 0 if it is rejected.
         idea: what is changed.
         proposal: input and gold; None where the edits did not even fit the workbook.
-        rejected: why it is not a case for this question, or empty.
+        rejected: why it is not a case for this question, or was not examined; or empty.
         contested: why only a person can say what its answer is, or empty.
         doubts: what to look at before it is accepted.
         kills: the accepted programs that it makes fail.
+        examined: whether it was tried; False once :data:`MAX_CELLS` are used up.
     """
 
     number: int
@@ -77,10 +86,13 @@ class Suggestion:
     contested: str = ""
     doubts: tuple[str, ...] = ()
     kills: tuple[Trial, ...] = ()
+    examined: bool = True
 
     @property
     def state(self) -> str:
-        """``sound``, ``contested`` or ``rejected``."""
+        """``sound``, ``contested``, ``rejected``, or ``left out`` if it was not examined."""
+        if not self.examined:
+            return "left out"
         return "rejected" if self.rejected else "contested" if self.contested else "sound"
 
 
@@ -98,6 +110,9 @@ def suggest(
     more: Sequence[Idea] = (),
 ) -> Iterator[Suggestion]:
     """Corner cases of a task; each is computed when it is needed.
+
+    Of a large case only the first ideas are examined (:data:`MAX_CELLS`); the others are given as
+    left out.
 
     Args:
         task: the task.
@@ -169,6 +184,8 @@ class Suggester:
             if victims and not references and maker.formulas_say_nothing(task, base)
             else None
         )
+        self._idea_cells = _stored_cells(base)
+        self._cells_taken = 0
         self._shown = 0
         self._kills: dict[str, int] = {}
 
@@ -207,6 +224,8 @@ class Suggester:
 
     def _harmless(self, together: Sequence[Idea]) -> bool:
         """Whether ideas that are tried in one workbook kill nothing, and all sources agree."""
+        if not self._takes_cells():
+            return False
         edits = tuple(edit for each in together for edit in each.edits)
         try:
             proposal = self._maker.propose(
@@ -218,12 +237,28 @@ class Suggester:
             return False
         return not self._killed(proposal) and not self._repeated(proposal)[0]
 
+    def _takes_cells(self) -> bool:
+        """Whether one more pair of workbooks may be made; the first always may."""
+        if self._cells_taken and self._cells_taken + self._idea_cells > MAX_CELLS:
+            return False
+        self._cells_taken += self._idea_cells
+        return True
+
+    @property
+    def _left_out(self) -> str:
+        return (
+            f"not examined: the two workbooks hold {self._idea_cells:,} cells, which every idea "
+            f"computes and compares, and after {MAX_CELLS:,} cells no more ideas are tried"
+        )
+
     def _one(self, idea: Idea) -> Suggestion:
         named = named_values(self._task, self._base, idea)
         if named:
             return Suggestion(0, idea, None, f"the question names {named!r}, which it changes")
         if idea.disputed and self._sources < LEAST_AGREEING and not self._victims:
             return Suggestion(0, idea, None, _ONE_SOURCE)
+        if not self._takes_cells():
+            return Suggestion(0, idea, None, self._left_out, examined=False)
         try:
             proposal = self._maker.propose(
                 self._task,
@@ -320,6 +355,15 @@ class Suggester:
             self._rules,
             self._limits,
         )
+
+
+def _stored_cells(base: CaseData) -> int:
+    """The stored cells of the input and of the gold."""
+    return sum(
+        len(workbook.cells(CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)))
+        for workbook in (base.input_workbook, base.gold_workbook)
+        for sheet in workbook.sheet_names
+    )
 
 
 _REPEATED = "values that an answer repeats"

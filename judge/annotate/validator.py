@@ -22,7 +22,7 @@ def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     said = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
-    cells = StoredCells(open_workbook(base.input))
+    cells = StoredCells(base.input_workbook)
     for edit in idea.edits:
         if isinstance(edit, RenameSheet) and edit.sheet.casefold() in said:
             return edit.sheet
@@ -79,7 +79,7 @@ def problem_of(
     ):
         return "the answer becomes blank"
     for other in others:
-        if answers_apart(task, open_workbook(other.gold), gold, recalculator).equal:
+        if answers_apart(task, other.gold_workbook, gold, recalculator).equal:
             return f"the answer is that of case {other.number}"
     if answers_apart(task, gold, open_workbook(proposal.input), recalculator).equal:
         return "the untouched input is its own answer"
@@ -112,7 +112,7 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
 def new_errors(task: Task, base: CaseData, proposal: Proposal, recalculator: Recalculator) -> int:
     """How many cells of the answer become errors, if the base case's answer has none."""
     errors = sum(isinstance(each.after, ErrorValue) for each in proposal.moved)
-    if errors and _has_errors(task, open_workbook(base.gold), recalculator):
+    if errors and _has_errors(task, base.gold_workbook, recalculator):
         return 0
     return errors
 

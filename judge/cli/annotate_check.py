@@ -63,19 +63,16 @@ def _list(findings: Sequence[BrokenRule]) -> None:
 
 
 def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
-    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
-
-    from judge.annotate.rules import RULES  # noqa: PLC0415
+    from judge.annotate.rules import RULES  # noqa: PLC0415  `--json` needs none of it
+    from judge.cli.listing import print_table, table  # noqa: PLC0415
     from judge.console.terminal import make_console  # noqa: PLC0415
 
     cases = Counter(each.rule for each in findings)
     tasks = Counter(rule for rule, _ in {(each.rule, each.task_id) for each in findings})
-    table = Table()
-    for heading in ("rule", "asks that", "tasks that break it", "findings"):
-        table.add_column(heading)
+    shown = table("!rule", "asks that", "tasks that break it", "findings")
     for rule, asks in RULES.items():
-        table.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
+        shown.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
     console = make_console()
-    console.print(table)
+    print_table(shown, console)
     whole = total - len({each.task_id for each in findings})
     console.print(f"{total} tasks, {whole} without any finding")

@@ -105,8 +105,10 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             f"there is no suggestion {', '.join(map(str, missing))}",
             hint="The numbers are those that the same command shows without --accept.",
         )
-    if not options["as_json"] and not options["accept"]:
-        _summarise(found, options)
+    if not options["accept"]:
+        if not options["as_json"]:
+            _summarise(found, options)
+        _say_left_out(found)
 
 
 def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> Iterator[Suggestion]:
@@ -241,13 +243,25 @@ def _summarise(found: Sequence[Suggestion], options: dict[str, Any]) -> None:
         )
 
 
+def _say_left_out(found: Sequence[Suggestion]) -> None:
+    """Says how many ideas were not examined, why, and how to ask for them."""
+    left_out = [suggestion for suggestion in found if not suggestion.examined]
+    if left_out:
+        mutators = list(dict.fromkeys(suggestion.idea.mutator for suggestion in left_out))
+        click.echo(
+            f"{len(left_out)} of {len(found)} ideas were {left_out[0].rejected}. Ask for a few at "
+            f"a time: {' '.join(f'--mutator {name}' for name in mutators)}",
+            err=True,
+        )
+
+
 def _show(each: Suggestion, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_document(each), ensure_ascii=False))
         return
     from judge.annotate.edits import address, content_text, describe  # noqa: PLC0415  see above
 
-    head = f"{each.number}. {each.state}" if each.number else "-  rejected"
+    head = f"{each.number}. {each.state}" if each.number else f"-  {each.state}"
     click.echo(f"{head}, {each.idea.mutator}: {each.idea.title}")
     for edit in each.idea.edits[:SHOWN]:
         click.echo(f"     {describe(edit)}")

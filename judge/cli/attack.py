@@ -82,20 +82,17 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
-    from rich.table import Table  # noqa: PLC0415  `--help` and `--json` need none of it
-
+    from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
     from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     console = make_console()
-    table = Table("attack", "what must hold")
-    for each in attacked:
-        table.add_column(each.backend)
+    shown = table("!attack", "what must hold", *(each.backend for each in attacked))
     found = [{outcome.name: outcome for outcome in each.outcomes} for each in attacked]
     properties = {name: one.attacked for outcomes in found for name, one in outcomes.items()}
     for name, attacked_property in properties.items():
         cells = [_cell(outcomes.get(name)) for outcomes in found]
-        table.add_row(name, attacked_property, *cells)
-    console.print(table)
+        shown.add_row(name, attacked_property, *cells)
+    print_table(shown, console)
     for each in attacked:
         count = sum(outcome.held for outcome in each.outcomes)
         console.print(f"{each.backend}: withstood {count} of {len(each.outcomes)} attacks")

@@ -92,8 +92,7 @@ def _written(comparison: RunComparison, form: str) -> str:
 
 
 def _print(comparison: RunComparison) -> None:
-    from rich.table import Table  # noqa: PLC0415
-
+    from judge.cli.listing import print_table, table  # noqa: PLC0415
     from judge.console.terminal import make_console, styled  # noqa: PLC0415
     from judge.report.comparison_text import (  # noqa: PLC0415
         closing_lines,
@@ -105,20 +104,20 @@ def _print(comparison: RunComparison) -> None:
     console = make_console()
     for line in head_lines(comparison):
         console.print(styled((line, "yellow")), soft_wrap=True)
-    table = Table(title=f"{comparison.tasks} tasks in common", title_justify="left")
-    for heading in ("run", "profile", "recalc", "soft % [interval]", "hard % [interval]"):
-        table.add_column(heading)
+    console.print(f"{comparison.tasks} tasks in common")
+    scores = table("!run", "!profile", "recalc", "soft % [interval]", "hard % [interval]")
     for run in comparison.runs:
-        table.add_row(
+        scores.add_row(
             run.name,
             run.profile,
             run.recalc,
             with_interval(run.soft_restriction),
             with_interval(run.hard_restriction),
         )
-    console.print(table)
+    print_table(scores, console)
     if comparison.settings:
-        console.print(_settings_table(comparison.settings))
+        console.print("desktop episodes; solved tasks in %")
+        print_table(_settings_table(comparison.settings), console)
     for pair in comparison.pairs:
         heading, *lines = pair_lines(comparison, pair)
         for line in (heading, *(f"  {each}" for each in lines)):
@@ -129,24 +128,23 @@ def _print(comparison: RunComparison) -> None:
 
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
     """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
-    from rich.table import Table  # noqa: PLC0415
-
+    from judge.cli.listing import table  # noqa: PLC0415
     from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415
     from judge.report.markdown import percent  # noqa: PLC0415
 
-    table = Table(title="desktop episodes; solved tasks in %", title_justify="left")
-    for heading in ("", *(run.name for run in runs)):
-        table.add_column(heading, overflow="fold")
-    table.add_row("model", *(run.model or "-" for run in runs))
-    table.add_row("observation", *(run.observation or "-" for run in runs))
-    table.add_row("action space", *(run.action_space or "-" for run in runs))
-    table.add_row("history", *("-" if run.history is None else str(run.history) for run in runs))
-    table.add_row("instruction", *map(plan_in_words, runs))
-    table.add_row("gui only", *("yes" if run.gui_only else "no" for run in runs))
+    shown = table("")
+    for run in runs:
+        shown.add_column(run.name, no_wrap=True)
+    shown.add_row("model", *(run.model or "-" for run in runs))
+    shown.add_row("observation", *(run.observation or "-" for run in runs))
+    shown.add_row("action space", *(run.action_space or "-" for run in runs))
+    shown.add_row("history", *("-" if run.history is None else str(run.history) for run in runs))
+    shown.add_row("instruction", *map(plan_in_words, runs))
+    shown.add_row("gui only", *("yes" if run.gui_only else "no" for run in runs))
     for name in differing(runs):
-        table.add_row(name, *(run.details.get(name, "-") for run in runs))
-    table.add_row("episodes", *(str(run.episodes) for run in runs))
+        shown.add_row(name, *(run.details.get(name, "-") for run in runs))
+    shown.add_row("episodes", *(str(run.episodes) for run in runs))
     for cells in zip(*(run.cells for run in runs), strict=True):
         label = f"{cells[0].heading} {cells[0].label}".strip()
-        table.add_row(label, *(f"{percent(each.solved.value)} of {each.tasks}" for each in cells))
-    return table
+        shown.add_row(label, *(f"{percent(each.solved.value)} of {each.tasks}" for each in cells))
+    return shown

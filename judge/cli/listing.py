@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich import box
+from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
@@ -31,10 +32,18 @@ def table(*columns: str) -> Table:
     return made
 
 
-def print_table(shown: Table) -> None:
+def print_table(shown: Table, console: Console | None = None) -> None:
     """Prints a table on standard output, wider than the terminal rather than with broken names."""
-    console = make_console()
+    console = console or make_console()
     unbounded = console.options.update(width=_WIDEST)
+    for column in shown.columns:
+        if column.no_wrap:
+            whole = [column.header, *column.cells]
+            column.min_width = max(
+                Measurement.get(console, unbounded, cell).maximum for cell in whole
+            )
     needed = Measurement.get(console, unbounded, shown).minimum
-    console.width = max(console.width, needed)
+    width = console.width
+    console.width = max(width, needed)
     console.print(shown)
+    console.width = width

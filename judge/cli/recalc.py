@@ -148,17 +148,14 @@ def engines(sandbox: str, as_json: bool) -> None:
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
-    from rich.table import Table  # noqa: PLC0415  `--json` needs none of it
+    from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
+    from judge.console.terminal import styled  # noqa: PLC0415
 
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
-
-    table = Table()
-    for heading in ("engine", "version", "functions trusted", "how to get it"):
-        table.add_column(heading)
+    engines = table("!engine", "version", "functions trusted", "how to get it")
     for entry in entries:
         coverage = entry.coverage
         measured = coverage.get("measured", 0)
         trusted = f"{coverage['trusted']} of {measured}" if measured else "not measured"
         version = styled(entry.version or ("not here", "yellow"))
-        table.add_row(entry.name, version, trusted, entry.hint)
-    make_console().print(table)
+        engines.add_row(entry.name, version, trusted, entry.hint)
+    print_table(engines)

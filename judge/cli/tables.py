@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
+from judge.cli.listing import print_table, table
 from judge.console.terminal import Piece, make_console, styled
 from judge.console.visible import visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
@@ -45,17 +45,13 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     console = console or make_console()
     report = run.report
     identity = report["run"]
-    table = Table(title=_title(run, identity), title_justify="left", title_style="bold")
-    table.add_column("")
-    for heading in ("tasks", "cases", "soft %", "hard %"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdicts")
+    scores_by_type = table("!", ">tasks", ">cases", ">soft %", ">hard %", "verdicts")
     for name, group in report["by_instruction_type"].items():
-        table.add_row(name, *_cells(group))
-    table.add_section()
-    table.add_row("Overall", *_cells(report["overall"]), style="bold")
+        scores_by_type.add_row(name, *_cells(group))
+    scores_by_type.add_section()
+    scores_by_type.add_row("Overall", *_cells(report["overall"]), style="bold")
     for label, scores in _without_suspects(report):
-        table.add_row(label, *scores)
+        scores_by_type.add_row(label, *scores)
     if not run.suite_is_named and (suite := identity.get("suite")):
         console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
     for line in run.not_taken:
@@ -63,7 +59,8 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
         console.print(styled((said, "yellow"), f" {line}"))
     for line in report.get("departures", ()):
         console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))
-    console.print(table)
+    console.print(styled((_title(run, identity), "bold")), soft_wrap=True)
+    print_table(scores_by_type, console)
     _print_left_out(console, report["overall"])
     _print_scope(console, report)
     _print_not_calculated(console, run, identity)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ssb2_verdicts import FOLDER, VERDICTS, recorded_rows, recorded_values
+from benchmarks.ssb2_verdicts import (
+    FOLDER,
+    VERDICTS,
+    recorded_rows,
+    recorded_values,
+    score_rows,
+)
 from judge.compare.published.spreadsheetbench2 import values_agree
 
 pytestmark = pytest.mark.data
@@ -23,6 +29,12 @@ def test_every_recorded_verdict_is_given_again(recorded: Path) -> None:
     rows = list(recorded_rows(recorded))
     assert [row for row in rows if not row.is_given_again()] == []
     assert len(rows) == 1334
+
+
+@pytest.mark.slow
+def test_judge_score_gives_every_recorded_verdict_again(recorded: Path, tmp_path: Path) -> None:
+    rows = list(recorded_rows(recorded))
+    assert score_rows(rows, tmp_path) == []
 
 
 def test_every_recorded_pair_of_values_is_given_again(recorded: Path) -> None:

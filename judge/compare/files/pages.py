@@ -57,11 +57,11 @@ def _library() -> bytes:
     return buffer.getvalue()
 
 
-def _read(asked: Asked, data: bytes, side: Side) -> dict[str, Any]:
+def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> dict[str, Any]:
     if asked.files is None:
         raise RecalcError("PDF is read in the sandbox, and there is none")
     library = _library()
-    options = {"library_bytes": len(library), "texts": True}
+    options = {"library_bytes": len(library), "texts": texts}
     try:
         return dict(asked.files.read_file("pypdf", library + data, options))
     except UnreadableFileError as error:
@@ -76,7 +76,7 @@ def published_pages(asked: Asked) -> float:
         return 0.0
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
     try:
-        count = _read(asked, asked.answer, Side.ANSWER)["pages"]
+        count = _read(asked, asked.answer, Side.ANSWER, texts=False)["pages"]
     except UnreadableAnswerError as error:
         raise PublishedError("PdfReadError", str(error), Side.ANSWER) from error
     return float(matches(count, rule))
@@ -87,7 +87,7 @@ def right_pages(asked: Asked) -> Wrong | None:
     rule = {"method": asked.rule("relation"), "ref": asked.rule("ref_value")}
     if asked.answer is None:
         return MISSING
-    count = _read(asked, asked.answer, Side.ANSWER)["pages"]
+    count = _read(asked, asked.answer, Side.ANSWER, texts=False)["pages"]
     if matches(count, rule):
         return None
     return Wrong(f"{rule['method']} {rule['ref']}", count, "number of pages")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -83,11 +83,7 @@ class BookFacts:
         if known is None:
             with self._package.blamed():
                 if tab.is_worksheet:
-                    known = scan_surroundings(
-                        self._package,
-                        tab.part,
-                        lambda: TreeListener(self._package, tab.part, MOST_ELEMENTS),
-                    ).root
+                    known = scan_surroundings(self._package, tab.part, self._listener_of(tab)).root
                 else:
                     known = read_tree(self._package, tab.part, text=True, most=MOST_ELEMENTS)
             self._trees[tab.part] = known
@@ -101,9 +97,16 @@ class BookFacts:
         """
         if tab.part not in self._rows:
             with self._package.blamed():
-                found = read_row_lines(self._package, tab.part) if tab.is_worksheet else {}
-            self._rows[tab.part] = found
+                if not tab.is_worksheet:
+                    return {}
+                around = None if tab.part in self._trees else self._listener_of(tab)
+                self._rows[tab.part], tree = read_row_lines(self._package, tab.part, around)
+                if tree is not None:
+                    self._trees[tab.part] = tree
         return self._rows[tab.part]
+
+    def _listener_of(self, tab: Tab) -> Callable[[], TreeListener]:
+        return lambda: TreeListener(self._package, tab.part, MOST_ELEMENTS)
 
     def links(self, tab: Tab) -> Mapping[str, Relationship]:
         """What the part of a sheet points to.
@@ -187,6 +190,7 @@ class BookFacts:
         Raises:
             WorkbookError: the sheet is broken, or a limit of the workbook was reached.
         """
+        rows = self.row_attributes(tab)  # first, since the same pass reads what is around the rows
         root = self.tree(tab)
         charts, problems = self._read_charts(tab)
         pivots, other = self._read_pivots(tab)
@@ -213,7 +217,7 @@ class BookFacts:
             return facts
         return replace(
             facts,
-            rows=row_lines_of(self.row_attributes(tab)),
+            rows=row_lines_of(rows),
             columns=column_lines_of(root),
             merges=merges_of(root),
             filter=filter_of(root.child("autoFilter")),

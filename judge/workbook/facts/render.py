@@ -150,13 +150,13 @@ def _more(count: int) -> str:
 
 def _line_lines(sheet: SheetFacts) -> Iterator[str]:
     for what, lines in (("rows", sheet.rows), ("columns", sheet.columns)):
-        hidden = [
-            str(each.first) if each.first == each.last else f"{each.first}-{each.last}"
-            for each in lines
-            if each.hidden
-        ]
+        hidden = [line for line in lines if line.hidden]
         if hidden:
-            yield f"hidden {what}: {', '.join(hidden[:_SHOWN])}{_more(len(hidden))}"
+            shown = (
+                str(line.first) if line.first == line.last else f"{line.first}-{line.last}"
+                for line in hidden[:_SHOWN]
+            )
+            yield f"hidden {what}: {', '.join(shown)}{_more(len(hidden))}"
 
 
 def chart_lines(chart: Chart) -> Iterator[str]:

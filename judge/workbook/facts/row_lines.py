@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import unescape
 
 from judge.workbook.namespaces import SHEET_NAMES
@@ -12,39 +12,54 @@ from judge.workbook.package import Package
 from judge.workbook.sheets.row_grammar import NotPlainError
 from judge.workbook.sheets.sheet_cells import RowListener
 from judge.workbook.sheets.sheet_scan import SheetScanner
+from judge.workbook.tree import Element, TreeListener
 
 _ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
 _MOST_KNOWN = 100_000
 
 
-def read_row_lines(package: Package, part: str) -> dict[int, Mapping[str, str]]:
-    """Attributes of the rows that say more than their number and extent.
+def read_row_lines(
+    package: Package, part: str, around: Callable[[], TreeListener] | None
+) -> tuple[dict[int, Mapping[str, str]], Element | None]:
+    """Attributes of the rows that say more than their number and extent, and what is around them.
+
+    Both are read in one pass: a sheet may have a million rows.
 
     Args:
         package: the workbook.
         part: name of the worksheet's part.
+        around: makes the listener that keeps what is around the rows; None if that is known.
 
     Returns:
-        Row number -> its attributes without the number; rows with equal attributes share them.
+        Row number -> its attributes without the number; rows with equal attributes share them. And
+        the worksheet without its rows, if that was asked for.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    scan = _Rows(package, part)
+    scan = _Rows(package, part, around)
     try:
         scan.scan_skipping()
     except NotPlainError:
         scan.scan_all()
-    return scan.heard.rows
+    return scan.heard.rows, None if scan.tree is None else scan.tree.root
 
 
 class _Rows(SheetScanner):
     """A pass over a worksheet that keeps no cell."""
 
     heard: _RowLines
+    tree: TreeListener | None = None
 
-    def __init__(self, package: Package, part: str) -> None:
+    def __init__(
+        self, package: Package, part: str, around: Callable[[], TreeListener] | None
+    ) -> None:
         super().__init__(package, part, (), NumberFormats(), date_1904=False, blanks=False)
+        self._around = around
+
+    def listener(self) -> TreeListener | None:
+        self.tree = None if self._around is None else self._around()
+        return self.tree
 
     def row_listener(self) -> RowListener:
         self.heard = _RowLines(self._package)

@@ -8,6 +8,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.gold import GoldMaker
 from judge.annotate.idea import Idea
 from judge.annotate.suggest import Suggestion, suggest
+from judge.cli.annotate_suggest import _say_left_out, _summarise
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
@@ -248,3 +249,55 @@ def test_a_value_where_the_gold_holds_an_error_is_shown_to_a_person_and_a_blank_
     assert "becomes an error in 1 cells" in shown.contested
     (rejected,) = answers(None)
     assert rejected.rejected == "the answer becomes an error in 1 cells"
+
+
+def test_ideas_beyond_a_bound_of_cells_are_left_out_and_can_be_asked_for_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    everything = suggestions(steps=200)
+    of_a_pair = 6 + 10  # a column, and a word, of the input; two columns of the gold
+    monkeypatch.setattr("judge.annotate.suggest.MAX_CELLS", 3 * of_a_pair)
+    runs: list[RunRequest] = []
+
+    def counted(request: RunRequest) -> RunResult:
+        runs.append(request)
+        return double(request)
+
+    bounded = suggestions(steps=200, step=counted)
+    assert [each.idea for each in bounded] == [each.idea for each in everything]
+    assert len(runs) == 3
+    left_out = [each for each in bounded if each.state == "left out"]
+    assert len(left_out) > 3
+    assert left_out[0].rejected == (
+        "not examined: the two workbooks hold 16 cells, which every idea computes and compares, "
+        "and after 48 cells no more ideas are tried"
+    )
+    named = suggestions(left_out[0].idea.mutator, steps=200)
+    assert named
+    assert all(each.examined for each in named[:3])
+
+
+def test_the_first_idea_is_examined_however_large_the_case_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("judge.annotate.suggest.MAX_CELLS", 1)
+    first, *others = (each for each in suggestions(steps=200) if each.proposal or not each.examined)
+    assert first.examined
+    assert others
+    assert not any(each.examined for each in others)
+
+
+def test_the_command_says_what_was_left_out_and_how_to_ask_for_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    everything = suggestions("negative", "huge", "fractions")
+    _say_left_out(everything)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("judge.annotate.suggest.MAX_CELLS", 1)
+    bounded = suggestions("negative", "huge", "fractions")
+    _summarise(bounded, {"files": (), "show_all": False})
+    assert "0 ideas rejected" in capsys.readouterr().err
+    _say_left_out(bounded)
+    said = capsys.readouterr().err
+    assert said.startswith("2 of 3 ideas were not examined: the two workbooks hold 16 cells, ")
+    assert said.endswith("Ask for a few at a time: --mutator huge --mutator fractions\n")

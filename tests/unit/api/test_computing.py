@@ -43,7 +43,7 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[object, 
 
     workbook = open_workbook(book.to_bytes())
     computed = ComputedWhereNeeded(mode, opens).fill(workbook, [FILLED], origin=origin)
-    return dict(computed.values), len(opened)
+    return {**computed.values}, len(opened)
 
 
 @pytest.mark.parametrize("array", ARRAYS)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import judge as library
+from judge.annotate.rules import RULES
 from judge.cli.listing import print_table, table
 from judge.cli.main import judge
 from judge.compare.profiles import get_profile
@@ -245,6 +246,52 @@ def test_names_in_tables_are_whole(
     printed = capsys.readouterr().out
     assert name in printed
     assert path in printed
+
+
+def test_names_with_spaces_and_in_headings_are_whole_whatever_gives_way(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a run of {word} and of much besides" for word in ("models", "tasks", "cells")]
+    shown = table(*(f"!{name}" for name in names), "words")
+    shown.add_row(*(name.upper() for name in names), "several words " * 10)
+    print_table(shown)
+    heading, _, row, *_ = filter(str.strip, capsys.readouterr().out.splitlines())
+    assert [name for name in names if name not in heading] == []
+    assert [name for name in names if name.upper() not in row] == []
+
+
+LONG = "a run with a name of its own-" + "0123456789" * 6
+
+
+def test_runs_are_named_whole_where_they_are_compared_and_scored(
+    outputs: Path, suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    folders = [tmp_path / f"{LONG}{number}" for number in (1, 2)]
+    for folder in folders:
+        scored = score(outputs, suite, "--out", folder)
+        titles = [line for line in scored.stdout.splitlines() if "profile standard" in line]
+        assert len(titles) == 1
+        assert titles[0].startswith(f"{folder.name} · suite ")
+    compared = run("compare-runs", *folders).stdout.splitlines()
+    rows = [line for line in compared if line.rstrip().count("standard") and "never" in line]
+    assert [row.partition("standard")[0].strip() for row in rows] == [
+        folder.name for folder in folders
+    ]
+
+
+@pytest.mark.parametrize("command", ["annotate check", "engines"])
+def test_what_a_table_lists_is_named_whole(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    if command == "engines":
+        names, shown = ["formualizer", "ironcalc", "libreoffice"], run("engines")
+    else:
+        names, shown = list(RULES), run("annotate", "check", suite.root, "--summary")
+    lines = shown.stdout.splitlines()
+    assert [name for name in names if not any(name in line for line in lines)] == []
 
 
 @pytest.mark.parametrize(

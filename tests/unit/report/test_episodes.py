@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -383,6 +384,21 @@ def test_the_table_of_several_settings_in_every_form(phrased: tuple[Path, ...]) 
     shown = said()
     assert "gui only" in shown
     assert "abstract + plan" in shown
+
+
+def test_the_table_of_settings_names_runs_whole(
+    phrased: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    runs = [
+        Path(shutil.copytree(path, tmp_path / f"{path.name} with a long name of its own"))
+        for path in phrased
+    ]
+    call = ["compare-runs", *map(str, runs), "--resamples", "100"]
+    lines = CliRunner().invoke(judge_command, call).stdout.splitlines()
+    title = lines.index("desktop episodes; solved tasks in %")
+    heading = next(line for line in lines[title + 1 :] if line.strip())
+    assert [path.name for path in runs if path.name not in heading] == []
 
 
 def test_forms_of_a_comparison_that_do_not_go_together(

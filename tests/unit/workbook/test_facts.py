@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.references import areas_of, read_reference
 from judge.workbook.facts.render import facts_to_json, facts_to_lines
 from judge.workbook.facts.sheet_model import Line, Pane, SheetFacts
+from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.compare.cells.packages import around, in_namespaces
 
@@ -314,3 +316,30 @@ def test_the_command(tmp_path: Path) -> None:
     run = CliRunner().invoke(facts, [str(broken)])
     assert isinstance(run.exception, WorkbookError)
     assert str(broken) in run.exception.message
+
+
+def test_the_facts_of_a_sheet_are_read_in_one_pass_over_its_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes: list[str] = []
+    inflated = Package.chunks
+
+    def counted(archive: Package, name: str) -> Iterator[bytes]:
+        passes.append(name)
+        return inflated(archive, name)
+
+    monkeypatch.setattr(Package, "chunks", counted)
+    rows = "".join(f'<row r="{row}" hidden="1"/>' for row in range(1, 2001))
+    merges = '<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'
+    data = package(f"<sheetData>{rows}</sheetData>{merges}")
+    book = BookFacts(open_workbook(data))
+    (tab,) = book.tabs
+    sheet = book.sheet(tab)
+    line, *others = sheet.rows
+    assert (line, len(others), sheet.merges) == (Line(1, 1, True), 1999, ("A1:B2",))
+    assert passes.count(tab.part) == 1
+    # Whoever asked for one of the two before gets the same.
+    for first in (BookFacts.tree, BookFacts.row_attributes):
+        again = BookFacts(open_workbook(data))
+        first(again, tab)
+        assert again.sheet(tab) == sheet
