@@ -14,7 +14,7 @@ PYTEST_FLAGS ?=
 # Several workers would otherwise each compile, in every run, what one can compile for all.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint docs setup setup-dev format lock clean
+.PHONY: demo test check unit lint docs setup setup-dev format lock clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -44,7 +44,11 @@ demo: setup
 test: setup-dev
 	scripts/with-test-machine $(PYTEST) -n auto $(PYTEST_FLAGS)
 
-check: lint
+# Beside each other: mypy keeps one processor busy.
+check: setup-dev
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint unit
+
+unit: setup-dev
 	$(PYTEST) tests/unit -q -n auto --maxprocesses 4 -m "not slow and not docker and not office"
 
 lint: setup-dev

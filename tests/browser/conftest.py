@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -44,21 +45,47 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
 
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Page]:
+    """The page of all tests of a module: each one would start processes of its own."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+FORGET = """() => {
+    try {
+        localStorage.clear();
+        sessionStorage.clear();
+    } catch (error) {
+        // a page without an address has none
+    }
+}"""
+
+
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    """A page of 1280 by 900; at the end, nothing may have gone wrong in it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    watched = Watched(page)
-    page.on("console", lambda message: _note(watched, message.type, message.text))
-    page.on("pageerror", lambda error: watched.problems.append(str(error)))
-    page.on("dialog", lambda dialog: watched.problems.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda request: watched.requests.append(request.url))
+def watched(window: Page) -> Iterator[Watched]:
+    """A page of 1280 by 900, as new; at the end, nothing may have gone wrong in it."""
+    page, watched = window, Watched(window)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(media="null", color_scheme="null")
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "console": lambda message: _note(watched, message.type, message.text),
+        "pageerror": lambda error: watched.problems.append(str(error)),
+        "dialog": lambda dialog: watched.problems.append(f"dialog: {dialog.message}"),
+        "request": lambda request: watched.requests.append(request.url),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
     # Waits end as soon as they can; a machine that is busy must not fail what is only slow.
     page.set_default_timeout(WAIT_MS)
     expect.set_options(timeout=WAIT_MS)
     yield watched
-    context.close()
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    page.evaluate(FORGET)
+    page.context.clear_cookies()
+    page.goto("about:blank")
     assert watched.problems == []
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from judge.api import ScoreOptions, score
 from judge.desktop.episodes import EpisodeFiles, read_episodes
@@ -38,6 +38,14 @@ WIDTH = 1920
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("desktop") / "run"
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Page]:
+    """A page for each test: scripts that one starts pages with would stay."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture

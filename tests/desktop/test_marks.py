@@ -37,7 +37,8 @@ def small_table() -> bytes:
 
 @pytest.fixture(scope="module")
 def desktop(host: SandboxDesktopHost) -> Iterator[SandboxDesktop]:
-    opened = host.open(DesktopTask({PATH: small_table()}, PATH, PATH), DesktopOptions())
+    options = DesktopOptions(width=1280, height=720)
+    opened = host.open(DesktopTask({PATH: small_table()}, PATH, PATH), options)
     with contextlib.closing(opened):
         yield opened
 

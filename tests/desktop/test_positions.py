@@ -14,8 +14,9 @@ from tests.desktop.workbooks import PATH, crowded
 
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
-WHOLE = DesktopOptions()
-PLACED = DesktopOptions(window=WindowPlace(300, 200, 1100, 600), clutter=1)
+# Small screens have fewer cells to read before and after each action.
+WHOLE = DesktopOptions(width=1280, height=720)
+PLACED = DesktopOptions(width=1440, height=840, window=WindowPlace(300, 200, 1100, 600), clutter=1)
 
 
 def to_the_left() -> bytes:

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def shared(host: SandboxDesktopHost) -> Iterator[Shared]:
-    options = DesktopOptions(as_published=frozenset(CORRECTIONS))
+    options = DesktopOptions(width=1280, height=720, as_published=frozenset(CORRECTIONS))
     with contextlib.closing(Shared(lambda: host.open(task(), options))) as desktops:
         yield desktops
 

@@ -188,7 +188,13 @@ def judged_within_bounds(output: bytes, answer: Path) -> tuple[str, str]:
     return verdict, cause
 
 
-@pytest.mark.parametrize("kind", SLOW)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] if "everything, often" in each else [])
+        for each in SLOW
+    ],
+)
 def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path: Path) -> None:
     make, verdict, cause = SLOW[kind]
     found = judged_within_bounds(make(), tmp_path / "answer.json")

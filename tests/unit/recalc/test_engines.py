@@ -292,7 +292,13 @@ BOMBS = {
 
 @pytest.mark.timeout(900)  # a hang guard: the engine is given three seconds
 @pytest.mark.parametrize("engine", ENGINE_PARAMETERS[:3], indirect=True)
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] if each == "texts that grow" else [])
+        for each in BOMBS
+    ],
+)
 def test_hostile_formulas_cost_an_answer_at_most(engine: Any, bomb: str) -> None:
     with contextlib.suppress(RecalcError):
         engine.compute(package(BOMBS[bomb]), [ALL], timeout_s=3.0)

@@ -241,6 +241,7 @@ def outcome_of(task: Task, case: TestCase, status: str, output: Path) -> str:
     return "AC" if agree(answer_of(task, case.gold_path), answer_of(task, output)) else "WA"
 
 
+@pytest.mark.slow
 def test_submissions_get_what_they_expect(
     suite: Suite, submissions: list[Submission], tmp_path: Path
 ) -> None:

@@ -138,7 +138,11 @@ def test_the_sample_suite_has_nothing_to_find() -> None:
 @pytest.mark.parametrize(
     ("name", "warned"),
     [
-        ("spreadsheetbench_912_dev300", {"7-5", "55457", "41801", "48357"}),
+        pytest.param(
+            "spreadsheetbench_912_dev300",
+            {"7-5", "55457", "41801", "48357"},
+            marks=pytest.mark.slow,
+        ),
         ("spreadsheetbench_verified_dev128", {"534-26"}),
     ],
 )
