@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from judge.cli.main import judge as judge_command
-from judge.comparison.sealed import UnreadableFileError
-from judge.metrics.pages import _library
+from judge.compare.files.pages import _library
+from judge.compare.sealed import UnreadableFileError
 from judge.recalc.computing import EngineCompute
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
-from tests.unit.metrics.hostile_pdfs import HONEST, READABLE, UNREADABLE, distinct_pages
-from tests.unit.metrics.test_metrics import BROKEN, DIFFERENT, EQUAL, file, said
+from tests.unit.compare.files.hostile_pdfs import HONEST, READABLE, UNREADABLE, distinct_pages
+from tests.unit.compare.files.test_metrics import BROKEN, DIFFERENT, EQUAL, file, said
 from tests.unit.suites.test_desktop import make, record
 from tests.unit.suites.test_desktop import pages as pdf_pages
 
