@@ -7,7 +7,7 @@ import pytest
 from judge.api.computing import ComputedWhereNeeded
 from judge.core.answer import Origin
 from judge.recalc.policy import Mode, Recalculator
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import Book, cell, sheet_data
 from tests.unit.recalc.fakes import ScriptedEngine, ref
@@ -32,7 +32,7 @@ def forged(array: str) -> Book:
     return Book({"S": f"<sheetData>{rows}</sheetData>"}, app_version="16.0300")
 
 
-def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[object, object], int]:
+def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef, CellValue], int]:
     """What is computed of the filled cells, and how often the engines were opened."""
     opened = []
     engine = ScriptedEngine("libreoffice", {ref(2, 2): 4, ref(3, 2): 6})
@@ -43,7 +43,7 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[object, 
 
     workbook = open_workbook(book.to_bytes())
     computed = ComputedWhereNeeded(mode, opens).fill(workbook, [FILLED], origin=origin)
-    return {**computed.values}, len(opened)
+    return dict(computed.values), len(opened)
 
 
 @pytest.mark.parametrize("array", ARRAYS)

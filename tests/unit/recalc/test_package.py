@@ -1,4 +1,4 @@
-"""What is done to a package before an engine gets it: the names of its formulas are not overlooked."""
+"""What is done to a package before an engine gets it: names in its formulas are seen."""
 
 from __future__ import annotations
 
