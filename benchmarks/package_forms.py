@@ -142,7 +142,7 @@ def record(before: Path | None) -> dict[str, dict[str, Reading]]:
 def unescaped(data: bytes | None) -> bytes | None:
     """A saved workbook from which openpyxl reads the strings that the program has.
 
-    openpyxl takes ``_x0042_`` as it is, and removes ``x005F_`` wherever it stands: without this,
+    openpyxl takes ``_x0042_`` as it is, and removes every ``x005F_``: without this,
     what LibreOffice escaped as it saved would look like what it read.
     """
     if data is None:

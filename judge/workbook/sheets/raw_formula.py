@@ -93,7 +93,7 @@ class RawFormula:
         return self._attributes.get("si")
 
     def belongs_to(self, key: int) -> bool:
-        """Whether a formula that fills a range says which one, and stands in its first cell."""
+        """Whether a formula that fills a range says which one, and is in its first cell."""
         if self.kind not in FILLING_KINDS:
             return True
         window = parse_window(self.reference or "")

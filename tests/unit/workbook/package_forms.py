@@ -237,7 +237,7 @@ def _filling(attributes: str) -> Callable[[], bytes]:
 
 
 def _shared(*cells: tuple[str, str]) -> Callable[[], bytes]:
-    """Cells A1, A2 ... with attributes and texts of shared formulas, and cells that they name."""
+    """Cells A1, A2 ... with attributes and text of shared formulas, and cells that they name."""
     rows = (
         f'<row r="{row}"><c r="A{row}"><f t="shared" {attributes}>{text}</f><v>{row}</v></c>'
         f'<c r="C{row}"><v>{row}</v></c></row>'
@@ -559,14 +559,14 @@ FORMS: dict[str, Callable[[], bytes]] = {
     ),
     "formula: master outside of its range": _shared(('ref="A2:A3" si="0"', "C1*2"), ('si="0"', "")),
     "formula: master without a range": _shared(('si="0"', "C1*2"), ('si="0"', "")),
-    "formula: master with a text as range": _shared(('ref="x" si="0"', "C1*2"), ('si="0"', "")),
+    "formula: master with text as range": _shared(('ref="x" si="0"', "C1*2"), ('si="0"', "")),
     "formula: shared outside of the range": _shared(('ref="A1" si="0"', "C1*2"), ('si="0"', "")),
     "formula: shared before its master": _shared(('si="0"', ""), ('ref="A1:A2" si="0"', "C2*2")),
-    "formula: shared with a text of its own": _shared(
+    "formula: shared with text of its own": _shared(
         ('ref="A1:A2" si="0"', "C1*2"), ('si="0"', "C2*7")
     ),
     "formula: shared without an index": _shared(('ref="A1:A2"', "C1*2")),
-    "formula: shared by a text as index": _shared(('ref="A1:A2" si="x"', "C1*2"), ('si="x"', "")),
+    "formula: shared by text as index": _shared(('ref="A1:A2" si="x"', "C1*2"), ('si="x"', "")),
     "formula: shared by an index with a zero": _shared(
         ('ref="A1:A2" si="0"', "C1*2"), ('si="00"', "")
     ),
@@ -802,7 +802,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
         f"{_MACROS}/xlMacrosheet", f"{CONTENT}.worksheet+xml"
     ),
     "workbook: unknown property": _in(WORKBOOK, "<sheets>", '<workbookPr foo="1"/><sheets>'),
-    "workbook: property that is no truth value": _in(
+    "workbook: property that is not a truth value": _in(
         WORKBOOK, "<sheets>", '<workbookPr filterPrivacy="x"/><sheets>'
     ),
     "workbook: unknown namespace": _in(WORKBOOK, f'xmlns="{MAIN}"', f'xmlns="{FOREIGN}"'),
@@ -1112,7 +1112,7 @@ AS_OPENPYXL = {
     "formula: empty": "Excel writes it in cells of array formulas and data tables; a formula",
     "error: of Google Sheets": "an error value; LibreOffice takes it for a name",
     "error: of LibreOffice": "an error value; LibreOffice takes it for a formula",
-    "date: time": "openpyxl writes it (iso_dates); a text for LibreOffice",
+    "date: time": "openpyxl writes it (iso_dates); LibreOffice reads text",
     "date: milliseconds": "SheetJS and openpyxl write them; LibreOffice leaves them out",
     "sheets: name of 40 letters": "openpyxl writes it; Excel and LibreOffice cut the name",
     **dict.fromkeys(

@@ -781,7 +781,7 @@ ESCAPES = {
     "_x42_ _X0042_ _x00G2_ _x0042": "_x42_ _X0042_ _x00G2_ _x0042",
     "bell_x0007_ half_xD83D_": "bell_x0007_ half_xD83D_",
 }
-"""What a file holds -> the string that it stands for (ECMA-376 part 1, 22.9.2.19)."""
+"""What a file holds -> the string that is read (ECMA-376 part 1, 22.9.2.19)."""
 
 
 @pytest.mark.parametrize("comment", ["", "<!-- x -->"], ids=["plain", "parsed"])
