@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal
 
 import judge.recalc
 import judge.sandbox
@@ -20,7 +19,7 @@ from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, address
-from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
+from judge.recalc.contract import Dialect, Engine, EngineUnavailableError, Mode
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.footing import is_ascii_only, reduced
@@ -44,8 +43,6 @@ from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_numbers import whole_number
-
-Mode = Literal["auto", "never", "always"]
 
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""

@@ -17,15 +17,16 @@ import pytest
 
 from judge.core.answer import Origin
 from judge.errors import RecalcError
-from judge.recalc.contract import Dialect, EngineUnavailableError
-from judge.recalc.engines import (
+from judge.recalc.contract import (
     ENGINE_NAMES,
     FORMUALIZER,
     FORMULAS,
     IRONCALC,
     LIBREOFFICE,
-    ServiceEngine,
+    Dialect,
+    EngineUnavailableError,
 )
+from judge.recalc.engines import ServiceEngine
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
 from judge.recalc.service import ServicePool
