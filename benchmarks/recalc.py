@@ -32,7 +32,8 @@ from benchmarks.golds import Gold, agrees, golds
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
-from judge.recalc.contract import FORMULAS, Dialect, Engine
+from judge.recalc.contract import Dialect, Engine
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable, read_table

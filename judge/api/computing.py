@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from judge.comparison.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator, calculates
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from judge.comparison.profiles import Profile, check_as_published, contradiction
 from judge.core.option import Option, Section
-from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.files.documents import written
+
+if TYPE_CHECKING:
+    from judge.core.task import CheckerSpec
 
 CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
@@ -30,6 +32,8 @@ def range_spec(
         sheet: the sheet that the suite names in addition, if any.
         options: further options of the checker.
     """
+    from judge.core.task import CheckerSpec  # noqa: PLC0415  help reads the options without it
+
     placed: dict[str, object] = {"answer_position": position}
     if sheet is not None:
         placed["answer_sheet"] = sheet

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from judge.core.limits import Limits
+from judge.core.limits import SANDBOX_KINDS, Limits
 from judge.core.option import Option, Section
-from judge.recalc.contract import Mode
+from judge.recalc.names import Mode
 
 SandboxName = Annotated[
     str,
-    Option("What isolates programs.", Section.ISOLATION, choices="judge.sandbox.select:KINDS"),
+    Option("What isolates programs.", Section.ISOLATION, choices=SANDBOX_KINDS),
 ]
 """The option that names a kind of sandbox."""
 
@@ -55,7 +55,7 @@ class GradingOptions:
         Option(
             "Calculation engine.",
             Section.FORMULAS,
-            choices="judge.recalc.contract:ENGINES",
+            choices="judge.recalc.names:ENGINES",
             noun="calculation engine",
         ),
     ] = "auto"

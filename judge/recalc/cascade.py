@@ -24,8 +24,9 @@ from judge.recalc.agreement import (
     with_logical,
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.contract import FORMUALIZER, FORMULAS, LIBREOFFICE, Engine, EngineResult
+from judge.recalc.contract import Engine, EngineResult
 from judge.recalc.formula import traits
+from judge.recalc.names import FORMUALIZER, FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

@@ -9,8 +9,8 @@ from judge.comparison.conditions import ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.contract import LIBREOFFICE
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, ComputedValues
 from judge.workbook.reader import Workbook

@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from judge.errors import RecalcError
 from judge.workbook.cell import CellRange, CellRef, CellValue
-
-Mode = Literal["auto", "never", "always"]
-"""When formulas are computed: those without a value to trust, none, or all."""
-
-LIBREOFFICE = "libreoffice"
-IRONCALC = "ironcalc"
-FORMUALIZER = "formualizer"
-FORMULAS = "formulas"
-
-EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
-"""Engines from the package registry, which run in the solutions' interpreter."""
-
-ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
-
-ENGINES = ("auto", *ENGINE_NAMES)
-"""What an option that names an engine can be: one of them, or ``auto`` for the cascade."""
 
 
 class EngineUnavailableError(RecalcError):

@@ -19,12 +19,13 @@ from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, address
-from judge.recalc.contract import Dialect, Engine, EngineUnavailableError, Mode
+from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.footing import is_ascii_only, reduced
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
+from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, wanted_cells

@@ -16,7 +16,8 @@ from judge.core.answer import Origin
 from judge.errors import JudgeError, RecalcError
 from judge.recalc import policy
 from judge.recalc.cache import ResultCache
-from judge.recalc.contract import EngineUnavailableError, Mode
+from judge.recalc.contract import EngineUnavailableError
+from judge.recalc.names import Mode
 from judge.recalc.policy import UNKNOWN_FUNCTION, Recalculator, as_read, calculates
 from judge.recalc.rewrite import with_values
 from judge.recalc.trust import read_table
