@@ -27,8 +27,8 @@ from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
 from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.recalc.engines import FORMULAS
 from judge.recalc.formula import traits
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.sandbox import open_sandbox

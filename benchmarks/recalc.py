@@ -33,7 +33,7 @@ from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine
-from judge.recalc.engines import FORMULAS
+from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable, read_table

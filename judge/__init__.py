@@ -1,106 +1,57 @@
 """An online judge for spreadsheet work.
 
 What other programs use is reachable from here; each name is imported when it is first asked for, so
-that ``import judge`` does no work:
+that ``import judge`` does no work. ``judge/__init__.pyi`` is the table of these names:
 
-- :class:`Judge` (with :class:`JudgingOptions`) is opened once and judges answers one by one
-- :class:`Rewards` makes numbers for training of them
-- :func:`score` (with :class:`ScoreOptions`), :func:`run` and :func:`verify` judge what is on disk
-- :func:`infer` (with :class:`InferOptions`) asks a chat model for solutions
-- :func:`compare_workbooks` compares two workbooks (``judge.compare`` is short for it),
-  :func:`recalculate` computes the formulas of one
-- :func:`rejudge` and :func:`change_verdict` judge a run again, or one case by hand
-- :class:`Report`, :func:`report_data`, :func:`report_html` and :func:`compare_runs` report
-- :func:`make_audit` and :func:`read_audit` have a person mark a sample of the verdicts
-- :func:`load_suite` loads a suite
+- ``Judge`` (with ``JudgingOptions``) is opened once and judges answers one by one
+- ``Rewards`` makes numbers for training of them
+- ``score`` (with ``ScoreOptions``), ``run`` and ``verify`` judge what is on disk
+- ``infer`` (with ``InferOptions``) asks a chat model for solutions
+- ``compare_workbooks`` compares two workbooks (``judge.compare`` is short for it),
+  ``recalculate`` computes the formulas of one
+- ``rejudge`` and ``change_verdict`` judge a run again, or one case by hand
+- ``Report``, ``report_data``, ``report_html`` and ``compare_runs`` report
+- ``make_audit`` and ``read_audit`` have a person mark a sample of the verdicts
+- ``load_suite`` loads a suite
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from judge.api.answers import JudgedSubmission
-    from judge.api.auditing import make_audit, read_audit
-    from judge.api.commands import run, score, verify
-    from judge.api.comparing import compare_runs
-    from judge.api.infer_options import InferOptions
-    from judge.api.inferring import infer
-    from judge.api.judging import Judge
-    from judge.api.options import JudgingOptions, ScoreOptions
-    from judge.api.rejudging import change_verdict, rejudge
-    from judge.api.rewards import Rewards
-    from judge.api.workbooks import compare_workbooks
-    from judge.api.workbooks import compare_workbooks as compare
-    from judge.core.submission import Submission
-    from judge.recalc import recalculate
-    from judge.report.data import report_data
-    from judge.report.html import render_run as report_html
-    from judge.report.report import Report
-    from judge.suites import load_suite
-    from judge.version import __version__
-
-__all__ = [
-    "InferOptions",
-    "Judge",
-    "JudgedSubmission",
-    "JudgingOptions",
-    "Report",
-    "Rewards",
-    "ScoreOptions",
-    "Submission",
-    "__version__",
-    "change_verdict",
-    "compare",
-    "compare_runs",
-    "compare_workbooks",
-    "infer",
-    "load_suite",
-    "make_audit",
-    "read_audit",
-    "recalculate",
-    "rejudge",
-    "report_data",
-    "report_html",
-    "run",
-    "score",
-    "verify",
-]
-
-# `compare` is the package itself, which can be called: importing one of its modules sets the
-# attribute as well.
-_HOMES = {
-    "InferOptions": ("judge.api.infer_options", "InferOptions"),
-    "Judge": ("judge.api.judging", "Judge"),
-    "JudgedSubmission": ("judge.api.answers", "JudgedSubmission"),
-    "JudgingOptions": ("judge.api.options", "JudgingOptions"),
-    "Report": ("judge.report.report", "Report"),
-    "Rewards": ("judge.api.rewards", "Rewards"),
-    "ScoreOptions": ("judge.api.options", "ScoreOptions"),
-    "Submission": ("judge.core.submission", "Submission"),
-    "__version__": ("judge.version", "__version__"),
-    "change_verdict": ("judge.api.rejudging", "change_verdict"),
-    "compare": ("judge.compare", ""),
-    "compare_runs": ("judge.api.comparing", "compare_runs"),
-    "compare_workbooks": ("judge.api.workbooks", "compare_workbooks"),
-    "infer": ("judge.api.inferring", "infer"),
-    "load_suite": ("judge.suites", "load_suite"),
-    "make_audit": ("judge.api.auditing", "make_audit"),
-    "read_audit": ("judge.api.auditing", "read_audit"),
-    "recalculate": ("judge.recalc", "recalculate"),
-    "rejudge": ("judge.api.rejudging", "rejudge"),
-    "report_data": ("judge.report.data", "report_data"),
-    "report_html": ("judge.report.html", "render_run"),
-    "run": ("judge.api.commands", "run"),
-    "score": ("judge.api.commands", "score"),
-    "verify": ("judge.api.commands", "verify"),
-}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'judge' has no attribute {name!r}")
-    home, attribute = _HOMES[name]
-    module = importlib.import_module(home)
-    return getattr(module, attribute) if attribute else module
+def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares what it gives
+    """The names of a package that are imported when they are first asked for.
+
+    Args:
+        package: the package.
+        file: its ``__init__.py``. The stub for type checkers, in the same folder, is the table: it
+            has a line for each name, ``from HOME import ATTRIBUTE as NAME`` or ``NAME = OTHER``.
+
+    Returns:
+        Where each name comes from, as module and attribute; and the package's ``__getattr__`` and
+        ``__dir__``.
+    """
+    homes = {}
+    with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123  pathlib is slow to import
+        for line in stub:
+            if line.startswith("from ") and " as " in line:
+                _, home, _, attribute, _, name = line.split()
+                homes[name] = (home, attribute)
+            name, _, other = line.strip().partition(" = ")
+            if other in homes:
+                homes[name] = homes[other]
+
+    def get(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, attribute = homes[name]
+        module = importlib.import_module(home)
+        # Importing may have set a package of this name: `judge.compare` can be called.
+        return globals().get(name) or getattr(module, attribute)
+
+    return homes, get, lambda: sorted(homes)
+
+
+_HOMES, __getattr__, __dir__ = attach_stub(__name__, __file__)
+__all__ = list(_HOMES)

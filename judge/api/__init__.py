@@ -1,20 +1,10 @@
 """The judge as a library: score runs, run one program, check a suite, ask a chat model.
 
-The command line is a thin layer over this package.
+The command line is a thin layer over this package. ``judge/api/__init__.pyi`` is the table of the
+names that can be imported from here; the modules behind them are imported when they are used.
 """
 
-from judge.api.checks import Mismatch, check_complete, check_expectations
-from judge.api.commands import run, score, verify
-from judge.api.options import JudgingOptions, ScoredRun, ScoreOptions
+from judge import attach_stub
 
-__all__ = [
-    "JudgingOptions",
-    "Mismatch",
-    "ScoreOptions",
-    "ScoredRun",
-    "check_complete",
-    "check_expectations",
-    "run",
-    "score",
-    "verify",
-]
+_HOMES, __getattr__, __dir__ = attach_stub(__name__, __file__)
+__all__ = list(_HOMES)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.api.commands import score
-from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.options import ScoreOptions
 from judge.api.progress import Progress, Silent
+from judge.api.reporting import ScoredRun
 from judge.errors import JudgeError, SubmissionError
 
 

@@ -1,17 +1,40 @@
-"""Whether a scored run is complete, and has the verdicts that it is meant to get."""
+"""Checks: of options, and of scored runs (complete, and with the verdicts that they should get)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judge.api.options import ScoredRun
+from judge.api.options import JudgingOptions
+from judge.api.reporting import ScoredRun
+from judge.cluster.place import parse_place
+from judge.cluster.session import check_installed
+from judge.compare.cells.options import check_contradictions
+from judge.compare.cells.style_check import check_style_names
+from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, SuiteError
 from judge.grading.case import LEFT_OUT
+from judge.recalc.select import check_recalculation
+from judge.sandbox import check_sandbox_kind
 from judge.suites.submission_index import SubmissionIndex
+
+
+def check_judging(options: JudgingOptions) -> None:
+    """Checks the names in options, and that they do not contradict each other.
+
+    Raises:
+        UsageError: something has no such name, or an option contradicts a published profile.
+    """
+    profile = get_profile(options.profile)
+    check_style_names(options.style)
+    check_sandbox_kind(options.sandbox)
+    check_recalculation(options.recalc, options.engine)
+    check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
+    if options.cluster is not None:
+        check_installed(parse_place(options.cluster, insecure=options.insecure_cluster).kind)
 
 
 def check_complete(runs: Sequence[ScoredRun]) -> None:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from judge.api.judging import Judge
-from judge.api.options import JudgingOptions, ScoredRun, ScoreOptions, check_at_least, cores
+from judge.api.options import (
+    JudgingOptions,
+    RunChanges,
+    ScoreOptions,
+    VerifyChanges,
+    with_changes,
+)
 from judge.api.progress import Progress, Silent
+from judge.api.reporting import ScoredRun
 from judge.api.resources import JudgingResources
 from judge.api.reward_file import write_reward
 from judge.api.scoring import RunScorer
 from judge.api.sources import find_runs, run_to_score
-from judge.core.limits import Limits
+from judge.core.option import check_at_least
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError
-from judge.files.paths import GivenPath, as_path
+from judge.files.paths import as_path
 from judge.grading.case import known_fault
 from judge.grading.verify import CaseCheck, verify_suite
-from judge.recalc.policy import Mode
 from judge.suites import load_suite
 from judge.suites.submissions import submission_of_program
 
@@ -65,22 +72,13 @@ def score(
 
 def verify(
     suite: str | Path,
+    options: JudgingOptions | None = None,
     *,
-    jobs: int | None = None,
     ids: Sequence[str] = (),
     limit: int | None = None,
-    sandbox: str = "auto",
-    profile: str = "standard",
-    style: Sequence[str] = (),
-    checker: Mapping[str, object] | None = None,
-    corrections: GivenPath | None = None,
-    recalc: Mode = "auto",
-    engine: str = "auto",
-    lenient_names: bool = False,
-    cluster: str | None = None,
-    insecure_cluster: bool = False,
     on_case: Callable[[CaseCheck, int], None] = lambda _check, _total: None,
     on_left_out: Callable[[str, str], None] = lambda _task, _reason: None,
+    **changes: Unpack[VerifyChanges],
 ) -> list[CaseCheck]:
     """Checks that a suite can be judged: golds as their own answers, untouched inputs, formulas.
 
@@ -88,21 +86,13 @@ def verify(
 
     Args:
         suite: the suite (folder, archive or name).
-        jobs: cases to check at a time; None for one on each core.
+        options: how to judge; ``limits`` do not matter, since no program is run.
         ids: task ids to check; empty for all.
         limit: check only that many tasks, in suite order.
-        sandbox: see :class:`JudgingOptions`, as for all up to ``insecure_cluster``.
-        profile: comparison profile.
-        style: style attributes to compare in addition to the values.
-        checker: comparison options that take precedence over those of the tasks.
-        corrections: known faults of suites to correct first.
-        recalc: ``auto``, ``never`` or ``always``.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        cluster: workers that check in place of threads.
-        insecure_cluster: whether the cluster may be reached without TLS on other machines.
         on_case: called with each finished check and with how many there are in all.
         on_left_out: called with the id of each task that is not judged, and with the reason.
+        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
+            as ``profile="strict"``; None leaves a field as it is.
 
     Returns:
         One check for each case, in suite order; cases of tasks that are known to be faulty are
@@ -115,19 +105,7 @@ def verify(
         ClusterError: the cluster cannot be used, or was lost.
     """
     check_at_least("limit", limit, 1)
-    options = JudgingOptions(
-        jobs=cores() if jobs is None else jobs,
-        sandbox=sandbox,
-        profile=profile,
-        style=tuple(style),
-        checker=checker or {},
-        corrections=corrections,
-        recalc=recalc,
-        engine=engine,
-        lenient_names=lenient_names,
-        cluster=cluster,
-        insecure_cluster=insecure_cluster,
-    )
+    options = with_changes(options, changes)
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(options, stack)
         loaded = resources.adapt(load_suite(suite))
@@ -152,17 +130,10 @@ def verify(
 def run(
     task_id: str,
     program: str | Path,
+    options: JudgingOptions | None = None,
     *,
     dataset: str | Path = "sample",
-    sandbox: str = "auto",
-    profile: str = "standard",
-    style: Sequence[str] = (),
-    checker: Mapping[str, object] | None = None,
-    corrections: GivenPath | None = None,
-    recalc: Mode = "auto",
-    engine: str = "auto",
-    lenient_names: bool = False,
-    limits: Limits | None = None,
+    **changes: Unpack[RunChanges],
 ) -> list[CaseResult]:
     """Grades one program on one task, keeping nothing on disk.
 
@@ -171,16 +142,10 @@ def run(
     Args:
         task_id: the task, by its id in the suite.
         program: a Python file, with the paths of a solution in it.
+        options: how to judge.
         dataset: the suite (folder, archive or name).
-        sandbox: see :class:`JudgingOptions`, as for all that follow.
-        profile: comparison profile.
-        style: style attributes to compare in addition to the values.
-        checker: comparison options that take precedence over those of the task.
-        corrections: known faults of suites to correct first.
-        recalc: ``auto``, ``never`` or ``always``.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        limits: bounds of each run of the program; None for the usual ones.
+        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
+            as ``profile="strict"``; None leaves a field as it is.
 
     Returns:
         One result per test case, in case order.
@@ -191,17 +156,7 @@ def run(
         SubmissionError: the program cannot be read.
         SandboxError: there is no sandbox.
     """
-    options = JudgingOptions(
-        sandbox=sandbox,
-        profile=profile,
-        style=tuple(style),
-        checker=checker or {},
-        corrections=corrections,
-        recalc=recalc,
-        engine=engine,
-        lenient_names=lenient_names,
-        limits=limits or Limits(),
-    )
+    options = with_changes(options, changes)
     with Judge(options=options) as judge:
         suite = judge.resources.adapt(load_suite(dataset))
         task = suite.task(task_id)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.policy import Mode, Recalculator, replaced_cells, untrusted_cells
+from judge.recalc.names import Mode
+from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from judge.api.options import check_at_least
 from judge.core.limits import Limits
-from judge.desktop.contract import CORRECTIONS, ActionSpace, ObservationForm
+from judge.core.option import Option, Section, check_bounds, options_in
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
-from judge.inference.config import MODES, PICTURE_TYPES
-from judge.sandbox import check_sandbox_kind
+from judge.grading.options import SandboxName
+from judge.inference.choices import PICTURE_TYPES, ContentForm, Feedback, Mode, PictureForm
+
+
+class Remembered(Option):
+    """An option that makes a run what it is: it need not be given again to continue the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,37 +25,47 @@ class InferOptions:
     """What to ask and how.
 
     None (or an empty tuple) means that an option is not given. A run remembers what makes it what
-    it is, from ``model`` to ``batch`` below: where ``out`` holds a part of a run, those that are
-    not given are the run's own. Otherwise they are those of ``judge infer``, in brackets.
+    it is (:data:`REMEMBERED`): where ``out`` holds a part of a run, those that are not given are
+    the run's own. Otherwise they are those of ``judge infer``, in brackets.
 
     Attributes:
         model: alias from models.yaml, or a raw name.
+        base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
+        api_key_env: name of the environment variable that holds the key [that of the model].
+        models: a file such as models.yaml, with more aliases.
+        dataset: the suite (folder, archive or name) [sample].
+        out: results directory [``results/<model>-<mode>-<time>``].
+        ids: task ids to ask about [all].
+        limit: ask about only that many tasks, in suite order [all].
         mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs) or
             ``desktop`` (mouse and keyboard, in LibreOffice Calc) [single].
         feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
-        dataset: the suite (folder, archive or name) [sample].
-        ids: task ids to ask about [all].
-        limit: ask about only that many tasks, in suite order [all].
+        rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
+        samples: solutions of each task, 1 to 1000 [1].
         instruction: ask only in one phrasing, where the suite has several, such as ``abstract`` or
             ``verbose``; ``both`` for all of them [both].
-        samples: solutions of each task, 1 to 1000 [1].
-        base_url: OpenAI-compatible endpoint, up to ``/v1`` [that of the model].
-        api_key_env: name of the environment variable that holds the key [that of the model].
-        rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].
+        stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
+            ``explicit`` about it [output].
+        execution_feedback: whether ``multi`` tells the model how its programs ran, and ``desktop``
+            what became of its actions [True].
+        session: whether all rounds of a task share one interpreter [False; always with typed
+            answers].
+        oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
+        documents: a folder of documents; the prompt quotes the parts that fit the instruction best.
+        temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
+            desktop].
+        top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
+        max_tokens: most tokens of a reply.
+        seed: seed of sample 0; sample k gets seed + k.
+        param: other request parameters, each as ``NAME=JSON``.
+        timeout: seconds for one call.
+        retries: attempts beyond the first of a call.
         rows: rows of each sheet in the prompt [5; 100 for typed answers in ``single``].
         content: how they are written: ``pandas``, ``markdown``, ``csv`` or ``addresses``; or
             ``info``, a description of the columns [pandas; info for typed answers in ``multi``].
         notes: whether the prompt says what of it was cut [True].
         prompt: a prompt template of your own.
-        stop: whether ``multi`` ends with the ``output`` workbook, or when the model is
-            ``explicit`` about it [output].
-        session: whether all rounds of a task share one interpreter [False; always with typed
-            answers].
-        execution_feedback: whether ``multi`` tells the model how its programs ran, and ``desktop``
-            what became of its actions [True].
-        oracle_plan: whether the prompt gives the steps of an expert, if the suite has them [False].
-        documents: a folder of documents; the prompt quotes the parts that fit the instruction best.
         pictures: how the pictures of a question are shown: ``each``, ``stitched`` (as one) or
             ``none`` (only by name) [each].
         max_pictures: most pictures of a message; those beyond are named [20].
@@ -74,100 +86,299 @@ class InferOptions:
             [the whole screen].
         screen: width and height of the screen, as ``WxH`` [1920x1080].
         clutter: other windows that are open [0].
-        temperature: temperature of a request [1; 0.7 for typed answers; 0.5 for Spider2-V on a
-            desktop].
-        top_p: nucleus of a request [1; 0.9 for typed answers and on a desktop].
-        max_tokens: most tokens of a reply.
-        seed: seed of sample 0; sample k gets seed + k.
-        param: other request parameters, each as ``NAME=JSON``.
+        concurrency: tasks to ask about at a time.
+        rpm: most requests per minute; None for no bound, as in ``tpm``, ``max_cost`` and
+            ``max_tokens_total``.
+        tpm: most tokens per minute.
+        max_wait: longest Retry-After in seconds that is waited for.
+        max_cost: stop before this many US dollars are spent.
+        max_tokens_total: stop before this many tokens are used.
         price: US dollars per million tokens as ``IN/OUT``, such as ``2.5/10``.
-        models: a file such as models.yaml, with more aliases.
+        cache: whether replies to equal requests with a seed or temperature 0 are used again.
         batch: whether requests are sent together to the server's batch endpoints, at half the price
             and answered within a day; not in ``multi`` [False].
         batch_file: write the requests that are not answered yet to this file, for offline
             inference, and ask nothing.
         batch_results: take the replies from this file, and ask nothing.
-        out: results directory [``results/<model>-<mode>-<time>``].
-        concurrency: tasks to ask about at a time.
-        jobs: programs to run at a time; None for one on each core.
-        rpm: most requests per minute; None for no bound, as in the four after ``max_wait``.
-        tpm: most tokens per minute.
-        timeout: seconds for one call.
-        retries: attempts beyond the first of a call.
-        max_wait: longest Retry-After in seconds that is waited for.
-        max_cost: stop before this many US dollars are spent.
-        max_tokens_total: stop before this many tokens are used.
-        cache: whether replies to equal requests with a seed or temperature 0 are used again.
-        sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
-        limits: bounds of these programs.
         trust_folder: whether a run that this user did not start on this machine continues as its
             folder says; decision 0035 says what that means.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``, for programs between rounds.
+        jobs: programs to run at a time; None for one on each core.
+        limits: bounds of these programs.
 
     Raises:
         UsageError: an option holds a value that it cannot have.
     """
 
-    model: str | None = None
-    mode: Literal["single", "multi", "text", "desktop"] | None = None
-    feedback: Literal["row-exec", "react-exec", "row-react-exec"] | None = None
-    dataset: str | Path | None = None
-    ids: tuple[str, ...] = ()
-    limit: int | None = None
-    instruction: str | None = None
-    base_url: str | None = None
-    api_key_env: str | None = None
-    rounds: int | None = None
-    rows: int | None = None
-    content: Literal["pandas", "markdown", "csv", "addresses", "info"] | None = None
-    notes: bool | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-    param: tuple[str, ...] = ()
-    samples: int | None = None
-    prompt: GivenPath | None = None
-    stop: Literal["output", "explicit"] | None = None
-    session: bool | None = None
-    execution_feedback: bool | None = None
-    oracle_plan: bool | None = None
-    documents: GivenPath | None = None
-    pictures: Literal["each", "stitched", "none"] | None = None
-    max_pictures: int | None = None
-    picture_side: int | None = None
-    picture_bytes: int | None = None
-    picture_types: tuple[str, ...] = ()
-    observation: Literal["screenshot", "tree", "screenshot+tree", "som"] | None = None
-    action_space: Literal["pyautogui", "computer_13"] | None = None
-    history: int | None = None
-    minutes: float | None = None
-    tree_tokens: int | None = None
-    gui_only: bool | None = None
-    as_published: tuple[str, ...] = ()
-    window: str | None = None
-    screen: str | None = None
-    clutter: int | None = None
-    price: str | None = None
-    models: GivenPath | None = None
-    batch: bool | None = None
-    batch_file: GivenPath | None = None
-    batch_results: GivenPath | None = None
-    out: GivenPath | None = None
-    concurrency: int = 8
-    jobs: int | None = None
-    rpm: int | None = None
-    tpm: int | None = None
-    timeout: float = 600.0
-    retries: int = 5
-    max_wait: float = 900.0
-    max_cost: float | None = None
-    max_tokens_total: int | None = None
-    cache: bool = True
-    sandbox: str = "auto"
+    model: Annotated[
+        str | None,
+        Remembered(
+            "Alias from models.yaml, or a raw name.", Section.MODEL, short="-m", metavar="NAME"
+        ),
+    ] = None
+    base_url: Annotated[
+        str | None,
+        Remembered("OpenAI-compatible endpoint, up to /v1.", Section.MODEL, metavar="URL"),
+    ] = None
+    api_key_env: Annotated[
+        str | None,
+        Remembered("Environment variable that holds the key.", Section.MODEL, metavar="NAME"),
+    ] = None
+    models: Annotated[
+        GivenPath | None, Remembered("More aliases: a file such as models.yaml.", Section.MODEL)
+    ] = None
+    dataset: Annotated[
+        str | Path | None, Remembered("Suite [the sample suite].", Section.JUDGED, metavar="SUITE")
+    ] = None
+    out: Annotated[
+        GivenPath | None,
+        Option("Results directory; an incomplete run in it is continued.", Section.JUDGED),
+    ] = None
+    ids: Annotated[
+        tuple[str, ...],
+        Remembered("Only these tasks; may be repeated.", Section.JUDGED, metavar="ID,…"),
+    ] = ()
+    limit: Annotated[int | None, Remembered("Only the first N tasks.", Section.JUDGED, least=1)] = (
+        None
+    )
+    mode: Annotated[
+        Mode | None,
+        Remembered(
+            "One round, several, values for programs, or mouse and keyboard.",
+            Section.ASKING,
+            usual="single",
+        ),
+    ] = None
+    feedback: Annotated[
+        Feedback | None,
+        Remembered("What the model sees between rounds of multi [row-react-exec].", Section.ASKING),
+    ] = None
+    rounds: Annotated[
+        int | None,
+        Remembered(
+            "Rounds of multi [5; 10 for typed answers], turns of desktop [15].",
+            Section.ASKING,
+            least=1,
+        ),
+    ] = None
+    samples: Annotated[
+        int | None,
+        Remembered("Solutions of each task.", Section.ASKING, least=1, most=1000, usual=1),
+    ] = None
+    instruction: Annotated[
+        str | None,
+        Remembered(
+            "Only in one phrasing: abstract or verbose, where tasks have both.",
+            Section.ASKING,
+            metavar="NAME",
+            usual="both",
+        ),
+    ] = None
+    stop: Annotated[
+        Literal["output", "explicit"] | None,
+        Remembered(
+            "multi ends with the output workbook, or when the model says so.",
+            Section.ASKING,
+            usual="output",
+        ),
+    ] = None
+    execution_feedback: Annotated[
+        bool | None,
+        Remembered(
+            "Whether multi shows printouts and errors between rounds.",
+            Section.ASKING,
+            negatable=True,
+            usual=True,
+        ),
+    ] = None
+    session: Annotated[
+        bool | None,
+        Remembered("One interpreter per task for all its rounds.", Section.ASKING, usual=False),
+    ] = None
+    oracle_plan: Annotated[
+        bool | None,
+        Remembered("Add the steps of an expert to the instruction.", Section.ASKING, usual=False),
+    ] = None
+    documents: Annotated[
+        GivenPath | None,
+        Remembered(
+            "Quote the parts of these documents that fit the instruction best.",
+            Section.ASKING,
+            metavar="FOLDER",
+        ),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        Remembered("Of a request [1; typed answers 0.7; Spider2-V's desktop 0.5].", Section.MODEL),
+    ] = None
+    top_p: Annotated[
+        float | None,
+        Remembered(
+            "Nucleus of a request [1; 0.9 for typed answers and on a desktop].", Section.MODEL
+        ),
+    ] = None
+    max_tokens: Annotated[
+        int | None, Remembered("Longest reply, in tokens.", Section.MODEL, least=1)
+    ] = None
+    seed: Annotated[
+        int | None, Remembered("Seed of sample 0; sample k gets seed + k.", Section.MODEL)
+    ] = None
+    param: Annotated[
+        tuple[str, ...],
+        Remembered("Any other request parameter.", Section.MODEL, metavar="NAME=JSON"),
+    ] = ()
+    timeout: Annotated[float, Option("Seconds for one call.", Section.MODEL, least=0.1)] = 600.0
+    retries: Annotated[
+        int, Option("Attempts beyond the first of a call.", Section.MODEL, least=0)
+    ] = 5
+    rows: Annotated[
+        int | None, Remembered("Rows of each sheet in the prompt [5].", Section.PROMPT, least=0)
+    ] = None
+    content: Annotated[
+        ContentForm | None,
+        Remembered("How they are written [pandas]; info describes the columns.", Section.PROMPT),
+    ] = None
+    notes: Annotated[
+        bool | None,
+        Remembered("Say in the prompt what was cut.", Section.PROMPT, negatable=True, usual=True),
+    ] = None
+    prompt: Annotated[GivenPath | None, Remembered("Your own prompt template.", Section.PROMPT)] = (
+        None
+    )
+    pictures: Annotated[
+        PictureForm | None,
+        Remembered(
+            "A question's pictures: one by one, as one, or only named [each].", Section.PICTURES
+        ),
+    ] = None
+    max_pictures: Annotated[
+        int | None, Remembered("Most pictures of a message [20].", Section.PICTURES, least=0)
+    ] = None
+    picture_side: Annotated[
+        int | None,
+        Remembered(
+            "Shrink pictures with a longer side.", Section.PICTURES, least=16, metavar="PIXELS"
+        ),
+    ] = None
+    picture_bytes: Annotated[
+        int | None,
+        Remembered(
+            "Shrink larger pictures, such as 1MiB.", Section.PICTURES, least=1024, size=True
+        ),
+    ] = None
+    picture_types: Annotated[
+        tuple[str, ...],
+        Remembered(
+            "Types that are sent [png,jpeg,webp,gif]; others become PNG.",
+            Section.PICTURES,
+            choices=PICTURE_TYPES,
+            commas=True,
+            metavar="TYPE,…",
+        ),
+    ] = ()
+    observation: Annotated[
+        Literal["screenshot", "tree", "screenshot+tree", "som"] | None,
+        Remembered("What desktop shows: screen, tree, both, marks [screenshot].", Section.DESKTOP),
+    ] = None
+    action_space: Annotated[
+        Literal["pyautogui", "computer_13"] | None,
+        Remembered("The language of actions on a desktop [pyautogui].", Section.DESKTOP),
+    ] = None
+    history: Annotated[
+        int | None,
+        Remembered("Earlier turns that a request of desktop shows [3].", Section.DESKTOP, least=0),
+    ] = None
+    minutes: Annotated[
+        float | None,
+        Remembered(
+            "No turn of an episode begins after them [30].", Section.DESKTOP, least=0, above=True
+        ),
+    ] = None
+    tree_tokens: Annotated[
+        int | None,
+        Remembered(
+            "Most tokens of the tree that desktop shows [10000].", Section.DESKTOP, least=100
+        ),
+    ] = None
+    gui_only: Annotated[
+        bool | None,
+        Remembered("Actions may only use mouse and keyboard.", Section.DESKTOP, usual=False),
+    ] = None
+    as_published: Annotated[
+        tuple[str, ...],
+        Remembered(
+            "Leave out a correction of desktops; may be repeated.",
+            Section.DESKTOP,
+            choices="judge.desktop.contract:CORRECTIONS",
+            metavar="NAME",
+        ),
+    ] = ()
+    window: Annotated[
+        str | None,
+        Remembered(
+            "Place and size of the window [whole screen].", Section.DESKTOP, metavar="X,Y,WxH"
+        ),
+    ] = None
+    screen: Annotated[
+        str | None, Remembered("Size of the screen [1920x1080].", Section.DESKTOP, metavar="WxH")
+    ] = None
+    clutter: Annotated[
+        int | None, Remembered("Other windows open [0].", Section.DESKTOP, least=0, most=20)
+    ] = None
+    concurrency: Annotated[int, Option("Tasks at a time.", Section.COST, short="-c", least=1)] = 8
+    rpm: Annotated[int | None, Option("Requests per minute at most.", Section.COST, least=1)] = None
+    tpm: Annotated[int | None, Option("Tokens per minute at most.", Section.COST, least=1)] = None
+    max_wait: Annotated[
+        float, Option("Longest Retry-After in seconds that is waited for.", Section.COST, least=0)
+    ] = 900.0
+    max_cost: Annotated[
+        float | None, Option("Stop before this many dollars.", Section.COST, least=0)
+    ] = None
+    max_tokens_total: Annotated[
+        int | None, Option("Stop before this many tokens.", Section.COST, least=1)
+    ] = None
+    price: Annotated[
+        str | None,
+        Remembered("Dollars per million tokens, such as 2.5/10.", Section.COST, metavar="IN/OUT"),
+    ] = None
+    cache: Annotated[
+        bool,
+        Option(
+            "Reuse replies to equal requests with a seed or temperature 0.",
+            Section.COST,
+            negatable=True,
+        ),
+    ] = True
+    batch: Annotated[
+        bool | None,
+        Remembered(
+            "Send all requests together to the server's batch endpoints.",
+            Section.BATCHES,
+            negatable=True,
+            usual=False,
+        ),
+    ] = None
+    batch_file: Annotated[
+        GivenPath | None,
+        Option("Write the requests to a file, for vllm run-batch; ask nothing.", Section.BATCHES),
+    ] = None
+    batch_results: Annotated[
+        GivenPath | None,
+        Option("Take the replies from a file of results; ask nothing.", Section.BATCHES),
+    ] = None
+    trust_folder: Annotated[
+        bool,
+        Option("Resume a run not started here, with the options in its folder.", Section.ELSEWHERE),
+    ] = False
+    sandbox: SandboxName = "auto"
+    jobs: Annotated[
+        int | None, Option("Programs at a time [cores].", Section.ISOLATION, short="-j", least=1)
+    ] = None
     limits: Limits = field(default_factory=Limits)
-    trust_folder: bool = False
 
     def __post_init__(self) -> None:
+        from judge.sandbox import check_sandbox_kind  # noqa: PLC0415  help declares options without
+
         hold_paths(self)
         for name in REMEMBERED:
             try:
@@ -175,11 +386,7 @@ class InferOptions:
                 object.__setattr__(self, name, value)  # a path as a path, a list as a tuple
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{name} is {str(getattr(self, name))[:80]!r}: {error}") from error
-        for name in ("concurrency", "jobs", "rpm", "tpm", "max_tokens_total"):
-            check_at_least(name, getattr(self, name), 1)
-        for name in ("retries", "max_wait", "max_cost"):
-            check_at_least(name, getattr(self, name), 0)
-        check_at_least("timeout", self.timeout, 0.1)
+        check_bounds(self)
         check_sandbox_kind(self.sandbox)
 
     def given(self) -> dict[str, Any]:
@@ -192,19 +399,15 @@ class InferOptions:
         return replace(self, **{**USUAL, **remembered, **self.given()})
 
 
+_OPTIONS = options_in(InferOptions)
+
+REMEMBERED = tuple(
+    name for name, declared in _OPTIONS.items() if isinstance(declared.option, Remembered)
+)
+"""Options that make a run what it is; they need not be given again to continue it."""
+
 USUAL: Mapping[str, Any] = MappingProxyType(
-    {
-        "mode": "single",
-        "notes": True,
-        "samples": 1,
-        "instruction": "both",
-        "stop": "output",
-        "session": False,
-        "execution_feedback": True,
-        "oracle_plan": False,
-        "gui_only": False,
-        "batch": False,
-    }
+    {name: _OPTIONS[name].usual for name in REMEMBERED if _OPTIONS[name].option.usual is not None}
 )
 """The options that are never without a value, and what they are if none is given."""
 
@@ -220,133 +423,4 @@ def check_remembered(name: str, value: object) -> Any:
         TypeError: it is not of the option's type.
         ValueError: it has that type, but the option cannot have this value.
     """
-    if value is None:
-        return () if name in {"ids", "param", "picture_types", "as_published"} else None
-    return _READERS[name](value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not text")
-    return value
-
-
-def _path(value: object) -> Path:
-    if not isinstance(value, str | Path):
-        raise TypeError("not a path")
-    return Path(value)
-
-
-def _suite(value: object) -> str:
-    return str(value) if isinstance(value, Path) else _text(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise TypeError("not a list of strings")
-    return tuple(_text(each) for each in value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("not true or false")
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("not a number")
-    if not math.isfinite(value):
-        raise ValueError("not a finite number")
-    return float(value)
-
-
-def _whole(least: float = -math.inf, most: float = math.inf) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError("not a whole number")
-        if not least <= value <= most:
-            raise ValueError(f"not from {least} to {most}" if most < math.inf else f"below {least}")
-        return value
-
-    return read
-
-
-def _above(least: float) -> Callable[[object], float]:
-    def read(value: object) -> float:
-        number = _number(value)
-        if number <= least:
-            raise ValueError(f"not above {least:g}")
-        return number
-
-    return read
-
-
-def _one_of(*names: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if value not in names:
-            raise ValueError(f"not one of {', '.join(names)}")
-        return _text(value)
-
-    return read
-
-
-def _some_of(*names: str) -> Callable[[object], tuple[str, ...]]:
-    one = _one_of(*names)
-
-    def read(value: object) -> tuple[str, ...]:
-        return tuple(map(one, _texts(value)))
-
-    return read
-
-
-_READERS: Mapping[str, Callable[[object], object]] = MappingProxyType(
-    {
-        "model": _text,
-        "mode": _one_of(*MODES),
-        "feedback": _one_of("row-exec", "react-exec", "row-react-exec"),
-        "dataset": _suite,
-        "ids": _texts,
-        "limit": _whole(1),
-        "instruction": _text,
-        "base_url": _text,
-        "api_key_env": _text,
-        "rounds": _whole(1),
-        "rows": _whole(0),
-        "content": _one_of("pandas", "markdown", "csv", "addresses", "info"),
-        "notes": _flag,
-        "temperature": _number,
-        "top_p": _number,
-        "max_tokens": _whole(1),
-        "seed": _whole(),
-        "param": _texts,
-        "samples": _whole(1, 1000),
-        "prompt": _path,
-        "stop": _one_of("output", "explicit"),
-        "session": _flag,
-        "execution_feedback": _flag,
-        "oracle_plan": _flag,
-        "documents": _path,
-        "pictures": _one_of("each", "stitched", "none"),
-        "max_pictures": _whole(0),
-        "picture_side": _whole(16),
-        "picture_bytes": _whole(1024),
-        "picture_types": _some_of(*PICTURE_TYPES),
-        "observation": _one_of(*ObservationForm),
-        "action_space": _one_of(*ActionSpace),
-        "history": _whole(0),
-        "minutes": _above(0),
-        "tree_tokens": _whole(100),
-        "gui_only": _flag,
-        "as_published": _some_of(*CORRECTIONS),
-        "window": _text,
-        "screen": _text,
-        "clutter": _whole(0, 20),
-        "price": _text,
-        "models": _path,
-        "batch": _flag,
-    }
-)
-
-REMEMBERED = tuple(_READERS)
-"""Options that make a run what it is; they need not be given again to continue it."""
+    return _OPTIONS[name].read(value)

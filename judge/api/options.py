@@ -1,27 +1,19 @@
-"""How to score, and the outcome."""
+"""How to judge and how to score."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
-from judge.cluster.place import parse_place
-from judge.cluster.session import check_installed
-from judge.compare.cells.options import check_contradictions
-from judge.compare.cells.style_check import check_style_names
-from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
-from judge.core.records.reports import ReportDocument
-from judge.core.submission import Submission
-from judge.core.task import Task
-from judge.core.verdict import CaseResult
+from judge.core.option import Option, Section, check_bounds
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
-from judge.recalc.policy import Mode
-from judge.recalc.select import check_recalculation
-from judge.sandbox import check_sandbox_kind
+from judge.grading.options import GradingOptions
+from judge.recalc.names import Mode
 
 
 def cores() -> int:
@@ -30,23 +22,18 @@ def cores() -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgingOptions:
+class JudgingOptions(GradingOptions):
     """How to judge, whatever is judged; every field has the default of the command line.
+
+    What decides verdicts (``profile``, ``style``, ``recalc``, ``engine``, ``lenient_names``,
+    ``sandbox`` and ``limits``) is inherited from :class:`judge.grading.options.GradingOptions`.
 
     Attributes:
         jobs: submissions, or cases, to judge at a time; at least 1.
-        sandbox: ``auto``, ``docker``, ``bubblewrap``, or ``sealed-container``, which runs no
-            programs.
-        profile: comparison profile.
-        style: style attributes to compare in addition to the values.
         checker: comparison options that take precedence over those of the tasks, such as
             ``{"ignore_case": True, "untouched": True}``.
         corrections: a file of known faults of suites, or a folder of such files, to be applied;
             None takes every suite as it is.
-        recalc: ``auto``, ``never`` or ``always``; the profile ``ssb2-official`` never computes.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        limits: bounds of each run of a program.
         cluster: workers that judge in place of threads: ``local:N``, the address of a scheduler, or
             a .yaml file (docs/scaling.md); None for threads of this process.
         insecure_cluster: whether the cluster may be reached without TLS on other machines.
@@ -55,34 +42,88 @@ class JudgingOptions:
         UsageError: a field holds a value that it cannot have, or contradicts a published profile.
     """
 
-    jobs: int = field(default_factory=cores)
-    sandbox: str = "auto"
-    profile: str = "standard"
-    style: tuple[str, ...] = ()
+    jobs: Annotated[
+        int, Option("Submissions at a time [cores].", Section.ISOLATION, short="-j", least=1)
+    ] = field(default_factory=cores)
     checker: Mapping[str, object] = field(default_factory=dict)
     corrections: GivenPath | None = None
-    recalc: Mode = "auto"
-    engine: str = "auto"
-    lenient_names: bool = False
-    limits: Limits = field(default_factory=Limits)
-    cluster: str | None = None
-    insecure_cluster: bool = False
+    cluster: Annotated[
+        str | None,
+        Option(
+            "Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
+            Section.ISOLATION,
+            metavar="CLUSTER",
+        ),
+    ] = None
+    insecure_cluster: Annotated[
+        bool, Option("Allow a cluster on other machines without TLS.", Section.ISOLATION)
+    ] = False
 
     def __post_init__(self) -> None:
+        from judge.api.checks import check_judging  # noqa: PLC0415  help declares options without it
+
         hold_paths(self)
-        check_at_least("jobs", self.jobs, 1)
-        profile = get_profile(self.profile)
-        check_style_names(self.style)
-        check_sandbox_kind(self.sandbox)
-        check_recalculation(self.recalc, self.engine)
-        check_contradictions(profile, self.checker, style=self.style, recalc=self.recalc)
-        if self.cluster is not None:
-            check_installed(parse_place(self.cluster, insecure=self.insecure_cluster).kind)
+        check_bounds(self)
+        check_judging(self)
 
     @property
     def recalculation(self) -> Mode:
         """When formulas are computed: as asked, or never if the profile reads files as they are."""
+        from judge.compare.profiles import get_profile  # noqa: PLC0415  likewise
+
         return "never" if get_profile(self.profile).reads_stored_values else self.recalc
+
+
+class ComputingChanges(TypedDict, total=False):
+    """The options of :class:`JudgingOptions` that a comparison of two workbooks takes by name."""
+
+    recalc: Mode | None
+    engine: str | None
+    lenient_names: bool | None
+    sandbox: str | None
+
+
+class RuleChanges(ComputingChanges, total=False):
+    """The options that every function takes by name that judges with a suite."""
+
+    profile: str | None
+    style: Sequence[str] | None
+    checker: Mapping[str, object] | None
+    corrections: GivenPath | None
+
+
+class RunChanges(RuleChanges, total=False):
+    """Those of a function that runs programs."""
+
+    limits: Limits | None
+
+
+class VerifyChanges(RuleChanges, total=False):
+    """Those of a function that judges many cases, and runs nothing."""
+
+    jobs: int | None
+    cluster: str | None
+    insecure_cluster: bool | None
+
+
+class JudgingChanges(RunChanges, VerifyChanges, total=False):
+    """All options of :class:`JudgingOptions`, for functions that take them by name."""
+
+
+def with_changes(options: JudgingOptions | None, changes: Mapping[str, Any]) -> JudgingOptions:
+    """The options of a call: those of an object, and in place of them those given by name.
+
+    Args:
+        options: the object; None for the defaults.
+        changes: a :class:`JudgingChanges`; None leaves an option as it is.
+
+    Raises:
+        UsageError: an option has a value that it cannot have.
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    if "style" in given:
+        given["style"] = tuple(given["style"])
+    return replace(options or JudgingOptions(), **given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,84 +136,110 @@ class ScoreOptions(JudgingOptions):
             else under ``results/``.
         ids: task ids to grade; empty for all.
         limit: grade only that many tasks, in suite order.
-        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
-        suspects: golds that may be at fault (``suspects.json``), kept with the run: the scores are
-            also given without them. None for those that the run keeps, if any.
-        time_factor: how many times the reference's time a solution may take; the times in
-            ``limits`` are the least that it gets.
-        best_of: of several samples of a task, the best one counts instead of their mean.
         outputs: where finished workbooks are in the folder, such as ``{task}/{case}/*.xlsx``, or in
             the folder of each trial of a job (docs/agents.md).
         programs: the same for programs, which are run on all cases in place of comparing workbooks.
-        reward: file for soft, hard and the verdicts of one task, as numbers from 0 to 1; None for
-            no such file.
         every_task: of finished workbooks, a task without any counts as not solved (NO), in place of
             being left out.
+        best_of: of several samples of a task, the best one counts instead of their mean.
         trust_values: whether values of formulas are trusted in outputs that only a results
             directory calls finished workbooks, or work of mouse and keyboard alone. Workbooks in a
             folder that is named itself are trusted anyway.
+        suspects: golds that may be at fault (``suspects.json``), kept with the run: the scores are
+            also given without them. None for those that the run keeps, if any.
+        reference: solutions (.jsonl) whose time on this machine a task's time limits follow.
+        time_factor: how many times the reference's time a solution may take; the times in
+            ``limits`` are the least that it gets.
+        reward: file for soft, hard and the verdicts of one task, as numbers from 0 to 1; None for
+            no such file.
 
     Raises:
         UsageError: a field holds a value that it cannot have.
     """
 
-    dataset: str | Path | None = None
-    out: GivenPath | None = None
-    ids: tuple[str, ...] = ()
-    limit: int | None = None
-    reference: GivenPath | None = None
-    suspects: GivenPath | None = None
-    time_factor: float = 10.0
-    best_of: bool = False
-    outputs: str | None = None
-    programs: str | None = None
-    reward: GivenPath | None = None
-    every_task: bool = False
-    trust_values: bool = False
+    dataset: Annotated[
+        str | Path | None,
+        Option("Suite; default: the one that the run remembers.", Section.JUDGED, metavar="SUITE"),
+    ] = None
+    out: Annotated[GivenPath | None, Option("Results directory to write.", Section.JUDGED)] = None
+    ids: Annotated[
+        tuple[str, ...],
+        Option("Only these tasks; may be repeated.", Section.JUDGED, metavar="ID,…"),
+    ] = ()
+    limit: Annotated[int | None, Option("Only the first N tasks.", Section.JUDGED, least=1)] = None
+    outputs: Annotated[
+        str | None,
+        Option(
+            "Where finished workbooks are, such as '{task}/{case}/*.xlsx' (docs/agents.md).",
+            Section.JUDGED,
+            metavar="PATTERN",
+        ),
+    ] = None
+    programs: Annotated[
+        str | None,
+        Option(
+            "Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
+            Section.JUDGED,
+            metavar="PATTERN",
+        ),
+    ] = None
+    every_task: Annotated[
+        bool, Option("A task without any finished workbook counts.", Section.JUDGED)
+    ] = False
+    best_of: Annotated[
+        bool,
+        Option(
+            "Of several samples of a task, the best one counts instead of their mean.",
+            Section.JUDGED,
+        ),
+    ] = False
+    trust_values: Annotated[
+        bool,
+        Option(
+            "Trust values of formulas in a run's finished workbooks and --gui-only episodes.",
+            Section.FORMULAS,
+        ),
+    ] = False
+    suspects: Annotated[
+        GivenPath | None,
+        Option(
+            "Suspect golds (`judge verify --audit`): also give the scores without them.",
+            Section.FAULTS,
+            metavar="FILE",
+            exists=True,
+            folder=False,
+        ),
+    ] = None
+    reference: Annotated[
+        GivenPath | None,
+        Option(
+            "Solutions (.jsonl), one for a task: its time limits follow what they take here.",
+            Section.LIMITS,
+            exists=True,
+            folder=False,
+        ),
+    ] = None
+    time_factor: Annotated[
+        float,
+        Option(
+            "With --reference: limit = max(--cpu or --wall, this x the reference's time).",
+            Section.LIMITS,
+            least=1,
+        ),
+    ] = 10.0
+    reward: Annotated[
+        GivenPath | None,
+        Option(
+            "Write soft, hard and the verdicts of one task as rewards from 0 to 1.",
+            Section.JUDGED,
+            folder=False,
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         JudgingOptions.__post_init__(self)
-        check_at_least("limit", self.limit, 1)
-        check_at_least("time_factor", self.time_factor, 1)
         if self.reference is not None and self.cluster is not None:
             raise UsageError(
                 "time limits follow a reference on one machine, and a cluster has several",
                 hint="Leave out --reference or --cluster.",
             )
-
-
-def check_at_least(name: str, value: float | None, least: float) -> None:
-    """Checks a number that has a lower bound; None stands for no number.
-
-    Raises:
-        UsageError: it is below the bound, or no number.
-    """
-    if isinstance(value, str):  # as configurations of other programs may have it
-        raise UsageError(f"{name} is {value[:80]!r}; it must be a number, {least} or more")
-    if value is not None and not value >= least:
-        raise UsageError(f"{name} is {value}; it must be {least} or more")
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredRun:
-    """A run that was scored.
-
-    Attributes:
-        path: its results directory.
-        report: the document of its report.json.
-        results: every case result on record for the reported submissions.
-        submissions: the submissions reported on, with their tasks; empty for finished outputs.
-        reused: cases whose result was on record already.
-        problem: why the run is incomplete, or None.
-        not_taken: what run.json said that would decide verdicts, and the command did not ask for.
-        suite_is_named: whether the command named the suite; otherwise run.json did.
-    """
-
-    path: Path
-    report: ReportDocument
-    results: Sequence[CaseResult]
-    submissions: Sequence[tuple[Task, Submission]]
-    reused: int
-    problem: str | None
-    not_taken: tuple[str, ...] = ()
-    suite_is_named: bool = True

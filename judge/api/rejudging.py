@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack, cast, get_args
 
-from judge.api.options import JudgingOptions, cores
+from judge.api.options import JudgingChanges, JudgingOptions, with_changes
 from judge.api.published_figures import add_published_figures
 from judge.api.rerunning import ran_by, rerun_cases
 from judge.api.resources import JudgingResources
-from judge.api.scoring import backend_of
+from judge.api.scoring import backend_of, rules_record
 from judge.api.sources import own_values
 from judge.compare.cells.options import script_style
 from judge.compare.profiles import PROFILES, get_profile
 from judge.core.limits import Limits
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, SuiteIdentity
+from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import read_regular
@@ -45,6 +46,7 @@ from judge.grading.rejudge import (
     rejudge_cases,
 )
 from judge.grading.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.summary import build_report
@@ -152,28 +154,41 @@ def _scores(report: ReportDocument) -> dict[str, object]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is judged again, and how.
+
+    Attributes:
+        loaded: the run.
+        corrected: its suite, with the corrections and the comparison options that count.
+        options: how it is judged.
+        trusts_values: whether values of formulas are trusted in outputs that were made elsewhere.
+        best_of: whether the best sample of a task counts.
+        rerun: whether programs are run.
+        apply: whether records and report are written.
+    """
+
+    loaded: LoadedRun
+    corrected: CorrectedSuite
+    options: JudgingOptions
+    trusts_values: bool
+    best_of: bool
+    rerun: bool
+    apply: bool
+
+
 def rejudge(
     run: Path | str,
+    options: JudgingOptions | None = None,
     *,
-    profile: str | None = None,
-    style: Sequence[str] | None = None,
-    recalc: str | None = None,
-    engine: str | None = None,
-    lenient_names: bool = False,
-    checker: Mapping[str, object] | None = None,
     dataset: str | Path | None = None,
-    corrections: GivenPath | None = None,
     as_recorded: bool = False,
     trust_values: bool = False,
     suspects: GivenPath | None = None,
     apply: bool = False,
     rerun: bool = False,
-    jobs: int | None = None,
-    sandbox: str = "auto",
-    limits: Limits | None = None,
-    cluster: str | None = None,
-    insecure_cluster: bool = False,
     on_case: Callable[[RejudgedCase, int], None] = lambda _case, _total: None,
+    **changes: Unpack[JudgingChanges],
 ) -> Rejudgement:
     """Judges a run again, from its stored outputs or from its stored programs.
 
@@ -182,14 +197,9 @@ def rejudge(
 
     Args:
         run: the results directory.
-        profile: comparison profile; None for the usual one, as for the four after it.
-        style: style attributes to compare in addition to the values.
-        recalc: ``auto``, ``never`` or ``always``.
-        engine: calculation engine.
-        lenient_names: whether newer functions written without their prefix are computed.
-        checker: comparison options that take precedence over those of the tasks.
+        options: how to judge; ``limits`` only with ``rerun``. An object is taken as a whole, also
+            with ``as_recorded``.
         dataset: the suite; None for the one that the run remembers.
-        corrections: known faults of suites to correct, a file or a folder; None for none.
         as_recorded: take what is not given here (profile, styles, recalculation, engine, options
             of the comparison, corrections, whether the best sample counts, trust in values) from
             run.json, which anyone can have written.
@@ -200,12 +210,9 @@ def rejudge(
         apply: append the new records and replace report.json; otherwise nothing is written.
         rerun: run the programs of the run as well, here and within ``limits``; for folders of
             others, whose outputs are claims like their verdicts.
-        jobs: cases to judge at a time; None for one on each core.
-        sandbox: what isolates programs and engines: ``auto``, ``docker`` or ``bubblewrap``.
-        limits: bounds of each run of a program, only with ``rerun``; None for the usual ones.
-        cluster: workers that judge in place of threads; see :class:`JudgingOptions`.
-        insecure_cluster: whether the cluster may be reached without TLS on other machines.
         on_case: called with each case, and with how many there are in all.
+        changes: fields of :class:`JudgingOptions` by name, in place of those in ``options``, such
+            as ``profile="strict"``; None for "not given".
 
     Returns:
         Verdicts and reports before and after. Verdicts that a person changed count in both.
@@ -217,89 +224,103 @@ def rejudge(
             profile, ``limits`` come without ``rerun``,
             or ``rerun`` is asked of a run that holds finished outputs instead of programs.
     """
-    limits = limits or Limits()
-    if limits != Limits() and not rerun:
+    chosen = with_changes(options, changes)
+    if chosen.limits != Limits() and not rerun:
         raise UsageError(
             "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
         )
     loaded = load_run(run, dataset, suspects, published=True)
     source = loaded.run if as_recorded else RunDocument()
-    said = trusted_values(source) or own_values(loaded.path, loaded.run)
-    trust_values = trust_values or said
-    checked = {**(source.get("checker") or {}), **(checker or {})}
-    corrected = _corrected(_suite_of(loaded), source, corrections)
-    suite = corrected.suite.with_checker_options(checked)
+    if options is None:
+        chosen = _with_recorded(source, chosen, changes)
+    checked = {**(source.get("checker") or {}), **chosen.checker}
+    corrected = _corrected(_suite_of(loaded), source, chosen.corrections)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
         raise UsageError(f"{loaded.path}: holds finished outputs, so there are no programs to run")
-    options = JudgingOptions(
-        jobs=cores() if jobs is None else jobs,
-        sandbox=sandbox,
-        limits=limits,
-        cluster=cluster,
-        insecure_cluster=insecure_cluster,
-        lenient_names=lenient_names,
-        checker=checked,
+    request = _Request(
+        loaded,
+        replace(corrected, suite=corrected.suite.with_checker_options(checked)),
+        replace(chosen, checker=checked),
+        trust_values or trusted_values(source) or own_values(loaded.path, loaded.run),
+        best_of=bool(source.get("best_of")),
+        rerun=rerun,
+        apply=apply,
     )
-    chosen = _options(source, options, profile, style, recalc, engine)
-    cases = [
-        (suite.task(each.task_id), each.sample, case)
-        for each in loaded.submissions
-        for case in suite.task(each.task_id).cases
-    ]
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(RunDirectory(loaded.path))
+    with RunDirectory(loaded.path) as store:
         if apply:
             store.lock()
-        # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
-        resources = JudgingResources(chosen, stack)
-        settings = resources.settings_for(
-            (task for task, _, _ in cases),
-            runs=rerun,
-            remembered=None if rerun else backend_of(loaded.run),
-        )
-        # A preview leaves nothing in the folder of the run, and a rerun has one of its own.
-        settings = resources.placed(settings, suite)
-        settings = replace(settings, trusts_values=trust_values)
-        keep = store if apply else None
-        if rerun:
-            rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)
-        else:
-            output_of = _stored_outputs(store, loaded.run, suite)
-            rejudged = rejudge_cases(store, cases, settings, output_of, on_case=on_case)
-        rules = _rules_of(chosen, settings)
-        described = _described(loaded.run, rules, chosen, settings, corrected)
-        if source.get("best_of"):
-            described["best_of"] = True
-        if rerun:
-            described.update(ran_by(settings))
-        loaded.check_intact()
-        results = [each.after for each in rejudged]
-        before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
-        after = automatic = _report(store, loaded, suite, described, results)
-        if loaded.overrides.applied:
-            automatic = _report(store, loaded, suite, described, results, NO_OVERRIDES)
+        done, described = _judged_again(request, store, on_case)
         if apply:
-            apply_rejudged(store, rejudged)
-            described["rejudged"] = _history(loaded.run, rules, rejudged)
+            apply_rejudged(store, done.cases)
+            described["rejudged"] = _history(loaded.run, done.rules, done.cases)
             store.write_run(described)
             if suspects is not None and loaded.suspicions is not None:
                 keep_suspicions(store, loaded.suspicions)
-            store.write_document(REPORT_FILE, after)
-    return Rejudgement(
+            store.write_document(REPORT_FILE, done.after)
+    return replace(done, suite_is_named=dataset is not None)
+
+
+def _judged_again(
+    request: _Request, store: RunDirectory, on_case: Callable[[RejudgedCase, int], None]
+) -> tuple[Rejudgement, RunDocument]:
+    """The run under the rules of the request, and its description by these rules."""
+    loaded, suite = request.loaded, request.corrected.suite
+    with contextlib.ExitStack() as stack:
+        settings = _settings(request, stack)
+        if request.rerun:
+            keep = store if request.apply else None
+            rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)
+        else:
+            output_of = _stored_outputs(store, loaded.run, suite)
+            rejudged = rejudge_cases(store, _cases(request), settings, output_of, on_case=on_case)
+        rules = rules_record(request.options, settings)
+        described = _described(request, rules, trusts_values=settings.trusts_values)
+        if request.rerun:
+            described.update(ran_by(settings))
+    loaded.check_intact()
+    results = [each.after for each in rejudged]
+    before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
+    automatic = None
+    if loaded.overrides.applied:
+        automatic = _report(store, loaded, suite, described, results, NO_OVERRIDES)
+    done = Rejudgement(
         loaded.path,
         rules,
         rejudged,
         before,
-        after,
-        applied=apply,
+        _report(store, loaded, suite, described, results),
+        applied=request.apply,
         suite=f"{suite.name} ({suite.root})",
         corrections=_corrections(described),
         manual=len(loaded.overrides.applied),
-        suite_is_named=dataset is not None,
         not_taken=not_taken(loaded.run, described),
         missing=_missing(loaded, suite),
-        automatic=None if automatic is after else automatic,
+        automatic=automatic,
     )
+    return done, described
+
+
+def _cases(request: _Request) -> list[tuple[Task, int, TestCase]]:
+    suite = request.corrected.suite
+    return [
+        (suite.task(each.task_id), each.sample, case)
+        for each in request.loaded.submissions
+        for case in suite.task(each.task_id).cases
+    ]
+
+
+def _settings(request: _Request, stack: contextlib.ExitStack) -> Settings:
+    """Sandbox, engines and workers for a request; the stack closes them."""
+    # Programs run in whatever sandbox is here, engines in the one that the run was begun with.
+    resources = JudgingResources(request.options, stack)
+    settings = resources.settings_for(
+        (task for task, _, _ in _cases(request)),
+        runs=request.rerun,
+        remembered=None if request.rerun else backend_of(request.loaded.run),
+    )
+    # A preview leaves nothing in the folder of the run, and a rerun has one of its own.
+    settings = resources.placed(settings, request.corrected.suite)
+    return replace(settings, trusts_values=request.trusts_values)
 
 
 def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> CorrectedSuite:
@@ -309,27 +330,9 @@ def _corrected(suite: Suite, source: RunDocument, path: GivenPath | None) -> Cor
     return corrected_suite(suite, path)
 
 
-def _rules_of(options: JudgingOptions, settings: Settings) -> JudgingRules:
-    return {
-        "profile": options.profile,
-        "style": list(options.style),
-        "recalc": {
-            "mode": options.recalculation,
-            "engine": options.engine,
-            "engines": list(settings.rules.engines),
-            "lenient_names": options.lenient_names,
-        },
-    }
-
-
-def _described(
-    run: RunDocument,
-    rules: JudgingRules,
-    options: JudgingOptions,
-    settings: Settings,
-    corrected: CorrectedSuite,
-) -> RunDocument:
+def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -> RunDocument:
     """The description of a run by the rules of now; what is about its making stays."""
+    run, corrected = request.loaded.run, request.corrected
     suite = corrected.suite
     known: SuiteIdentity = run.get("suite") or {"name": suite.name}
     identity: SuiteIdentity = {
@@ -338,14 +341,16 @@ def _described(
         "format": suite.format,
         "corrections": describe_corrections(corrected.applied),
     }
-    checker = dict(options.checker)
+    checker = dict(request.options.checker)
     described: RunDocument = {**run, **rules, "checker": checker, "suite": identity}
     described.pop("best_of", None)
     described.pop("values", None)
-    if settings.trusts_values:
+    if trusts_values:
         described["values"] = "stored"
     elif run.get("outputs") is not None:
         described["values"] = "computed"
+    if request.best_of:
+        described["best_of"] = True
     return described
 
 
@@ -444,37 +449,27 @@ def _suite_of(loaded: LoadedRun) -> Suite:
     return loaded.suite
 
 
-def _options(
-    run: RunDocument,
-    options: JudgingOptions,
-    profile: str | None,
-    style: Sequence[str] | None,
-    recalc: str | None,
-    engine: str | None,
+def _with_recorded(
+    run: RunDocument, options: JudgingOptions, given: JudgingChanges
 ) -> JudgingOptions:
+    """The options, in which those that are not given are the ones that a run describes."""
     remembered = run.get("recalc") or RecalcIdentity()
     before = PROFILES.get(run.get("profile") or "")
-    chosen = get_profile(profile or run.get("profile") or options.profile)
+    chosen = get_profile(given.get("profile") or run.get("profile") or options.profile)
     # A mode that a profile fixed, here or before, was not asked for.
     fixed = chosen.reads_stored_values or (before is not None and before.reads_stored_values)
-    mode = recalc or (None if fixed else remembered.get("mode")) or options.recalc
-    if mode not in _MODES:
+    mode = given.get("recalc") or (None if fixed else remembered.get("mode")) or options.recalc
+    if mode not in get_args(Mode):
         raise UsageError(f"there is no recalculation mode {mode!r}")
+    style = given.get("style")
     return replace(
         options,
         profile=chosen.name,
         style=script_style(chosen, run.get("style") or ()) if style is None else tuple(style),
-        recalc=_MODES[mode],
-        engine=engine or remembered.get("engine") or options.engine,
+        recalc=cast("Mode", mode),
+        engine=given.get("engine") or remembered.get("engine") or options.engine,
         lenient_names=bool(remembered.get("lenient_names")) or options.lenient_names,
     )
-
-
-_MODES: Mapping[str, Literal["auto", "never", "always"]] = {
-    "auto": "auto",
-    "never": "never",
-    "always": "always",
-}
 
 
 def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> StoredOutput:

@@ -1,4 +1,4 @@
-"""The report of a run that was just scored, from its records, one submission at a time."""
+"""A run that was just scored, and its report: from its records, one submission at a time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
-from judge.api.options import ScoredRun
 from judge.core.asking import asking_of
+from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
@@ -25,6 +26,31 @@ from judge.report.summary import ReportBuilder
 from judge.suites import Suite
 from judge.suites.submission_index import SubmissionIndex
 from judge.suspects.standing import kept_suspicions
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """A run that was scored.
+
+    Attributes:
+        path: its results directory.
+        report: the document of its report.json.
+        results: every case result on record for the reported submissions.
+        submissions: the submissions reported on, with their tasks; empty for finished outputs.
+        reused: cases whose result was on record already.
+        problem: why the run is incomplete, or None.
+        not_taken: what run.json said that would decide verdicts, and the command did not ask for.
+        suite_is_named: whether the command named the suite; otherwise run.json did.
+    """
+
+    path: Path
+    report: ReportDocument
+    results: Sequence[CaseResult]
+    submissions: Sequence[tuple[Task, Submission]]
+    reused: int
+    problem: str | None
+    not_taken: tuple[str, ...] = ()
+    suite_is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from judge.api.options import JudgingOptions
@@ -18,6 +18,7 @@ from judge.console.terminal import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError
 from judge.grading.batch import Settings
+from judge.grading.options import GradingOptions
 from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CheckAll
 from judge.sandbox import open_sandbox
@@ -118,16 +119,9 @@ class JudgingResources:
 
     def _recipe(self, kind: str) -> WorkerRecipe:
         options = self._options
-        return WorkerRecipe(
-            sandbox=kind,
-            profile=options.profile,
-            style=options.style,
-            recalc=options.recalculation,
-            engine=options.engine,
-            lenient_names=options.lenient_names,
-            limits=options.limits,
-            threads=max(1, options.jobs),
-        )
+        shared = {each.name: getattr(options, each.name) for each in fields(GradingOptions)}
+        shared |= {"sandbox": kind, "recalc": options.recalculation}
+        return WorkerRecipe(**shared, threads=max(1, options.jobs))
 
     def placed(self, settings: Settings, suite: Suite, folder: Path | None = None) -> Settings:
         """The same settings for the cluster, if the options name one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from judge.api.options import ScoredRun
+from judge.api.reporting import ScoredRun
 from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, UsageError
 from judge.files.documents import dump_json

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from judge.api.options import ScoredRun, ScoreOptions
+from judge.api.options import JudgingOptions, ScoreOptions
 from judge.api.progress import Progress
 from judge.api.published_figures import add_published_figures
-from judge.api.reporting import RunReporter
+from judge.api.reporting import RunReporter, ScoredRun
 from judge.api.resources import JudgingResources
 from judge.api.sources import (
     RunToScore,
@@ -21,7 +21,12 @@ from judge.api.sources import (
     own_values,
 )
 from judge.core.asking import asking_of
-from judge.core.records.runs import ReferenceDocument, RunDocument, SandboxIdentity
+from judge.core.records.runs import (
+    JudgingRules,
+    ReferenceDocument,
+    RunDocument,
+    SandboxIdentity,
+)
 from judge.errors import SubmissionError, UsageError
 from judge.files.paths import as_path
 from judge.grading.batch import (
@@ -315,15 +320,8 @@ class RunScorer:
                 "format": suite.format,
                 "corrections": describe_corrections(self._resources.corrections_of(suite)),
             },
-            "profile": options.profile,
-            "style": list(options.style),
+            **rules_record(options, settings),
             "checker": dict(options.checker),
-            "recalc": {
-                "mode": options.recalculation,
-                "engine": options.engine,
-                "lenient_names": options.lenient_names,
-                "engines": list(settings.rules.engines),
-            },
             "limits": asdict(options.limits),
             "reference": _reference_record(options),
             "sandbox": sandbox_record(settings.sandbox.info) if settings.sandbox else None,
@@ -348,6 +346,20 @@ def _suite_source(dataset: str | Path | None, run: RunDocument) -> str | None:
         remembered = run.get("suite")
         return None if remembered is None else remembered.get("source")
     return whole_source(dataset)
+
+
+def rules_record(options: JudgingOptions, settings: Settings) -> JudgingRules:
+    """The rules of a run as run.json describes them."""
+    return {
+        "profile": options.profile,
+        "style": list(options.style),
+        "recalc": {
+            "mode": options.recalculation,
+            "engine": options.engine,
+            "lenient_names": options.lenient_names,
+            "engines": list(settings.rules.engines),
+        },
+    }
 
 
 def sandbox_record(info: SandboxInfo) -> SandboxIdentity:

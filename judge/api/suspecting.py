@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Unpack
 
-from judge.api.options import JudgingOptions, check_at_least, cores
+from judge.api.options import VerifyChanges, with_changes
 from judge.api.resources import JudgingResources
 from judge.core.answer import Origin
+from judge.core.option import check_at_least
 from judge.errors import StoreError, UsageError
-from judge.files.paths import GivenPath
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
-from judge.recalc.policy import Mode
 from judge.suites import Suite, load_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
@@ -30,14 +30,10 @@ def suspects(
     suite: str | Path,
     *,
     submissions: Sequence[Path | str] = (),
-    jobs: int | None = None,
     ids: Sequence[str] = (),
     limit: int | None = None,
-    sandbox: str = "auto",
-    corrections: GivenPath | None = None,
-    recalc: Mode = "auto",
-    engine: str = "auto",
     on_task: Callable[[TaskFindings, int], None] = lambda _findings, _total: None,
+    **changes: Unpack[VerifyChanges],
 ) -> Audit:
     """Looks for golds that may be at fault; see :mod:`judge.suspects` and docs/audit.md.
 
@@ -45,14 +41,11 @@ def suspects(
         suite: the suite (folder, archive or name).
         submissions: results directories, folders of them, and folders of output workbooks, whose
             answers vote on the golds.
-        jobs: tasks to examine at a time; None for one on each core.
         ids: task ids to examine; empty for all.
         limit: examine only that many tasks, in suite order.
-        sandbox: what isolates the calculation engines.
-        corrections: known faults of suites to correct first.
-        recalc: ``never`` leaves the signs out that depend on computing.
-        engine: calculation engine, ``auto`` for the cascade.
         on_task: called with the findings of each task and with how many tasks there are.
+        changes: fields of :class:`JudgingOptions` by name; ``recalc="never"`` leaves the signs out
+            that depend on computing.
 
     Raises:
         UsageError: an option has a value that it cannot have.
@@ -64,13 +57,7 @@ def suspects(
     from judge.annotate.suspicion import SIGN, edited  # noqa: PLC0415  it loads the page's editor
 
     check_at_least("limit", limit, 1)
-    options = JudgingOptions(
-        jobs=cores() if jobs is None else jobs,
-        sandbox=sandbox,
-        corrections=corrections,
-        recalc=recalc,
-        engine=engine,
-    )
+    options = with_changes(None, changes)
     register(SIGN)
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(options, stack)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from judge.api.computing import ComputedWhereNeeded
 from judge.api.judging import Judge
-from judge.api.options import JudgingOptions
+from judge.api.options import ComputingChanges, with_changes
 from judge.compare.cells.comparison import Comparison
 from judge.compare.profiles import Profile
-from judge.recalc.policy import Mode
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 
 
@@ -27,10 +26,7 @@ def compare_workbooks(
     options: Mapping[str, object] | None = None,
     max_differences: int = 200,
     limits: ReadLimits = DEFAULT_LIMITS,
-    recalc: Mode = "auto",
-    engine: str = "auto",
-    lenient_names: bool = False,
-    sandbox: str = "auto",
+    **computing: Unpack[ComputingChanges],
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
@@ -49,11 +45,9 @@ def compare_workbooks(
         options: options of the checker, such as ``{"tolerance": 0.01}``.
         max_differences: how many differences are kept; all are counted.
         limits: bounds on what reading a workbook may cost.
-        recalc: ``auto``, ``never`` (formulas count by the values stored in the files) or
-            ``always``.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        sandbox: ``auto``, ``docker`` or ``bubblewrap``; opened only where something is computed.
+        computing: how formulas are computed, by the names of :class:`JudgingOptions`: ``recalc``,
+            ``engine``, ``lenient_names``, and ``sandbox``, which is opened only where something is
+            computed.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -61,10 +55,7 @@ def compare_workbooks(
         UsageError: there is no such profile, style attribute, option or engine.
         SandboxError: something has to be computed, and there is no sandbox.
     """
-    computing = JudgingOptions(
-        jobs=1, recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
-    )
-    with Judge(options=computing) as judge:
+    with Judge(options=with_changes(None, {**computing, "jobs": 1})) as judge:
         return judge.compare(
             gold,
             output,
@@ -83,18 +74,13 @@ class Engines(ComputedWhereNeeded):
     """The calculation engines of one comparison, opened when the first formula needs one.
 
     Args:
-        recalc: when to compute.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        sandbox: the kind of sandbox.
+        computing: how formulas are computed, by the names of :class:`JudgingOptions`.
     """
 
-    def __init__(self, *, recalc: Mode, engine: str, lenient_names: bool, sandbox: str) -> None:
-        computing = JudgingOptions(
-            jobs=1, recalc=recalc, engine=engine, lenient_names=lenient_names, sandbox=sandbox
-        )
-        self._judge = Judge(options=computing)
-        super().__init__(recalc, self._judge.recalculator)
+    def __init__(self, **computing: Unpack[ComputingChanges]) -> None:
+        options = with_changes(None, {**computing, "jobs": 1})
+        self._judge = Judge(options=options)
+        super().__init__(options.recalc, self._judge.recalculator)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from judge.cli.help import HelpCommand, OneOf
-from judge.cli.options import sandbox_option
+from judge.cli.options import json_option, option, sandbox_option, together
+from judge.core.option import Section
 from judge.errors import JudgeError, UsageError
 
 if TYPE_CHECKING:
@@ -28,66 +29,64 @@ SHOWN = 20
 
 def author_option(command: _Command) -> _Command:
     """Adds ``--author``."""
-    return click.option(
-        "--author", envvar="JUDGE_AUTHOR", default=_user, help="Who annotates [JUDGE_AUTHOR, user]."
+    return option(
+        "--author",
+        envvar="JUDGE_AUTHOR",
+        default=_user,
+        section=Section.BY_HAND,
+        help="Who annotates [JUDGE_AUTHOR, user].",
     )(command)
 
 
 def reference_option(command: _Command) -> _Command:
     """Adds ``--reference``."""
-    return click.option(
+    return option(
         "--reference",
         "references",
         multiple=True,
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        section=Section.JUDGED,
         help="A right solution: a program, or a .jsonl of solutions; may be repeated.",
     )(command)
 
 
 def decide_option(command: _Command) -> _Command:
     """Adds ``--decide``."""
-    return click.option(
+    return option(
         "--decide",
         default="",
         metavar="SOURCE",
+        section=Section.BY_HAND,
         help="The source that is right if they disagree, or if there is only one: your decision.",
     )(command)
 
 
 def submissions_option(*, required: bool, help: str) -> Callable[[_Command], _Command]:  # noqa: A002
     """Adds ``--submissions``."""
-    return click.option(
+    return option(
         "--submissions",
         "files",
         multiple=True,
         required=required,
         type=click.Path(exists=True, path_type=Path),
+        section=Section.JUDGED,
         help=help,
     )
 
 
-def _edit_options(command: _Command) -> _Command:
-    options = [
-        reference_option,
-        click.option(
-            "--gold", "gold", multiple=True, metavar="CELL=VALUE", help="Set the answer by hand."
-        ),
-        click.option(
-            "--insert-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Insert rows."
-        ),
-        click.option(
-            "--delete-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Delete rows."
-        ),
-        decide_option,
-        author_option,
-        click.option("--draft", "only_draft", is_flag=True, help="Keep it as a draft."),
-        click.option("--force", is_flag=True, help="Save in spite of doubts and broken rules."),
-        sandbox_option,
-        click.option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+_edit_options = together(
+    reference_option,
+    option("--gold", "gold", multiple=True, metavar="CELL=VALUE", help="Set the answer by hand."),
+    option("--insert-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Insert rows."),
+    option("--delete-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Delete rows."),
+    decide_option,
+    author_option,
+    option("--draft", "only_draft", is_flag=True, help="Keep it as a draft."),
+    option("--force", is_flag=True, help="Save in spite of doubts and broken rules."),
+    sandbox_option,
+    option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
+)
+"""The options that change the cells of a case."""
 
 
 def _user() -> str:
@@ -101,7 +100,7 @@ def _user() -> str:
 @click.argument("suite")
 @click.argument("task")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
-@click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
+@option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
 @_edit_options
 def add(
     suite: str, task: str, assignments: tuple[str, ...], base: int | None, **options: Any
@@ -123,7 +122,7 @@ def add(
 @click.argument("task")
 @click.argument("case")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
-@click.option(
+@option(
     "--onto",
     type=OneOf(["current", "new"]),
     help="Move a draft to its case as it is now, or to a new case.",
@@ -313,7 +312,7 @@ def discard(suite: str, task: str, draft: str) -> None:
 @click.argument("suite")
 @click.argument("task")
 @click.argument("case", type=click.IntRange(min=1))
-@click.option("--why", default="", help="The reason, for the record.")
+@option("--why", default="", help="The reason, for the record.")
 @author_option
 def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
     """Take back the last save of CASE.
@@ -335,7 +334,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
 @click.command(cls=HelpCommand)
 @click.argument("suite")
 @click.argument("task", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON on stdout.")
+@json_option("the records")
 def log(suite: str, task: str | None, as_json: bool) -> None:
     """Show who saved what in SUITE, and which cells of the answer moved."""
     from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.help import HelpCommand
-from judge.cli.options import sandbox_option
+from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import SuiteError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command(cls=HelpCommand)
 @click.argument("suite")
 @click.argument("task", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
-@click.option("--summary", is_flag=True, help="Print only how many tasks break which rule.")
+@json_option("the findings")
+@option("--summary", is_flag=True, help="Print only how many tasks break which rule.")
 @sandbox_option
 def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: str) -> None:
     """Check the cases of SUITE, or of one TASK, against the rules of the annotation manual.

@@ -10,7 +10,7 @@ import click
 from judge.cli.annotate_cases import author_option, reference_option
 from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
-from judge.cli.options import page_options, sandbox_option
+from judge.cli.options import option, page_options, sandbox_option
 from judge.cli.signals import Ended
 
 
@@ -18,7 +18,7 @@ from judge.cli.signals import Ended
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @reference_option
-@click.option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
+@option("--from", "base", type=click.IntRange(min=1), help="Case to begin from [the first].")
 @page_options
 @author_option
 @sandbox_option

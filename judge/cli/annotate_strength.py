@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.api.options import ScoreOptions, cores
 from judge.cli.help import HelpCommand
-from judge.cli.options import limit_options, read_limits, sandbox_option
+from judge.cli.options import (
+    json_option,
+    limit_options,
+    option,
+    options_of,
+    read_limits,
+    sandbox_option,
+)
+from judge.core.option import Section
 from judge.core.task_ids import split_ids
 from judge.errors import UsageError
 
@@ -25,24 +33,29 @@ if TYPE_CHECKING:
 
 @click.command(cls=HelpCommand)
 @click.argument("suite")
-@click.option(
+@option(
     "--submissions",
     "files",
     multiple=True,
     required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    section=Section.JUDGED,
     help="Solutions (.jsonl); may be repeated.",
 )
-@click.option(
+@option(
     "--out", type=click.Path(path_type=Path), default="results/strength", show_default=True,
-    help="Folder for the verdicts; what it holds is not judged again.",
+    section=Section.JUDGED, help="Folder for the verdicts; what it holds is not judged again.",
 )  # fmt: skip
-@click.option("--mutants/--no-mutants", default=True, help="Make wrong solutions of right ones.")
-@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Solutions at a time [cores].")
+@option(
+    "--mutants/--no-mutants",
+    default=True,
+    section=Section.JUDGED,
+    help="Make wrong solutions of right ones.",
+)
+@options_of(ScoreOptions, "ids jobs", jobs="Solutions at a time [cores].")
 @limit_options
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON on stdout.")
+@json_option("the matrix")
 def strength(suite: str, as_json: bool, **options: Any) -> None:
     """Show how strong the cases of SUITE are.
 
@@ -54,7 +67,7 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
     from judge.suites.load import load_suite  # noqa: PLC0415
 
     limits = read_limits(options)
-    jobs = options["jobs"] or os.cpu_count() or 1
+    jobs = options["jobs"] or cores()
     wanted = split_ids(options["ids"])
     loaded = load_suite(suite, ids=wanted).select(wanted)
     pairs = _read(options["files"], loaded, wanted)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.api.infer_options import InferOptions
 from judge.cli.annotate_cases import (
     author_option,
     decide_option,
@@ -16,7 +17,8 @@ from judge.cli.annotate_cases import (
     submissions_option,
 )
 from judge.cli.help import HelpCommand
-from judge.cli.options import model_options, sandbox_option
+from judge.cli.options import option, options_of, sandbox_option
+from judge.core.option import Section
 from judge.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -44,20 +46,66 @@ _MODEL_OPTIONS = (
     help="Solutions (.jsonl) or a run: suggest what makes those fail that all cases accept; may "
     "be repeated.",
 )
-@click.option("--from", "base", type=click.IntRange(min=1), help="Case to change [the first].")
-@click.option("--seed", type=int, default=0, show_default=True, help="Other seed, other ideas.")
-@click.option("--mutator", "only", multiple=True, help="Only these mutators; may be repeated.")
-@click.option("--accept", multiple=True, type=click.IntRange(min=1), help="Save suggestion N.")
+@option(
+    "--from",
+    "base",
+    type=click.IntRange(min=1),
+    section=Section.JUDGED,
+    help="Case to change [the first].",
+)
+@option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    section=Section.MODEL,
+    help="Other seed, other ideas.",
+)
+@option(
+    "--mutator",
+    "only",
+    multiple=True,
+    section=Section.ASKING,
+    help="Only these mutators; may be repeated.",
+)
+@option(
+    "--accept",
+    multiple=True,
+    type=click.IntRange(min=1),
+    section=Section.JUDGED,
+    help="Save suggestion N.",
+)
 @decide_option
-@click.option("--all", "show_all", is_flag=True, help="Show the rejected ones too, and why.")
-@click.option("--proposals", type=click.IntRange(1, 20), default=10, show_default=True,
-              help="Most counterexamples of --model for each program.")  # fmt: skip
-@model_options
-@click.option("--temperature", type=float, help="Temperature of a request to --model.")
-@click.option("--top-p", type=float, help="Nucleus of a request to --model.")
+@option(
+    "--all",
+    "show_all",
+    is_flag=True,
+    section=Section.SHOWN,
+    help="Show the rejected ones too, and why.",
+)
+@option(
+    "--proposals",
+    type=click.IntRange(1, 20),
+    default=10,
+    show_default=True,
+    section=Section.ASKING,
+    help="Most counterexamples of --model for each program.",
+)
+@options_of(
+    InferOptions,
+    "model base_url api_key_env models temperature top_p max_tokens param timeout retries",
+    temperature="Temperature of a request to --model.",
+    top_p="Nucleus of a request to --model.",
+)
 @author_option
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the suggestions as JSON lines.")
+@option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    section=Section.SHOWN,
+    help="Print the suggestions as JSON lines.",
+)
 def suggest(suite: str, task: str, **options: Any) -> None:
     """Suggest corner cases for TASK of SUITE, each with its gold.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.help import HelpCommand
+from judge.cli.options import json_option, option
 
 if TYPE_CHECKING:
     from judge.core.statistics import Estimate
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
+@option(
     "--sample",
     "size",
     type=click.IntRange(min=1),
@@ -25,20 +26,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="Instructions to draw, each with all of its cases.",
 )
-@click.option("--seed", type=int, help="Seed of the draw, or of the intervals. [20240624]")
-@click.option(
+@option("--seed", type=int, help="Seed of the draw, or of the intervals. [20240624]")
+@option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Sheet to write, .xlsx or .csv. [audit.xlsx in RUN]",
 )
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
-@click.option(
+@option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
+@option(
     "--read",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Read a marked sheet back and print the rates.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the rates as JSON on stdout.")
+@json_option("the rates")
 def audit(
     run: Path,
     size: int,

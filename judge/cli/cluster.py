@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.help import HelpGroup
+from judge.cli.options import option
 
 if TYPE_CHECKING:
     from judge.cluster.place import Place
 
-_CERTIFICATES = click.option(
+_CERTIFICATES = option(
     "--certificates",
     envvar="JUDGE_CLUSTER_CERTIFICATES",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Certificates for tls:// (JUDGE_CLUSTER_CERTIFICATES).",
 )
-_INSECURE = click.option(
+_INSECURE = option(
     "--insecure-cluster", is_flag=True, help="Allow an address on other machines without TLS."
 )
 
@@ -35,7 +36,7 @@ def cluster() -> None:
 
 
 @cluster.command()
-@click.option(
+@option(
     "--listen",
     default="tcp://127.0.0.1:8786",
     show_default=True,
@@ -55,7 +56,7 @@ def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) ->
 
 @cluster.command()
 @click.argument("address")
-@click.option(
+@option(
     "--processes",
     "-n",
     type=click.IntRange(min=1),
@@ -78,7 +79,7 @@ def worker(
 
 @cluster.command("certificates")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."
 )
 def make(folder: Path, days: int) -> None:

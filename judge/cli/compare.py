@@ -11,10 +11,12 @@ import click
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     checker_options,
-    comparison_options,
+    grading_options,
+    json_option,
+    option,
     read_checker_options,
-    sandbox_option,
 )
+from judge.core.option import Section
 from judge.errors import UsageError, WorkbookError
 
 if TYPE_CHECKING:
@@ -22,45 +24,54 @@ if TYPE_CHECKING:
     from judge.workbook.reader import Workbook
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
-_WORKBOOK = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(cls=HelpCommand)
-@click.argument("gold", type=_WORKBOOK)
-@click.argument("output", type=_WORKBOOK)
-@click.option("--at", "position", help="Answer position: `'Sheet1'!A1:B9,C3`.")
-@click.option(
+@click.argument("gold", type=_FILE)
+@click.argument("output", type=_FILE)
+@option("--at", "position", section=Section.ANSWER, help="Answer position: `'Sheet1'!A1:B9,C3`.")
+@option(
     "--rules",
     "rules_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_FILE,
     metavar="FILE",
+    section=Section.ANSWER,
     help="A JSON list of rules over whole workbooks, in place of a position.",
 )
-@click.option(
+@option(
     "--evaluator",
     type=OneOf(["spider2v", "osworld"]),
+    section=Section.ANSWER,
     help="Whose evaluator the rules were written for [what FILE says, or spider2v].",
 )
-@click.option(
+@option(
     "--board",
     "board_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=_FILE,
     metavar="FILE",
+    section=Section.ANSWER,
     help="A check board (YAML) for the sheets of GOLD, in place of a position.",
 )
-@click.option("--answer-sheet", help="Sheet of a position that names none.")
-@comparison_options
-@checker_options
-@click.option(
+@option("--answer-sheet", section=Section.ANSWER, help="Sheet of a position that names none.")
+@option(
     "--input",
     "input_path",
-    type=_WORKBOOK,
+    type=_FILE,
     metavar="FILE",
+    section=Section.ANSWER,
     help="The workbook that OUTPUT was made from; separates cells to change from cells to keep.",
 )
-@sandbox_option
-@click.option("--show", type=click.IntRange(min=0), default=20, help="Differences to show [20].")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON on stdout.")
+@grading_options
+@checker_options
+@option(
+    "--show",
+    type=click.IntRange(min=0),
+    default=20,
+    section=Section.SHOWN,
+    help="Differences to show [20].",
+)
+@json_option("the comparison")
 def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) -> None:
     """Compare the workbook OUTPUT with the workbook GOLD at an answer position, or by rules.
 

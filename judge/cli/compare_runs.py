@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.help import HelpCommand, OneOf
-from judge.cli.options import bootstrap_options
+from judge.cli.options import bootstrap_options, option
 from judge.cli.out_file import write_text
 from judge.errors import UsageError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument(
     "others", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option(
+@option(
     "--format",
     "form",
     type=OneOf(["text", "markdown", "html", "json"]),
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to write; of desktop episodes, all but text have a row for each run.",
 )
-@click.option(
+@option(
     "--out",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="File for --format markdown, html or json. [stdout]",
 )
 @bootstrap_options
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_runs(
     first: Path,
     others: tuple[Path, ...],

@@ -16,7 +16,7 @@ from rich import progress
 from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.help import HelpGroup
 from judge.cli.listing import print_table, table
-from judge.cli.options import corrections_options, read_corrections
+from judge.cli.options import corrections_options, json_option, option, read_corrections
 from judge.console.terminal import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
@@ -28,7 +28,6 @@ from judge.suites.sources import PublishedSuite, load_sources
 from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 _WIDTH = 70
 
 
@@ -43,7 +42,7 @@ def dataset() -> None:
 
 @dataset.command("list")
 @click.argument("suite", required=False)
-@_JSON
+@json_option()
 def list_(suite: str | None, as_json: bool) -> None:
     """List the tasks of SUITE; without SUITE, the suites that have a name."""
     if suite is None:
@@ -70,7 +69,7 @@ def list_(suite: str | None, as_json: bool) -> None:
 @dataset.command()
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
-@_JSON
+@json_option()
 def show(suite: str, task_id: str, as_json: bool) -> None:
     """Show one TASK (an id) of SUITE: its instruction, position and files."""
     task = load_suite(suite).task(task_id)
@@ -96,7 +95,7 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
 
 @dataset.command()
 @click.argument("suite")
-@_JSON
+@json_option()
 def stats(suite: str, as_json: bool) -> None:
     """Count what is in SUITE."""
     loaded = load_suite(suite)
@@ -123,7 +122,7 @@ def stats(suite: str, as_json: bool) -> None:
 @dataset.command()
 @click.argument("suite")
 @corrections_options
-@_JSON
+@json_option()
 def validate(suite: str, as_json: bool, **options: Any) -> None:
     """Check SUITE: every fault with its file. Exits with 3 if there is an error.
 
@@ -158,15 +157,15 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
 
 @dataset.command()
 @click.argument("name")
-@click.option(
+@option(
     "--from",
     "archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The archive, fetched by hand; nothing is downloaded.",
 )
-@click.option("--url", multiple=True, help="Another address, such as a mirror; may be repeated.")
-@click.option("--again", is_flag=True, help="Fetch it even if it already exists.")
-@_JSON
+@option("--url", multiple=True, help="Another address, such as a mirror; may be repeated.")
+@option("--again", is_flag=True, help="Fetch it even if it already exists.")
+@json_option()
 def fetch(
     name: str, archive: Path | None, url: tuple[str, ...], again: bool, as_json: bool
 ) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -18,12 +18,20 @@ from judge.cli.dataset_harbor import export_tasks, harbor_options
 from judge.cli.dataset_proposals import Choice, proposal_options
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.listing import print_table, table
-from judge.cli.options import by_option, corrections_options, read_corrections, who
+from judge.cli.options import (
+    by_option,
+    corrections_options,
+    json_option,
+    option,
+    read_corrections,
+    together,
+    who,
+)
+from judge.core.option import Section
 from judge.errors import UsageError
 from judge.files.yaml_documents import read_yaml
 from judge.suites.validate import SuiteFinding
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
@@ -33,93 +41,110 @@ _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
 """Note that a review needs -> its heading, and what its values are called."""
 
 
-def _field_options(command: _Command) -> _Command:
-    options = [
-        click.option(
-            "--instruction",
-            help="The revised question; @FILE takes it from a file.",
-        ),
-        click.option(
-            "--type",
-            multiple=True,
-            metavar="TYPE",
-            help="What it changes: cell or sheet. Of a typed answer: NAME=TYPE, where the type is "
-            "int, float, bool, text, list or expression; may be repeated.",
-        ),
-        click.option("--position", help="The answer: \"'Sheet 1'!B2:B9\"."),
-        click.option("--answer-sheet", help="Its sheet, if the position names none."),
-        click.option("--data-position", help="Where the input's data is."),
-        click.option("--style", multiple=True, help="A style that is part of the answer: fill …"),
-        click.option(
-            "--multiple-tables/--one-table",
-            default=None,
-            help="Whether a sheet holds several tables.",
-        ),
-        click.option(
-            "--non-standard-table/--standard-table",
-            default=None,
-            help="Whether a table has nested or missing headers, merged cells or free text.",
-        ),
-        click.option("--original-question", help="The post as written; @FILE takes a file."),
-        click.option("--source-url", help="Where the post stands."),
-        *_typed_options(),
-        click.option(
-            "--rules",
-            type=_FILE,
-            help="The rules of a task that is judged by rules: JSON or YAML (docs/rules.md).",
-        ),
-        click.option(
-            "--checker",
-            type=_FILE,
-            help="What judges a task with workbooks in place of rules: JSON or YAML with name and "
-            "options.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _typed_options() -> list[Callable[[_Command], _Command]]:
-    """The fields of a question with a typed answer."""
-    return [
-        click.option(
-            "--answer",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="A variable of a typed answer and its right value; may be repeated.",
-        ),
-        click.option(
-            "--tolerance",
-            multiple=True,
-            metavar="NAME=NUMBER",
-            help="How far a number may be from the right one; may be repeated.",
-        ),
-        click.option(
-            "--match",
-            multiple=True,
-            metavar="NAME=MATCH",
-            help="How it is compared: exact, fuzzy, one_of or any_order; may be repeated.",
-        ),
-        click.option(
-            "--variables",
-            type=_FILE,
-            help="All variables of a typed answer: JSON or YAML, NAME -> answer, type, match, "
-            "tolerance, operands.",
-        ),
-        click.option("--kind", "task_kind", help="What sort of question a typed one is."),
-        click.option(
-            "--group",
-            multiple=True,
-            metavar="DIVISION=GROUP",
-            help="A group of a typed question, such as difficulty=easy; may be repeated.",
-        ),
-    ]
+_field_options = together(
+    option(
+        "--instruction",
+        section=Section.QUESTION,
+        help="The revised question; @FILE takes it from a file.",
+    ),
+    option(
+        "--type",
+        multiple=True,
+        metavar="TYPE",
+        section=Section.QUESTION,
+        help="What it changes: cell or sheet. Of a typed answer: NAME=TYPE, where the type is "
+        "int, float, bool, text, list or expression; may be repeated.",
+    ),
+    option("--position", section=Section.QUESTION, help="The answer: \"'Sheet 1'!B2:B9\"."),
+    option(
+        "--answer-sheet", section=Section.QUESTION, help="Its sheet, if the position names none."
+    ),
+    option("--data-position", section=Section.QUESTION, help="Where the input's data is."),
+    option(
+        "--style",
+        multiple=True,
+        section=Section.QUESTION,
+        help="A style that is part of the answer: fill …",
+    ),
+    option(
+        "--kind",
+        "task_kind",
+        section=Section.QUESTION,
+        help="What sort of question a typed one is.",
+    ),
+    option(
+        "--group",
+        multiple=True,
+        metavar="DIVISION=GROUP",
+        section=Section.QUESTION,
+        help="A group of a typed question, such as difficulty=easy; may be repeated.",
+    ),
+    option(
+        "--multiple-tables/--one-table",
+        default=None,
+        section=Section.QUESTION,
+        help="Whether a sheet holds several tables.",
+    ),
+    option(
+        "--non-standard-table/--standard-table",
+        default=None,
+        section=Section.QUESTION,
+        help="Whether a table has nested or missing headers, merged cells or free text.",
+    ),
+    option(
+        "--original-question",
+        section=Section.ORIGIN,
+        help="The post as written; @FILE takes a file.",
+    ),
+    option("--source-url", section=Section.ORIGIN, help="Where the post stands."),
+    option(
+        "--answer",
+        multiple=True,
+        metavar="NAME=VALUE",
+        section=Section.TYPED_ANSWER,
+        help="A variable of a typed answer and its right value; may be repeated.",
+    ),
+    option(
+        "--tolerance",
+        multiple=True,
+        metavar="NAME=NUMBER",
+        section=Section.TYPED_ANSWER,
+        help="How far a number may be from the right one; may be repeated.",
+    ),
+    option(
+        "--match",
+        multiple=True,
+        metavar="NAME=MATCH",
+        section=Section.TYPED_ANSWER,
+        help="How it is compared: exact, fuzzy, one_of or any_order; may be repeated.",
+    ),
+    option(
+        "--variables",
+        type=_FILE,
+        section=Section.TYPED_ANSWER,
+        help="All variables of a typed answer: JSON or YAML, NAME -> answer, type, match, "
+        "tolerance, operands.",
+    ),
+    option(
+        "--rules",
+        type=_FILE,
+        section=Section.FILES,
+        help="The rules of a task that is judged by rules: JSON or YAML (docs/rules.md).",
+    ),
+    option(
+        "--checker",
+        type=_FILE,
+        section=Section.FILES,
+        help="What judges a task with workbooks in place of rules: JSON or YAML with name and "
+        "options.",
+    ),
+)
+"""The options that set the fields of a task."""
 
 
 @click.command(cls=HelpCommand)
 @click.argument("folder", type=_FOLDER)
-@click.option(
+@option(
     "--kind",
     type=OneOf(kind_names()),
     default=kind_names()[0],
@@ -127,7 +152,7 @@ def _typed_options() -> list[Callable[[_Command], _Command]]:
     help="What its tasks ask for: cells of a workbook, a typed answer, or a workbook that keeps "
     "rules.",
 )
-@by_option
+@by_option()
 def new(folder: Path, kind: str, by: str | None) -> None:
     """Make an empty suite in FOLDER."""
     SuiteDraft.create(folder, by=who(by), kind=kind)
@@ -138,33 +163,36 @@ def new(folder: Path, kind: str, by: str | None) -> None:
 @click.command("add-task", cls=HelpCommand)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
-@click.option(
+@option(
     "--case",
     type=(_FILE, _FILE),
     multiple=True,
     metavar="INPUT GOLD",
+    section=Section.FILES,
     help="The two workbooks of a case; may be repeated.",
 )
-@click.option(
+@option(
     "--input",
     type=_FILE,
     multiple=True,
     metavar="FILE",
+    section=Section.FILES,
     help="An input file of a question with a typed answer: a table, a workbook, a picture, text; "
     "with --from, the input workbook of the first case, and then files that every case has. May be "
     "repeated.",
 )
-@click.option(
+@option(
     "--from",
     "from",
     type=_FILE,
     metavar="GOLD",
+    section=Section.FILES,
     help="The gold workbook of a task that is judged by rules: they are proposed from what differs "
     "between --input and it.",
 )
 @proposal_options
 @_field_options
-@by_option
+@by_option(Section.ORIGIN)
 def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Add a task to SUITE, as a draft; its files are copied.
 
@@ -197,7 +225,7 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @_field_options
-@by_option
+@by_option(Section.ORIGIN)
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Change fields of a task of SUITE. Reviews of its earlier version no longer count."""
     given = _read(options)
@@ -211,10 +239,10 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
 @click.command(cls=HelpCommand)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
-@click.option("--state", type=OneOf([each.value for each in State]), help="The new state.")
-@click.option("--note", default="", help="A note on the review.")
-@by_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@option("--state", type=OneOf([each.value for each in State]), help="The new state.")
+@option("--note", default="", help="A note on the review.")
+@by_option()
+@json_option()
 def review(
     suite: Path, task_id: str | None, state: str | None, note: str, by: str | None, as_json: bool
 ) -> None:
@@ -259,12 +287,12 @@ def review(
 @click.command(cls=HelpCommand)
 @click.argument("suite")
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--state",
     type=OneOf([each.value for each in State]),
     help="Tasks that have come at least so far. [accepted]",
 )
-@click.option(
+@option(
     "--format",
     "form",
     type=OneOf(["suite", "dataset-card", "harbor"]),
@@ -273,8 +301,8 @@ def review(
     help="A suite to judge with, a dataset folder with a card and no golds, or tasks of Harbor.",
 )
 @harbor_options
-@click.option("--licence", help="Licence of the data, for the card. [that of a published suite]")
-@click.option("--source", help="Where the data are from, for the card. [likewise]")
+@option("--licence", help="Licence of the data, for the card. [that of a published suite]")
+@option("--source", help="Where the data are from, for the card. [likewise]")
 @corrections_options
 def export(suite: str, target: Path, state: str | None, form: str, **options: Any) -> None:
     """Write SUITE to TARGET: a folder, or a .tar.gz.

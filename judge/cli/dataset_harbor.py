@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+from judge.cli.options import option, together
 
-
-def harbor_options(command: _Command) -> _Command:
-    """Adds the options that belong to the format."""
-    options = [
-        click.option(
-            "--agent-image", help="With harbor: image in which agents work, used as it is."
-        ),
-        click.option(
-            "--verifier-image",
-            help="With harbor: image of the verifiers. [that of `judge sandbox build --verifier`]",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+harbor_options = together(
+    option("--agent-image", help="With harbor: image in which agents work, used as it is."),
+    option(
+        "--verifier-image",
+        help="With harbor: image of the verifiers. [that of `judge sandbox build --verifier`]",
+    ),
+)
+"""The options that belong to the format."""
 
 
 def export_tasks(

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.options import option, together
+from judge.core.option import Section
 from judge.errors import UsageError
 from judge.files.writing import naming_what_is_written, write_whole
 
 if TYPE_CHECKING:
     from judge.authoring.proposals.propose import Proposal, Proposals
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-
-def proposal_options(command: _Command) -> _Command:
-    """The options that say what of the proposals is kept."""
-    for option in (
-        click.option(
-            "--propose",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Write the proposed rules to FILE, and add nothing.",
-        ),
-        click.option("--keep", metavar="NUMBERS", help="Keep these proposals: 1,3."),
-        click.option("--yes", is_flag=True, help="Keep all proposals."),
-    ):
-        command = option(command)
-    return command
+proposal_options = together(
+    option("--yes", is_flag=True, section=Section.FILES, help="Keep all proposals."),
+    option("--keep", metavar="NUMBERS", section=Section.FILES, help="Keep these proposals: 1,3."),
+    option(
+        "--propose",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        section=Section.FILES,
+        help="Write the proposed rules to FILE, and add nothing.",
+    ),
+)
+"""The options that say what of the proposals is kept."""
 
 
 @dataclass(frozen=True, slots=True)

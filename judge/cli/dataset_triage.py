@@ -13,7 +13,7 @@ import click
 
 from judge.cli.help import HelpCommand
 from judge.cli.listing import print_table, table
-from judge.cli.options import by_option, who
+from judge.cli.options import by_option, option, who
 from judge.errors import UsageError
 from judge.files.documents import read_text
 from judge.files.writing import naming_what_is_written
@@ -27,20 +27,20 @@ _WRITE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(cls=HelpCommand)
 @click.argument("posts", type=_READ)
-@click.option(
+@option(
     "--state",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder that keeps answers and decisions [next to the posts: POSTS.triage].",
 )
-@click.option("--model", metavar="NAME", help="Ask this chat model if the rules cannot decide.")
-@click.option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
-@click.option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
-@click.option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at a time [4].")
-@click.option("--sheet", type=_WRITE, help="Write a CSV whose column `decision` is to be filled.")
-@click.option("--decide", type=_READ, metavar="FILE", help="Take the decisions of a filled CSV.")
-@click.option("--kept", type=_WRITE, help="Write the posts that somebody decided to keep.")
-@by_option
+@option("--model", metavar="NAME", help="Ask this chat model if the rules cannot decide.")
+@option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
+@option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at a time [4].")
+@option("--sheet", type=_WRITE, help="Write a CSV whose column `decision` is to be filled.")
+@option("--decide", type=_READ, metavar="FILE", help="Take the decisions of a filled CSV.")
+@option("--kept", type=_WRITE, help="Write the posts that somebody decided to keep.")
+@by_option()
 def triage(posts: Path, **options: Any) -> None:
     """Sort forum POSTS (.jsonl): which of them are worth a task?
 

@@ -11,7 +11,7 @@ import click
 
 from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
-from judge.cli.options import page_options, sandbox_option
+from judge.cli.options import option, page_options, sandbox_option
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @click.command(cls=HelpCommand)
 @click.argument("task")
-@click.option(
+@option(
     "--dataset",
     default="sample-desktop",
     show_default=True,
     metavar="SUITE",
     help="Suite of the task.",
 )
-@click.option("--case", type=click.IntRange(min=1), help="Case to solve [the first].")
-@click.option(
+@option("--case", type=click.IntRange(min=1), help="Case to solve [the first].")
+@option(
     "--out", type=click.Path(path_type=Path), metavar="RUN", help="Keep the episode in this run."
 )
-@click.option(
+@option(
     "--steps",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Play a step list (docs/desktop-people.md) in place of a person.",

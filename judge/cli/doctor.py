@@ -13,6 +13,7 @@ import click
 
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
 from judge.cli.help import HelpCommand
+from judge.cli.options import json_option, option
 from judge.console.terminal import make_console, styled
 from judge.errors import SandboxError
 from judge.version import __version__
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=HelpCommand)
-@click.option(
+@option(
     "--attack",
     is_flag=True,
     help="Also run hostile programs against each sandbox of this machine.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+@json_option("the findings")
 def doctor(attack: bool, as_json: bool) -> None:
     """Show what this machine has (sandboxes, engines, limits) and how to get what it lacks.
 

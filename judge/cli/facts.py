@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from judge.cli.help import HelpCommand
+from judge.cli.options import json_option
 from judge.errors import WorkbookError
 
 
 @click.command(cls=HelpCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print all facts as JSON on stdout.")
+@json_option("all facts")
 def facts(file: Path, as_json: bool) -> None:
     """Show what the workbook FILE holds besides the values of its cells.
 

@@ -10,7 +10,7 @@ import click
 
 from judge.cli.annotate_cases import author_option, reference_option, submissions_option
 from judge.cli.help import HelpCommand
-from judge.cli.options import sandbox_option
+from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import WorkbookError
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     help="Solutions (.jsonl) or a run, of which the accepted ones are judged again; may be "
     "repeated.",
 )
-@click.option("--from", "base", type=click.IntRange(min=1), help="Case it was made from [first].")
-@click.option("--dry-run", is_flag=True, help="Save nothing.")
+@option("--from", "base", type=click.IntRange(min=1), help="Case it was made from [first].")
+@option("--dry-run", is_flag=True, help="Save nothing.")
 @author_option
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON on stdout.")
+@json_option("the outcome")
 def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
     """Try to break accepted solutions of TASK with the input WORKBOOK.
 

@@ -1,20 +1,22 @@
 """Help pages: examples first, then the options in sections, those that people use first on top.
 
-Everything that is shown besides the options' own help is in the tables at the end: which options
-belong together (:data:`SECTIONS`), and for each command which ten come first and how it is called
-(:data:`PAGES`).
+An option says itself in which section it is (:class:`judge.core.option.Section`). What help shows
+besides is in the table at the end: for each command, which ten options come first and how it is
+called (:data:`PAGES`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import click
 
+from judge.core.option import Section
 from judge.errors import did_you_mean
 
 MOST_FLAT = 12
@@ -27,7 +29,6 @@ OTHER = "Other"
 _COLUMN = 30
 _SENTENCE = 200
 _METAVARS = {"INTEGER RANGE": "N", "FLOAT RANGE": "NUMBER", "INTEGER": "N", "FLOAT": "NUMBER"}
-_Sections = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,44 @@ class Page:
     Attributes:
         examples: commands as typed in a shell, without the leading ``judge``.
         first: names of the parameters that people use first, the first one first.
-        sections: title -> names of parameters, separated by spaces.
     """
 
     examples: tuple[str, ...]
     first: str = ""
-    sections: _Sections = field(default_factory=lambda: SECTIONS)
+
+
+class SectionedOption(click.Option):
+    """An option that says in which section of a long help page it is shown.
+
+    Args:
+        names: as for ``click.Option``.
+        section: the section; None in commands with few options.
+        attributes: as for ``click.Option``.
+    """
+
+    def __init__(self, *names: Any, section: Section | None = None, **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        self.section = section
 
 
 class OneOf(click.Choice[str]):
-    """A choice that names the nearest one if it is misspelt."""
+    """A choice that names the nearest one if it is misspelt.
+
+    Args:
+        names: the choices, or what gives them when they are needed: a registry may have to be
+            imported for it.
+        noun: what a name stands for, for the message about one that does not exist.
+    """
+
+    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]], noun: str = "") -> None:
+        self._names = names
+        self._noun = noun
+        self.case_sensitive = True
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The choices."""
+        return tuple(self._names() if callable(self._names) else self._names)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The choice.
@@ -58,7 +87,10 @@ class OneOf(click.Choice[str]):
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
             nearest = did_you_mean(str(value), self.choices, before=" ")
-            self.fail(error.message + nearest, param, ctx)
+            message = error.message
+            if self._noun:
+                message = f"{value!r} is not a {self._noun}; choose {', '.join(self.choices)}."
+            self.fail(message + nearest, param, ctx)
 
 
 class HelpCommand(click.Command):
@@ -167,14 +199,14 @@ def sections_of(command: click.Command, page: Page) -> dict[str, list[click.Opti
     options = {each.name or "": each for each in command.params if isinstance(each, click.Option)}
     if len(options) <= MOST_FLAT:
         return {"Options": list(options.values())} if options else {}
-    sections: dict[str, list[click.Option]] = {}
-    for title, names in ({FIRST: page.first} | dict(page.sections)).items():
-        chosen = [options.pop(name) for name in names.split() if name in options]
-        if chosen:
-            sections[title] = chosen
-    if options:
-        sections[OTHER] = list(options.values())
-    return sections
+    sections = {FIRST: [options.pop(name) for name in page.first.split()]}
+    for title in (*Section, OTHER):
+        sections[title] = [each for each in options.values() if _section_of(each) == title]
+    return {title: chosen for title, chosen in sections.items() if chosen}
+
+
+def _section_of(option: click.Option) -> str:
+    return getattr(option, "section", None) or OTHER
 
 
 def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -209,47 +241,6 @@ def _records(options: Iterable[click.Parameter], ctx: click.Context) -> Iterator
                 left = left.replace(long, short)
             yield left, text
 
-
-SECTIONS: _Sections = MappingProxyType(
-    {
-        "What is judged": "dataset out ids limit case sample outputs programs every_task best_of"
-        " files submissions references base replay apply rerun as_recorded reward mutants",
-        "How a model is asked": "mode feedback rounds samples instruction stop execution_feedback"
-        " session oracle_plan documents only proposals",
-        "Model and requests": "model base_url api_key_env models temperature top_p max_tokens seed"
-        " param timeout retries",
-        "What a prompt shows": "rows content notes prompt",
-        "Pictures": "pictures max_pictures picture_side picture_bytes picture_types",
-        "Desktop": "observation action_space history minutes tree_tokens gui_only as_published"
-        " window screen clutter",
-        "Pace and cost": "concurrency rpm tpm max_wait max_cost max_tokens_total price cache",
-        "Batches": "batch batch_file batch_results",
-        "Runs from elsewhere": "import_log import_inspect export_log trust_folder",
-        "Answer": "position rules_path evaluator board_path answer_sheet input_path",
-        "What counts as equal": "profile style tolerance relative_tolerance ignore_case"
-        " ignore_whitespace unordered_rows ignore_extra ignore formulas accept untouched keep"
-        " formula_asked",
-        "Formulas": "recalc engine lenient_names trust_values",
-        "Golds that are at fault": "corrections corrections_from suspects audit review",
-        "Verdicts by hand": "verdict decide by why author",
-        "Limits of programs": "cpu_s wall_s memory_bytes processes output_bytes limits_file"
-        " reference time_factor",
-        "Isolation and workers": "sandbox jobs cluster insecure_cluster",
-        "What is shown": "score dry_run show show_all port no_browser as_json quiet",
-    }
-)
-"""Section -> the parameters in it, of the commands that judge and ask."""
-
-TASK_SECTIONS: _Sections = MappingProxyType(
-    {
-        "Files and rules": "case input from yes keep propose rules checker",
-        "The question": "instruction type position answer_sheet data_position style task_kind group"
-        " multiple_tables non_standard_table",
-        "A typed answer": "answer tolerance match variables",
-        "Where it is from": "original_question source_url by",
-    }
-)
-"""The same of the commands that write tasks."""
 
 PAGES: Mapping[str, Page] = MappingProxyType(
     {
@@ -350,12 +341,10 @@ PAGES: Mapping[str, Page] = MappingProxyType(
                 "dataset add-task mysuite/ 2 --from gold.xlsx --input input.xlsx --yes",
             ),
             first="case input from yes instruction type position answer rules by",
-            sections=TASK_SECTIONS,
         ),
         "dataset edit-task": Page(
             ("dataset edit-task mysuite/ 1 --instruction @question.txt",),
             first="instruction type position answer rules by",
-            sections=TASK_SECTIONS,
         ),
         "dataset review": Page(
             (

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.help import HelpCommand, OneOf
+from judge.api.infer_options import REMEMBERED, InferOptions
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
+    given_options,
+    json_option,
     limit_options,
-    model_options,
-    parse_bytes,
+    option,
+    options_of,
     read_limits,
-    sandbox_option,
 )
+from judge.core.option import Section
 
 if TYPE_CHECKING:
     from judge.api.arrivals import ArrivalScorer
-    from judge.api.infer_options import InferOptions
     from judge.api.inferring import PlannedRun
-    from judge.api.options import ScoredRun
+    from judge.api.reporting import ScoredRun
     from judge.inference.progress import InferenceSummary
 
 # What the command does besides, or instead of, asking.
@@ -34,104 +36,19 @@ _PATH = click.Path(path_type=Path)
 
 
 @click.command(cls=HelpCommand)
-@model_options
-@click.option("--mode", type=OneOf(["single", "multi", "text", "desktop"]),
-              default="single", show_default=True,
-              help="One round, several, values for programs, or mouse and keyboard.")  # fmt: skip
-@click.option("--feedback", type=OneOf(["row-exec", "react-exec", "row-react-exec"]),
-              help="What the model sees between rounds of multi [row-react-exec].")  # fmt: skip
-@click.option("--dataset", metavar="SUITE", help="Suite [the sample suite].")
-@click.option("--out", type=_PATH, help="Results directory; an incomplete run in it is continued.")
-@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
-@click.option("--instruction", metavar="NAME", default="both", show_default=True,
-              help="Only in one phrasing: abstract or verbose, where tasks have both.")  # fmt: skip
-@click.option(
-    "--samples", type=click.IntRange(min=1, max=1000), default=1, help="Solutions of each task."
-)
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    help="Rounds of multi [5; 10 for typed answers], turns of desktop [15].",
-)
-@click.option("--rows", type=click.IntRange(min=0), help="Rows of each sheet in the prompt [5].")
-@click.option("--content",
-              type=OneOf(["pandas", "markdown", "csv", "addresses", "info"]),
-              help="How they are written [pandas]; info describes the columns.")  # fmt: skip
-@click.option("--notes/--no-notes", default=True, help="Say in the prompt what was cut.")
-@click.option("--prompt", type=_PATH, help="Your own prompt template.")
-@click.option("--stop", type=OneOf(["output", "explicit"]), default="output",
-              help="multi ends with the output workbook, or when the model says so.")  # fmt: skip
-@click.option("--execution-feedback/--no-execution-feedback", default=True,
-              help="Whether multi shows printouts and errors between rounds.")  # fmt: skip
-@click.option("--oracle-plan", is_flag=True,
-              help="Add the steps of an expert to the instruction.")  # fmt: skip
-@click.option("--documents", type=_PATH, metavar="FOLDER",
-              help="Quote the parts of these documents that fit the instruction best.")  # fmt: skip
-@click.option("--session", is_flag=True, help="One interpreter per task for all its rounds.")
-@click.option("--pictures", type=OneOf(["each", "stitched", "none"]),
-              help="A question's pictures: one by one, as one, or only named [each].")  # fmt: skip
-@click.option("--max-pictures", type=click.IntRange(min=0), help="Most pictures of a message [20].")
-@click.option("--picture-side", type=click.IntRange(min=16), metavar="PIXELS",
-              help="Shrink pictures with a longer side.")  # fmt: skip
-@click.option("--picture-bytes", metavar="SIZE", help="Shrink larger pictures, such as 1MiB.")
-@click.option("--picture-types", metavar="TYPE,…",
-              help="Types that are sent [png,jpeg,webp,gif]; others become PNG.")  # fmt: skip
-@click.option("--observation",
-              type=OneOf(["screenshot", "tree", "screenshot+tree", "som"]),
-              help="What desktop shows: screen, tree, both, marks [screenshot].")  # fmt: skip
-@click.option("--action-space", type=OneOf(["pyautogui", "computer_13"]),
-              help="The language of actions on a desktop [pyautogui].")  # fmt: skip
-@click.option("--history", type=click.IntRange(min=0),
-              help="Earlier turns that a request of desktop shows [3].")  # fmt: skip
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True),
-              help="No turn of an episode begins after them [30].")  # fmt: skip
-@click.option("--tree-tokens", type=click.IntRange(min=100),
-              help="Most tokens of the tree that desktop shows [10000].")  # fmt: skip
-@click.option("--gui-only", is_flag=True, help="Actions may only use mouse and keyboard.")
-@click.option("--as-published", multiple=True, metavar="NAME",
-              help="Leave out a correction of desktops; may be repeated.")  # fmt: skip
-@click.option("--window", metavar="X,Y,WxH", help="Place and size of the window [whole screen].")
-@click.option("--screen", metavar="WxH", help="Size of the screen [1920x1080].")
-@click.option("--clutter", type=click.IntRange(min=0, max=20), help="Other windows open [0].")
-@click.option("--temperature", type=float,
-              help="Of a request [1; typed answers 0.7; Spider2-V's desktop 0.5].")  # fmt: skip
-@click.option(
-    "--top-p", type=float, help="Nucleus of a request [1; 0.9 for typed answers and on a desktop]."
-)
-@click.option("--seed", type=int, help="Seed of sample 0; sample k gets seed + k.")
-@click.option("--concurrency", "-c", type=click.IntRange(min=1), default=8, show_default=True,
-              help="Tasks at a time.")  # fmt: skip
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Programs at a time [cores].")
-@click.option("--rpm", type=click.IntRange(min=1), help="Requests per minute at most.")
-@click.option("--tpm", type=click.IntRange(min=1), help="Tokens per minute at most.")
-@click.option("--max-wait", type=click.FloatRange(min=0), default=900.0, show_default=True,
-              help="Longest Retry-After in seconds that is waited for.")  # fmt: skip
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Stop before this many dollars.")
-@click.option(
-    "--max-tokens-total", type=click.IntRange(min=1), help="Stop before this many tokens."
-)
-@click.option("--price", metavar="IN/OUT", help="Dollars per million tokens, such as 2.5/10.")
-@click.option("--batch/--no-batch", default=False,
-              help="Send all requests together to the server's batch endpoints.")  # fmt: skip
-@click.option("--batch-file", type=_PATH,
-              help="Write the requests to a file, for vllm run-batch; ask nothing.")  # fmt: skip
-@click.option("--batch-results", type=_PATH,
-              help="Take the replies from a file of results; ask nothing.")  # fmt: skip
-@click.option("--cache/--no-cache", default=True,
-              help="Reuse replies to equal requests with a seed or temperature 0.")  # fmt: skip
-@sandbox_option
+@option("--import-log", type=_PATH, section=Section.ELSEWHERE,
+        help="Make a run out of a conv_*.jsonl; ask nothing.")  # fmt: skip
+@option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
+        help="Make a run out of a log of Inspect (.eval); ask nothing.")  # fmt: skip
+@option("--export-log", type=_PATH, section=Section.ELSEWHERE,
+        help="Write the run in --out as a conv_*.jsonl.")  # fmt: skip
+@options_of(InferOptions)
 @limit_options
-@click.option("--trust-folder", is_flag=True,
-              help="Resume a run not started here, with the options in its folder.")  # fmt: skip
-@click.option("--score", is_flag=True, help="Grade submissions as they arrive.")
-@click.option("--dry-run", is_flag=True, help="Show prompts, tokens and cost; ask nothing.")
-@click.option("--import-log", type=_PATH, help="Make a run out of a conv_*.jsonl; ask nothing.")
-@click.option("--import-inspect", type=_PATH, metavar="LOG",
-              help="Make a run out of a log of Inspect (.eval); ask nothing.")  # fmt: skip
-@click.option("--export-log", type=_PATH, help="Write the run in --out as a conv_*.jsonl.")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress.")
+@option("--score", is_flag=True, section=Section.SHOWN, help="Grade submissions as they arrive.")
+@option("--dry-run", is_flag=True, section=Section.SHOWN,
+        help="Show prompts, tokens and cost; ask nothing.")  # fmt: skip
+@json_option("the summary")
+@option("--quiet", "-q", is_flag=True, section=Section.SHOWN, help="No progress.")
 @click.pass_context
 def infer(context: click.Context, /, **options: Any) -> None:
     """Ask a chat model for solutions, and write them where `judge score` finds them.
@@ -142,22 +59,15 @@ def infer(context: click.Context, /, **options: Any) -> None:
     exit code 9, unless --trust-folder is given. Keys are read from the environment and never
     written anywhere.
     """
-    from judge.api.infer_options import REMEMBERED, InferOptions  # noqa: PLC0415  for a quick --help
     from judge.api.inferring import make_plan  # noqa: PLC0415
     from judge.api.resuming import resume  # noqa: PLC0415
 
     shown = {name: options.pop(name) for name in _NOT_INFERENCE}
-    if options["picture_bytes"] is not None:
-        options["picture_bytes"] = parse_bytes(options["picture_bytes"])
     if shown["export_log"]:
         _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
-    default = click.core.ParameterSource.DEFAULT
-    for name in REMEMBERED:  # what is not said is the run's own
-        if context.get_parameter_source(name) is default:
-            options[name] = None
-    if options["picture_types"] is not None:
-        options["picture_types"] = tuple(options["picture_types"].lower().split(","))
+    for name in {*REMEMBERED} - given_options(context):  # the run's own, if there is one
+        options[name] = None
     resumed = resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
         click.echo(

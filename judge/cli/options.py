@@ -1,31 +1,35 @@
-"""Options that several commands share, and how their values are read."""
+"""Options of commands, made from where they are declared, and how their values are read.
+
+The options of a dataclass (:mod:`judge.core.option`) become options of a command by
+:func:`options_of`. What only commands have is declared here or at the command, by :func:`option`.
+"""
 
 from __future__ import annotations
 
 import getpass
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from judge.cli.help import OneOf
-from judge.core.limits import Limits
+from judge.cli.help import OneOf, SectionedOption
+from judge.compare.cells.options import CheckOptions
+from judge.core.limits import GIB, MIB, Limits
+from judge.core.option import Declaration, Section, options_in
+from judge.core.task_ids import split_ids
 from judge.errors import UsageError, did_you_mean
 from judge.files.documents import written
-from judge.files.yaml_documents import read_yaml
+from judge.grading.options import GradingOptions
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _LIMIT_FIELDS = {
-    "cpu_s": "cpu_s",
-    "wall_s": "wall_s",
-    "memory": "memory_bytes",
-    "processes": "processes",
-    "output_size": "output_bytes",
+    declared.option.flag.replace("-", "_") if declared.option.size else name: name
+    for name, declared in options_in(Limits).items()
 }
 """Name of a limit in a YAML file -> its field of :class:`Limits`, whose names are taken as well."""
 
@@ -57,223 +61,228 @@ class _Bytes(click.ParamType[int]):
             self.fail(error.message, param, ctx)
 
 
-def limit_options(command: _Command) -> _Command:
-    """Adds the options that bound a run."""
-    options = [
-        click.option(
-            "--cpu", "cpu_s", type=click.FloatRange(min=0.1), help="CPU seconds of a program [60]."
-        ),
-        click.option(
-            "--wall", "wall_s", type=click.FloatRange(min=0.1), help="Seconds of a program [90]."
-        ),
-        click.option("--memory", "memory_bytes", type=_Bytes(), help="Memory of a program [2GiB]."),
-        click.option(
-            "--processes", type=click.IntRange(min=1), help="Processes of a program [64]."
-        ),
-        click.option(
-            "--output-size", "output_bytes", type=_Bytes(), help="Size of what it writes [64MiB]."
-        ),
-        click.option(
-            "--limits",
-            "limits_file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help=f"YAML file with any of: {', '.join(_LIMIT_FIELDS)}.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+class _Names(click.ParamType[tuple[str, ...]]):
+    """Several names, separated by commas, in upper or lower case."""
+
+    name = "names"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        del param, ctx
+        return tuple(value.lower().split(",")) if isinstance(value, str) else tuple(value)
 
 
-def sandbox_option(command: _Command) -> _Command:
-    """Adds ``--sandbox``."""
-    return click.option(
-        "--sandbox",
-        type=OneOf(["auto", "docker", "bubblewrap", "sealed-container"]),
-        default="auto",
-        show_default=True,
-        help="What isolates programs.",
-    )(command)
+# -- options from their declarations ---------------------------------------------------------------
 
 
-def bootstrap_options(command: _Command) -> _Command:
-    """Adds ``--seed`` and ``--resamples``."""
-    seed = click.option("--seed", type=int, help="Seed of the bootstrap. [20240624]")
-    resamples = click.option(
-        "--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]"
-    )
-    return seed(resamples(command))
+def together(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Several options as one decorator."""
+
+    def add(command: _Command) -> _Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return add
 
 
-def page_options(command: _Command) -> _Command:
-    """Adds the options of commands that serve a page."""
-    port = click.option(
-        "--port", type=click.IntRange(0, 65535), default=0, help="Port [any free one]."
-    )
-    no_browser = click.option("--no-browser", is_flag=True, help="Only print the address.")
-    return port(no_browser(command))
+def option(
+    *names: str, section: Section | None = None, **attributes: Any
+) -> Callable[[_Command], _Command]:
+    """An option that only this command has.
+
+    Args:
+        names: as for ``click.option``.
+        section: where the help of a command with many options shows it.
+        attributes: as for ``click.option``.
+    """
+    return click.option(*names, cls=SectionedOption, section=section, **attributes)
 
 
-def cluster_options(command: _Command) -> _Command:
-    """Adds the options that have workers judge in place of threads."""
-    options = [
-        click.option(
-            "--cluster",
-            metavar="CLUSTER",
-            help="Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
-        ),
-        click.option(
-            "--insecure-cluster",
-            is_flag=True,
-            help="Allow a cluster on other machines without TLS.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def options_of(
+    holder: type[Any],
+    names: str = "",
+    *,
+    beyond: type[Any] | None = None,
+    unset: bool = False,
+    **helps: str,
+) -> Callable[[_Command], _Command]:
+    """The options that a dataclass declares, as options of a command.
+
+    Args:
+        holder: the dataclass.
+        names: only these fields, separated by spaces; all if it is empty.
+        beyond: a base class, whose fields are left out.
+        unset: what the command line does not give is None, whatever the default.
+        helps: for a field, the help of this command in place of the declared one.
+    """
+    declared = options_in(holder)
+    left_out = () if beyond is None else options_in(beyond)
+    chosen = names.split() or [name for name in declared if name not in left_out]
+    return together(*(_option_of(declared[name], helps.get(name), unset=unset) for name in chosen))
 
 
-def model_options(command: _Command) -> _Command:
-    """Adds the options that say which chat model is asked, where, and how."""
-    options = [
-        click.option(
-            "--model", "-m", metavar="NAME", help="Alias from models.yaml, or a raw name."
-        ),
-        click.option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1."),
-        click.option(
-            "--api-key-env", metavar="NAME", help="Environment variable that holds the key."
-        ),
-        click.option(
-            "--models",
-            type=click.Path(path_type=Path),
-            help="More aliases: a file such as models.yaml.",
-        ),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Longest reply, in tokens."),
-        click.option(
-            "--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter."
-        ),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(min=0.1),
-            default=600.0,
-            show_default=True,
-            help="Seconds for one call.",
-        ),
-        click.option(
-            "--retries",
-            type=click.IntRange(min=0),
-            default=5,
-            show_default=True,
-            help="Attempts beyond the first of a call.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _option_of(
+    declared: Declaration, text: str | None, *, unset: bool
+) -> Callable[[_Command], _Command]:
+    spec = declared.option
+    flag = spec.flag or declared.name.replace("_", "-")
+    text = spec.help if text is None else text
+    default = None if unset else declared.usual
+    attributes: dict[str, Any] = {"help": text.replace("{default}", _written(declared.usual))}
+    if declared.kind is bool:
+        attributes |= {"is_flag": True, "default": default}
+    else:
+        attributes |= {"type": _type_of(declared), "metavar": spec.metavar}
+        attributes["multiple"] = declared.kind is tuple and not spec.commas
+        if default not in {None, ()}:
+            attributes |= {"default": default, "show_default": "{default}" not in text}
+    names = [f"--{flag}/--no-{flag}" if spec.negatable else f"--{flag}"]
+    names += [spec.short] if spec.short else []
+    return option(*names, declared.name, section=spec.section, **attributes)
 
 
-def comparison_options(command: _Command) -> _Command:
-    """Adds the options that decide what counts as equal."""
-    options = [
-        click.option(
-            "--profile",
-            type=OneOf(["standard", "official", "strict", "ssb2", "ssb2-official"]),
-            default="standard",
-            show_default=True,
-            help="What counts as equal.",
-        ),
-        click.option(
-            "--style",
-            "style",
-            multiple=True,
-            metavar="ATTRIBUTE",
-            help="Also compare a style attribute (fill, font_color …); may be repeated.",
-        ),
-        click.option(
-            "--recalc",
-            type=OneOf(["auto", "never", "always"]),
-            default="auto",
-            show_default=True,
-            help="When to compute formulas of the answer range.",
-        ),
-        click.option(
-            "--engine",
-            default="auto",
-            show_default=True,
-            callback=_known_engine,
-            help="Calculation engine.",
-        ),
-        click.option(
-            "--lenient-names",
-            is_flag=True,
-            help="Compute newer functions written without their _xlfn. prefix (#NAME? in Excel).",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _type_of(declared: Declaration) -> click.ParamType[Any]:
+    spec = declared.option
+    if spec.size:
+        return _Bytes()
+    if spec.commas:
+        return _Names()
+    if spec.choices or declared.literals:
+        return OneOf(declared.choices, spec.noun)
+    if declared.kind is Path:
+        return click.Path(exists=spec.exists, dir_okay=spec.folder, path_type=Path)
+    if declared.kind is int:
+        return (
+            click.INT
+            if spec.least is None
+            else click.IntRange(_whole(spec.least), _whole(spec.most))
+        )
+    if declared.kind is float:
+        if spec.least is None:
+            return click.FLOAT
+        return click.FloatRange(spec.least, spec.most, min_open=spec.above)
+    return click.STRING
 
 
-def _known_engine(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuses an engine that does not exist, even if nothing would have to be computed."""
-    del ctx, param
-    if value != "auto":
-        from judge.recalc.engines import ENGINE_NAMES  # noqa: PLC0415 - seldom needed
-
-        if value not in ENGINE_NAMES:
-            raise click.BadParameter(
-                f"{value!r} is not a calculation engine; choose auto, {', '.join(ENGINE_NAMES)}."
-                + did_you_mean(value, ENGINE_NAMES, before=" ")
-            )
-    return value
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
 
 
-def corrections_options(command: _Command) -> _Command:
-    """Adds the options that correct known faults of published suites."""
-    options = [
-        click.option(
-            "--corrections", is_flag=True, help="Correct the known faults of published suites."
-        ),
-        click.option(
-            "--corrections-from",
-            type=click.Path(exists=True, path_type=Path),
-            metavar="FILE",
-            help="Correct the faults that this file, or each file of this folder, names.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _written(value: object) -> str:
+    """A default as help shows it in the text of an option."""
+    if isinstance(value, int) and value and value % MIB == 0:
+        return f"{value // GIB}GiB" if value % GIB == 0 else f"{value // MIB}MiB"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def read_corrections(options: dict[str, Any]) -> Path | None:
-    """Takes the options of :func:`corrections_options` out of a command's options."""
-    wanted = options.pop("corrections")
-    given: Path | None = options.pop("corrections_from")
-    if given is not None or not wanted:
-        return given
-    from judge.suites.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
-
-    return known_faults_folder()
+def given_options(context: click.Context) -> set[str]:
+    """The names of the options that the command line gives, as opposed to defaults."""
+    default = click.core.ParameterSource.DEFAULT
+    return {name for name in context.params if context.get_parameter_source(name) is not default}
 
 
-def suspects_option(command: _Command) -> _Command:
-    """Adds ``--suspects``: golds that may be at fault."""
-    return click.option(
-        "--suspects",
+# -- groups of options -----------------------------------------------------------------------------
+
+grading_options = options_of(GradingOptions)
+"""The options that decide what counts as equal, and what computes and isolates."""
+
+sandbox_option = options_of(GradingOptions, "sandbox")
+
+checker_options = options_of(CheckOptions, unset=True)
+"""The options of the comparison that a task can set too; the command's override them."""
+
+
+limit_options = together(
+    options_of(Limits, unset=True),
+    option(
+        "--limits",
+        "limits_file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        section=Section.LIMITS,
+        help=f"YAML file with any of: {', '.join(_LIMIT_FIELDS)}.",
+    ),
+)
+"""The options that bound a run."""
+
+corrections_options = together(
+    option(
+        "--corrections",
+        is_flag=True,
+        section=Section.FAULTS,
+        help="Correct the known faults of published suites.",
+    ),
+    option(
+        "--corrections-from",
+        type=click.Path(exists=True, path_type=Path),
         metavar="FILE",
-        help="Suspect golds (`judge verify --audit`): also give the scores without them.",
-    )(command)
+        section=Section.FAULTS,
+        help="Correct the faults that this file, or each file of this folder, names.",
+    ),
+)
+"""The options that correct known faults of published suites."""
+
+bootstrap_options = together(
+    option("--seed", type=int, help="Seed of the bootstrap. [20240624]"),
+    option("--resamples", type=click.IntRange(min=100), help="Of the bootstrap. [10000]"),
+)
+
+page_options = together(
+    option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        section=Section.SHOWN,
+        help="Port [any free one].",
+    ),
+    option("--no-browser", is_flag=True, section=Section.SHOWN, help="Only print the address."),
+)
+"""The options of commands that serve a page."""
 
 
-def by_option(command: _Command) -> _Command:
+def by_option(section: Section = Section.BY_HAND) -> Callable[[_Command], _Command]:
     """Adds ``--by``: who does it."""
-    return click.option(
+    return option(
         "--by",
         metavar="NAME",
+        section=section,
         help="Who you are, for the record [JUDGE_AUTHOR, or the name of your account].",
-    )(command)
+    )
+
+
+def json_option(what: str = "") -> Callable[[_Command], _Command]:
+    """Adds ``--json``.
+
+    Args:
+        what: what is printed as JSON, for the help.
+    """
+    return option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        section=Section.SHOWN,
+        help=f"Print {what} as JSON on stdout." if what else "Print JSON on stdout.",
+    )
+
+
+# -- their values ----------------------------------------------------------------------------------
+
+
+def judging_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a command as the fields of :class:`judge.JudgingOptions` and its subclasses.
+
+    Raises:
+        UsageError: the YAML file of limits holds an unknown field or a value that is not a number.
+    """
+    fields = dict(options)
+    fields["checker"] = read_checker_options(fields)
+    fields["corrections"] = read_corrections(fields)
+    if "ids" in fields:
+        fields["ids"] = split_ids(fields["ids"])
+    if "limits_file" in fields:
+        fields["limits"] = read_limits(fields)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def who(by: str | None) -> str:
@@ -295,90 +304,20 @@ def _account() -> str:
         return ""
 
 
-def checker_options(command: _Command) -> _Command:
-    """Adds the options of the comparison that a task can set too; the command's override them."""
-    options = [
-        click.option(
-            "--tolerance", type=click.FloatRange(min=0), help="Numbers may differ by this."
-        ),
-        click.option(
-            "--relative-tolerance", type=click.FloatRange(min=0), help="The same as a share."
-        ),
-        click.option(
-            "--ignore-case/--no-ignore-case",
-            default=None,
-            help="Upper and lower case are the same.",
-        ),
-        click.option(
-            "--ignore-whitespace/--no-ignore-whitespace",
-            default=None,
-            help="White space is the same.",
-        ),
-        click.option(
-            "--unordered-rows/--no-unordered-rows",
-            default=None,
-            help="Rows may be in any order.",
-        ),
-        click.option(
-            "--ignore-extra/--no-ignore-extra",
-            default=None,
-            help="Let values pass where the gold is blank.",
-        ),
-        click.option(
-            "--ignore", multiple=True, metavar="RANGE", help="Cells that do not count; repeatable."
-        ),
-        click.option(
-            "--formulas/--no-formulas",
-            default=None,
-            help="Compare formulas instead of values.",
-        ),
-        click.option(
-            "--accept",
-            type=OneOf(["cells", "groups"]),
-            help="When an output is right: if every cell agrees, or by the cells to change and "
-            "those to keep (SpreadsheetBench 2).",
-        ),
-        click.option(
-            "--untouched/--no-untouched",
-            default=None,
-            help="Cells outside the answer range must be as in the input workbook.",
-        ),
-        click.option(
-            "--keep",
-            type=OneOf(["off", "note", "fail"]),
-            help="List, or reject, what the input had, the gold kept and the output lost: "
-            "rules, charts, tables, names, comments, sheets, formulas.",
-        ),
-        click.option(
-            "--formula-asked",
-            type=OneOf(["off", "note", "fail"]),
-            help="List, or reject, constants where the question asks for a formula.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def read_corrections(options: dict[str, Any]) -> Path | None:
+    """Takes the options of :func:`corrections_options` out of a command's options."""
+    own = options.pop("corrections")
+    given: Path | None = options.pop("corrections_from")
+    if given is not None or not own:
+        return given
+    from judge.suites.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed
 
-
-_CHECKER_OPTIONS = (
-    "tolerance",
-    "relative_tolerance",
-    "ignore_case",
-    "ignore_whitespace",
-    "unordered_rows",
-    "ignore_extra",
-    "ignore",
-    "formulas",
-    "accept",
-    "untouched",
-    "keep",
-    "formula_asked",
-)
+    return known_faults_folder()
 
 
 def read_checker_options(options: dict[str, Any]) -> dict[str, object]:
     """Takes the options of :func:`checker_options` out of a command's options."""
-    given = {name: options.pop(name) for name in _CHECKER_OPTIONS}
+    given = {name: options.pop(name) for name in options_in(CheckOptions)}
     return {name: value for name, value in given.items() if value not in {None, ()}}
 
 
@@ -392,12 +331,14 @@ def read_limits(options: dict[str, Any]) -> Limits:
     limits_file: Path | None = options.pop("limits_file", None)
     if limits_file is not None:
         limits = replace(limits, **_limits_of_yaml(limits_file))
-    names = ["cpu_s", "wall_s", "memory_bytes", "processes", "output_bytes"]
+    names = options_in(Limits)
     given = {name: value for name in names if (value := options.pop(name, None)) is not None}
     return replace(limits, **given)
 
 
 def _limits_of_yaml(path: Path) -> dict[str, Any]:
+    from judge.files.yaml_documents import read_yaml  # noqa: PLC0415 - seldom needed
+
     document = read_yaml(path, UsageError)
     if isinstance(document, dict) and isinstance(document.get("limits"), dict):
         document = document["limits"]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.help import HelpCommand, OneOf
-from judge.cli.options import sandbox_option
+from judge.cli.help import HelpCommand
+from judge.cli.options import json_option, option, options_of, sandbox_option
 from judge.errors import RecalcError
+from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.recalc.library import Recalculation
@@ -22,21 +23,17 @@ SHOWN_CELLS = 40
 
 @click.command(cls=HelpCommand)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
-@click.option(
-    "--engine",
-    type=OneOf(["auto", "libreoffice", "ironcalc", "formualizer", "formulas"]),
-    default="auto",
-    show_default=True,
-    help="What computes; auto takes each engine where it is right.",
+@option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
+@options_of(
+    GradingOptions, "engine", engine="What computes; auto takes each engine where it is right."
 )
-@click.option(
+@option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a copy whose formula cells hold the values.",
 )
-@click.option(
+@option(
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=0.1),
@@ -44,13 +41,8 @@ SHOWN_CELLS = 40
     show_default=True,
     help="Processor seconds that one engine may take.",
 )
-@click.option(
-    "--lenient-names",
-    is_flag=True,
-    help="Compute newer functions written without their _xlfn. prefix (Excel shows #NAME?).",
-)
-@sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the values as JSON on stdout.")
+@options_of(GradingOptions, "lenient_names sandbox")
+@json_option("the values")
 def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
     """Compute the formulas of the workbook FILE.
 
@@ -127,7 +119,7 @@ def _print(result: Recalculation) -> None:
 
 @click.command(cls=HelpCommand)
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+@json_option("the findings")
 def engines(sandbox: str, as_json: bool) -> None:
     """Show the calculation engines: availability, versions, and what they are trusted with.
 

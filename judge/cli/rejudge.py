@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.help import HelpCommand, OneOf
+from judge.api.options import ScoreOptions
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
-    cluster_options,
     corrections_options,
+    given_options,
+    grading_options,
+    json_option,
+    judging_options,
     limit_options,
-    read_checker_options,
-    read_corrections,
-    read_limits,
-    sandbox_option,
-    suspects_option,
+    option,
+    options_of,
 )
+from judge.core.option import Section, options_in
 from judge.core.verdict import Verdict
 from judge.errors import IncompleteRunError, UsageError
+from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.api.rejudging import Rejudgement
@@ -33,54 +36,47 @@ _MOST_CASES = 40
 
 @click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--profile",
-    type=OneOf(["standard", "official", "strict", "ssb2", "ssb2-official"]),
-    help="What counts as equal. [standard]",
-)
-@click.option("--style", multiple=True, metavar="ATTRIBUTE", help="Styles to compare. [none]")
-@click.option(
-    "--recalc",
-    type=OneOf(["auto", "never", "always"]),
-    help="When to compute formulas of the answer range. [auto]",
-)
-@click.option("--engine", help="Calculation engine. [auto]")
-@click.option(
-    "--lenient-names",
-    is_flag=True,
-    help="Compute newer functions written without their _xlfn. prefix (#NAME? in Excel).",
-)
+@grading_options
 @checker_options
-@click.option(
-    "--as-recorded",
-    is_flag=True,
-    help="Take rules, options, corrections and trust that are not given from RUN's run.json.",
-)
-@click.option(
-    "--trust-values",
-    is_flag=True,
-    help="Trust values of formulas in finished workbooks and --gui-only episodes.",
-)
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
 @corrections_options
-@suspects_option
-@click.option("--apply", is_flag=True, help="Write the new verdicts; without it, only show them.")
-@click.option(
+@options_of(
+    ScoreOptions,
+    "dataset trust_values suspects jobs cluster insecure_cluster",
+    trust_values="Trust values of formulas in finished workbooks and --gui-only episodes.",
+    jobs="Cases at a time [cores].",
+)
+@option(
+    "--apply",
+    is_flag=True,
+    section=Section.JUDGED,
+    help="Write the new verdicts; without it, only show them.",
+)
+@option(
     "--rerun",
     is_flag=True,
+    section=Section.JUDGED,
     help="Run the stored programs as well: for a folder that somebody else made.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time. [cores]")
-@sandbox_option
-@cluster_options
 @limit_options
-@click.option("--case", metavar="ID/N", help="Change the verdict of case N of task ID by hand.")
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
-@click.option("--verdict", metavar="CODE", help="The verdict from now on; `auto` takes it back.")
-@click.option("--by", help="Who changes it.")
-@click.option("--why", help="Why.")
-@click.option("--json", "as_json", is_flag=True, help="Print what changes as JSON on stdout.")
-def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
+@option("--case", metavar="ID/N", section=Section.JUDGED,
+        help="Change the verdict of case N of task ID by hand.")  # fmt: skip
+@option("--sample", type=click.IntRange(min=0), default=0, section=Section.JUDGED,
+        help="Which solution of the task.")  # fmt: skip
+@option(
+    "--as-recorded",
+    is_flag=True,
+    section=Section.JUDGED,
+    help="Take rules, options, corrections and trust that are not given from RUN's run.json.",
+)
+@option("--verdict", metavar="CODE", section=Section.BY_HAND,
+        help="The verdict from now on; `auto` takes it back.")  # fmt: skip
+@option("--by", section=Section.BY_HAND, help="Who changes it.")
+@option("--why", section=Section.BY_HAND, help="Why.")
+@json_option("what changes")
+@click.pass_context
+def rejudge(
+    context: click.Context, /, run: Path, case: str | None, as_json: bool, **options: Any
+) -> None:
     """Judge the stored outputs of RUN again; no code runs.
 
     Every output is compared again, so that a record that was edited shows; so are verdicts that
@@ -96,7 +92,6 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
     With --case, --verdict, --by and --why, changes one verdict by hand. Such a change survives
     re-scoring, and every report says who made it and why.
     """
-    checker, corrections = read_checker_options(options), read_corrections(options)
     by_hand = {name: options.pop(name) for name in ("sample", "verdict", "by", "why")}
     if case is not None:
         _change(run, case, **by_hand, as_json=as_json)
@@ -105,10 +100,9 @@ def rejudge(run: Path, case: str | None, as_json: bool, **options: Any) -> None:
         raise UsageError("which case should be changed?", hint="Add --case ID/N.")
     from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415  for a quick --help
 
-    limits = read_limits(options)
-    style = options.pop("style") or None
-    options |= {"style": style, "checker": checker, "corrections": corrections, "limits": limits}
-    done = judge_again(run, **options)
+    for name in {*options_in(GradingOptions)} - given_options(context):  # perhaps the run's own
+        options[name] = None
+    done = judge_again(run, **judging_options(options))
     if as_json:
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:

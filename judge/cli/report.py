@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import click
 
+from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
-from judge.cli.options import bootstrap_options, sandbox_option, suspects_option
+from judge.cli.options import bootstrap_options, option, options_of, sandbox_option
 from judge.cli.out_file import write_file, write_text
 from judge.errors import UsageError
 
@@ -24,7 +25,7 @@ HTML_FILE = "report.html"
 
 @click.command(cls=HelpCommand)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
+@option(
     "--format",
     "form",
     type=OneOf(["html", "markdown", "json", "csv", "gif", "webp"]),
@@ -32,12 +33,12 @@ HTML_FILE = "report.html"
     show_default=True,
     help="What to write.",
 )
-@click.option(
+@option(
     "--out",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="File to write. [HTML, GIF, WEBP: a file in RUN; all else: stdout]",
 )
-@click.option(
+@option(
     "--table",
     type=OneOf(
         ["scores", "paper", "tasks", "cases", "episodes", "settings", "histogram", "endings"]
@@ -46,10 +47,9 @@ HTML_FILE = "report.html"
     show_default=True,
     help="Which table to write as CSV.",
 )
-@click.option("--case", metavar="ID/N", help="Desktop episode that gif and webp show.")
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
-@suspects_option
+@option("--case", metavar="ID/N", help="Desktop episode that gif and webp show.")
+@option("--sample", type=click.IntRange(min=0), default=0, help="Which solution of the task.")
+@options_of(ScoreOptions, "dataset suspects")
 @sandbox_option
 @bootstrap_options
 def report(
@@ -121,7 +121,7 @@ def _html(
 
     from judge.console.terminal import stream_behind  # noqa: PLC0415
     from judge.report.film import FilmStudio  # noqa: PLC0415
-    from judge.report.html import render_run  # noqa: PLC0415
+    from judge.report.html import report_html  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
 
     terminal = stream_behind(sys.stderr)
@@ -134,7 +134,7 @@ def _html(
             bar.total = total
             bar.update(done - bar.n)
 
-        return render_run(
+        return report_html(
             run,
             dataset=dataset,
             suspects=suspects,

@@ -12,14 +12,14 @@ import click
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
-    comparison_options,
     corrections_options,
+    grading_options,
+    json_option,
+    judging_options,
     limit_options,
-    read_checker_options,
-    read_corrections,
-    read_limits,
-    sandbox_option,
+    option,
 )
+from judge.core.option import Section
 
 if TYPE_CHECKING:
     from judge.core.verdict import CaseResult
@@ -28,16 +28,25 @@ if TYPE_CHECKING:
 @click.command(cls=HelpCommand)
 @click.argument("task")
 @click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--dataset", default="sample", metavar="SUITE", help="Suite; default: the sample suite."
+@option(
+    "--dataset",
+    default="sample",
+    metavar="SUITE",
+    section=Section.JUDGED,
+    help="Suite; default: the sample suite.",
 )
-@sandbox_option
-@comparison_options
+@grading_options
 @checker_options
 @corrections_options
 @limit_options
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON on stdout.")
-@click.option("--show", type=click.IntRange(min=0), default=10, help="Differences to show [10].")
+@json_option("the results")
+@option(
+    "--show",
+    type=click.IntRange(min=0),
+    default=10,
+    section=Section.SHOWN,
+    help="Differences to show [10].",
+)
 def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> None:
     """Grade the program SOLUTION on TASK (an id of the suite).
 
@@ -45,11 +54,7 @@ def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> 
     """
     from judge import api  # noqa: PLC0415  `judge run --help` needs none of it
 
-    limits = read_limits(options)
-    checker, corrections = read_checker_options(options), read_corrections(options)
-    results = api.run(
-        task, solution, checker=checker, corrections=corrections, limits=limits, **options
-    )
+    results = api.run(task, solution, **judging_options(options))
     if as_json:
         click.echo(json.dumps([_as_json(result) for result in results], ensure_ascii=False))
     else:

@@ -7,7 +7,7 @@ import json
 import click
 
 from judge.cli.help import HelpGroup, OneOf
-from judge.cli.options import sandbox_option
+from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import SandboxError
 
 
@@ -17,28 +17,26 @@ def sandbox() -> None:
 
 
 @sandbox.command()
-@click.option(
+@option(
     "--backend",
     type=OneOf(["auto", "docker", "bubblewrap", "all"]),
     default="auto",
     show_default=True,
     help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",
 )
-@click.option(
+@option(
     "--office/--no-office",
     default=None,
     help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
-@click.option(
-    "--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap]."
-)
-@click.option(
+@option("--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap].")
+@option(
     "--verifier",
     is_flag=True,
     help="Only the Docker image that judges finished workbooks offline (docs/agents.md).",
 )
-@click.option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was built as JSON on stdout.")
+@option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
+@json_option("what was built")
 def build(
     backend: str,
     office: bool | None,
@@ -70,7 +68,7 @@ def build(
 
 @sandbox.command()
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON on stdout.")
+@json_option("it")
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
     from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
@@ -106,7 +104,7 @@ def info(sandbox: str, as_json: bool) -> None:
 
 @sandbox.command()
 @sandbox_option
-@click.option("--json", "as_json", is_flag=True, help="Print the outcomes as JSON on stdout.")
+@json_option("the outcomes")
 def attack(sandbox: str, as_json: bool) -> None:
     """Run hostile programs against this machine's sandbox and show which attacks it withstood.
 

@@ -4,89 +4,48 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
-    cluster_options,
-    comparison_options,
     corrections_options,
+    grading_options,
+    json_option,
+    judging_options,
     limit_options,
-    read_checker_options,
-    read_corrections,
-    read_limits,
-    sandbox_option,
-    suspects_option,
+    option,
+    options_of,
 )
-from judge.core.task_ids import split_ids
+from judge.core.option import Section
 from judge.errors import JudgeError
-
-if TYPE_CHECKING:
-    from judge.api.options import ScoreOptions
+from judge.grading.options import GradingOptions
 
 
 @click.command(cls=HelpCommand)
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that the run remembers.")
-@click.option("--out", type=click.Path(path_type=Path), help="Results directory to write.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Submissions at a time [cores].")
-@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
-@sandbox_option
-@cluster_options
-@comparison_options
+@grading_options
 @checker_options
 @corrections_options
-@suspects_option
 @limit_options
-@click.option(
-    "--reference",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Solutions (.jsonl), one for a task: its time limits follow what they take here.",
-)
-@click.option(
-    "--time-factor",
-    type=click.FloatRange(min=1),
-    default=10.0,
-    show_default=True,
-    help="With --reference: limit = max(--cpu or --wall, this x the reference's time).",
-)
-@click.option(
-    "--best-of",
-    is_flag=True,
-    help="Of several samples of a task, the best one counts instead of their mean.",
-)
-@click.option(
-    "--outputs",
-    metavar="PATTERN",
-    help="Where finished workbooks are, such as '{task}/{case}/*.xlsx' (docs/agents.md).",
-)
-@click.option(
-    "--programs",
-    metavar="PATTERN",
-    help="Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
-)
-@click.option("--every-task", is_flag=True, help="A task without any finished workbook counts.")
-@click.option(
-    "--trust-values",
-    is_flag=True,
-    help="Trust values of formulas in a run's finished workbooks and --gui-only episodes.",
-)
-@click.option(
-    "--reward",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write soft, hard and the verdicts of one task as rewards from 0 to 1.",
-)
-@click.option(
+@options_of(ScoreOptions, beyond=GradingOptions)
+@option(
     "--replay",
     is_flag=True,
+    section=Section.JUDGED,
     help="Perform the episodes of a desktop run again, and show what differs; write nothing.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, and nothing after the table.")
+@json_option("the report")
+@option(
+    "--quiet",
+    "-q",
+    is_flag=True,
+    section=Section.SHOWN,
+    help="No progress, and nothing after the table.",
+)
 def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Grade RESULTS and write report.json next to the records.
 
@@ -103,17 +62,10 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     The same command again continues what was interrupted and judges nothing twice.
     """
     from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
-    from judge.api.options import cores  # noqa: PLC0415
     from judge.api.progress import progress_for  # noqa: PLC0415
     from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
 
-    limits = read_limits(options)
-    options["jobs"] = options["jobs"] or cores()
-    ids = split_ids(options.pop("ids"))
-    checker, corrections = read_checker_options(options), read_corrections(options)
-    chosen = api.ScoreOptions(
-        limits=limits, ids=ids, checker=checker, corrections=corrections, **options
-    )
+    chosen = ScoreOptions(**judging_options(options))
     if replay:
         _replay(results, chosen, as_json=as_json, quiet=quiet)
         return

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.listing import print_table, table
-from judge.cli.options import read_checker_options, read_corrections
+from judge.cli.options import judging_options
 from judge.console.terminal import stream_behind
 from judge.console.visible import visible
-from judge.core.task_ids import split_ids
+from judge.core.option import options_in
 from judge.errors import UsageError
+from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.suspects.audit import TaskFindings
     from judge.suspects.model import Audit
 
-UNUSED = {"profile": "standard", "style": (), "lenient_names": False}
-"""Options of `judge verify` that an audit does not have, and their defaults."""
+UNUSED = ("profile", "style", "lenient_names")
+"""Options of `judge verify` that an audit does not have."""
 
 
 def audit_suite(
@@ -38,11 +39,9 @@ def audit_suite(
     from judge.files.documents import dump_json  # noqa: PLC0415
     from judge.suspects.records import document_of, write_suspects  # noqa: PLC0415
 
-    given = dict(options)
-    ids, corrections = split_ids(given.pop("ids")), read_corrections(given)
-    if read_checker_options(given) or any(
-        given.pop(name) != default for name, default in UNUSED.items()
-    ):
+    given = judging_options(options)
+    usual = options_in(GradingOptions)
+    if given.pop("checker") or any(given.pop(name) != usual[name].default for name in UNUSED):
         raise UsageError(
             "--audit compares by the default rules",
             hint="Leave --profile, --style, --lenient-names and the comparison options out.",
@@ -59,8 +58,6 @@ def audit_suite(
         audit = suspects(
             suite,
             submissions=submissions,
-            ids=ids,
-            corrections=corrections,
             on_task=on_task,
             **given,
         )

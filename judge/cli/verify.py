@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.api.options import JudgingOptions, ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     by_option,
     checker_options,
-    cluster_options,
-    comparison_options,
     corrections_options,
+    grading_options,
+    json_option,
+    judging_options,
+    option,
+    options_of,
     page_options,
-    read_checker_options,
-    read_corrections,
-    sandbox_option,
 )
 from judge.console.terminal import stream_behind
-from judge.core.task_ids import split_ids
+from judge.core.option import Section
 from judge.errors import SuiteError, UsageError
+from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.grading.verify import CaseCheck
@@ -36,39 +38,49 @@ if TYPE_CHECKING:
 
 @click.command(cls=HelpCommand)
 @click.argument("suite")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Cases at a time [cores].")
-@click.option("--ids", multiple=True, metavar="ID,…", help="Only these tasks; may be repeated.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N tasks.")
-@sandbox_option
-@cluster_options
-@comparison_options
+@options_of(ScoreOptions, "ids limit")
+@grading_options
 @checker_options
 @corrections_options
-@click.option("--audit", is_flag=True, help="Look for golds that may be at fault instead.")
-@click.option("--review", is_flag=True, help="Open suspect golds one by one in the browser.")
-@click.option(
+@options_of(JudgingOptions, beyond=GradingOptions, jobs="Cases at a time [cores].")
+@option(
+    "--audit",
+    is_flag=True,
+    section=Section.FAULTS,
+    help="Look for golds that may be at fault instead.",
+)
+@option(
+    "--review",
+    is_flag=True,
+    section=Section.FAULTS,
+    help="Open suspect golds one by one in the browser.",
+)
+@option(
     "--suspects",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    section=Section.FAULTS,
     help="With --review: the suspects. [suspects.json; the suite is audited if there is none]",
 )
-@click.option(
+@option(
     "--submissions",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
+    section=Section.JUDGED,
     help="With --audit: a results directory, a folder of them, or a folder of outputs whose "
     "answers vote on the golds; with --review, outputs to show. May be repeated.",
 )
-@click.option(
+@option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
+    section=Section.JUDGED,
     help="With --audit: write the suspects to this file (suspects.json). With --review: write the "
     "corrections to this file. [next to the suspects]",
 )
-@by_option
+@by_option()
 @page_options
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on stdout.")
+@json_option("the findings")
 def verify(
     suite: str,
     as_json: bool,
@@ -94,8 +106,7 @@ def verify(
     With --review, a page on 127.0.0.1 shows the suspects with their evidence. Each decision is kept
     at once next to the suspects, and faults become corrections. Ctrl-C ends the server.
     """
-    elsewhere = {name: options.pop(name) for name in ("cluster", "insecure_cluster")}
-    if elsewhere["cluster"] is not None and (review or audit):
+    if options["cluster"] is not None and (review or audit):
         raise UsageError(
             "a cluster checks cases, it does not look for suspects",
             hint="Leave out --cluster, or --audit and --review.",
@@ -119,10 +130,13 @@ def verify(
         raise UsageError(
             "--submissions and --out belong to --audit or --review", hint="Add one of them."
         )
+    _verify(suite, options, as_json=as_json)
+
+
+def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Checks the cases and shows what was found."""
     from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
 
-    ids = split_ids(options.pop("ids"))
-    checker, corrections = read_checker_options(options), read_corrections(options)
     left_out: dict[str, str] = {}
     live = sys.stderr.isatty()
     with click.progressbar(
@@ -134,14 +148,7 @@ def verify(
             bar.update(1)
 
         checks = api.verify(
-            suite,
-            ids=ids,
-            checker=checker,
-            corrections=corrections,
-            on_case=on_case,
-            on_left_out=left_out.__setitem__,
-            **elsewhere,
-            **options,
+            suite, on_case=on_case, on_left_out=left_out.__setitem__, **judging_options(options)
         )
     if as_json:
         click.echo(json.dumps({**_as_json(checks), "left_out": left_out}, ensure_ascii=False))

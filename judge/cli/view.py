@@ -8,6 +8,7 @@ import click
 
 from judge.cli.help import HelpCommand
 from judge.cli.local_page import serve_page
+from judge.cli.options import option
 
 
 @click.command(cls=HelpCommand)
@@ -17,14 +18,14 @@ from judge.cli.local_page import serve_page
     default="results",
     required=False,
 )
-@click.option(
+@option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8484,
     show_default=True,
     help="Port on 127.0.0.1; 0 for any that is free.",
 )
-@click.option("--dataset", metavar="SUITE", help="Suite; default: the one that each run remembers.")
+@option("--dataset", metavar="SUITE", help="Suite; default: the one that each run remembers.")
 def view(results: Path, port: int, dataset: str | None) -> None:
     """Show the runs of the folder RESULTS [results] in the browser.
 

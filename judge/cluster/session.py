@@ -134,7 +134,7 @@ class ClusterSeats:
         """What does the jobs of a run."""
         recipe = self.recipe
         if settings.sandbox is None:
-            recipe = replace(recipe, sandbox=None)
+            recipe = replace(recipe, isolates=False)
         else:
             recipe = replace(recipe, sandbox=settings.sandbox.info.backend)
         return ClusterExecutor(

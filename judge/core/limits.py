@@ -1,15 +1,20 @@
-"""What one run of a solution may use."""
+"""What one run of a solution may use, and what isolates it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
+from judge.core.option import Option, Section
 from judge.errors import UsageError
 from judge.files.documents import written
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
+
+SANDBOX_KINDS = ("auto", "docker", "bubblewrap", "sealed-container")
+"""What can isolate runs; ``auto`` for the first of the others that this machine has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +33,25 @@ class Limits:
         UsageError: a bound is not a number above 0, or one of bytes or processes is not whole.
     """
 
-    cpu_s: float = 60.0
-    wall_s: float = 90.0
-    memory_bytes: int = 2 * GIB
-    processes: int = 64
-    output_bytes: int = 64 * MIB
+    cpu_s: Annotated[
+        float,
+        Option("CPU seconds of a program [{default}].", Section.LIMITS, flag="cpu", least=0.1),
+    ] = 60.0
+    wall_s: Annotated[
+        float, Option("Seconds of a program [{default}].", Section.LIMITS, flag="wall", least=0.1)
+    ] = 90.0
+    memory_bytes: Annotated[
+        int, Option("Memory of a program [{default}].", Section.LIMITS, flag="memory", size=True)
+    ] = 2 * GIB
+    processes: Annotated[
+        int, Option("Processes of a program [{default}].", Section.LIMITS, least=1)
+    ] = 64
+    output_bytes: Annotated[
+        int,
+        Option(
+            "Size of what it writes [{default}].", Section.LIMITS, flag="output-size", size=True
+        ),
+    ] = 64 * MIB
     console_bytes: int = 64 * 1024
 
     def __post_init__(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints, overload
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, overload
 
 from judge.errors import UsageError
 
@@ -38,4 +39,13 @@ def hold_paths(options: object) -> None:
 @cache
 def _path_fields(kind: type[Any]) -> tuple[str, ...]:
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(name for name, hint in hints.items() if GivenPath in {hint, *get_args(hint)})
+    return tuple(name for name, hint in hints.items() if _takes_path(hint))
+
+
+def _takes_path(hint: Any) -> bool:
+    """Whether a type is :data:`GivenPath`, optional or not, with or without a declaration."""
+    if hint == GivenPath:
+        return True
+    return get_origin(hint) in {Annotated, Union, UnionType} and any(
+        _takes_path(member) for member in get_args(hint) if not isinstance(member, str)
+    )

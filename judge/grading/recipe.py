@@ -11,35 +11,23 @@ from judge.core.limits import Limits
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.jobs import Worker
-from judge.recalc.policy import Mode
+from judge.grading.options import GradingOptions
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRecipe:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRecipe(GradingOptions):
     """How the sandbox and the engines of a worker are opened, on whichever machine it is.
 
     Attributes:
-        sandbox: ``auto``, ``docker`` or ``bubblewrap``; None where nothing runs.
-        profile: name of the comparison profile.
-        style: style attributes to compare in addition to the values.
-        recalc: ``auto``, ``never`` or ``always``.
-        engine: calculation engine, ``auto`` for the cascade.
-        lenient_names: whether newer functions written without their prefix are computed.
-        limits: bounds of each run.
+        isolates: whether a sandbox is opened; without one, nothing runs.
         task_limits: task id -> bounds of its runs, where they are not those of the others.
         threads: jobs to run at a time.
     """
 
-    sandbox: str | None = "auto"
-    profile: str = "standard"
-    style: tuple[str, ...] = ()
-    recalc: Mode = "auto"
-    engine: str = "auto"
-    lenient_names: bool = False
-    limits: Limits = field(default_factory=Limits)
+    isolates: bool = True
     task_limits: Mapping[str, Limits] = field(default_factory=dict)
     threads: int = 1
 
@@ -54,7 +42,7 @@ class WorkerRecipe:
             UsageError: there is no such profile or engine.
         """
         opened: Sandbox | None = None
-        if self.sandbox is not None:
+        if self.isolates:
             opened = open_sandbox(self.sandbox, jobs=self.threads)
             stack.enter_context(contextlib.closing(opened))
         return self.settings(opened, stack)

@@ -13,16 +13,13 @@ from judge.errors import InferenceError, UsageError
 from judge.files.places import shipped_folder
 from judge.files.yaml_documents import read_yaml
 from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
-from judge.inference.content import FORMS
-
-MODES = ("single", "multi", "text", "desktop")
-FEEDBACKS = ("row-exec", "react-exec", "row-react-exec")
-DEFAULT_FEEDBACK = "row-react-exec"
-PICTURE_FORMS = ("each", "stitched", "none")
-"""How pictures are shown: one by one, as one picture that holds all, or only by their names."""
-PICTURE_TYPES = ("png", "jpeg", "webp", "gif")
-"""The types of pictures that chat models take; not every server takes all of them."""
-BESIDE_CODE = ("end", "run")
+from judge.inference.choices import (
+    BESIDE_CODE,
+    CONTENT_FORMS,
+    DEFAULT_FEEDBACK,
+    PICTURE_FORMS,
+    PICTURE_TYPES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +106,13 @@ class TypedSetting(Setting):
         end_words: words that announce the answer, in any case; they end the conversation.
         beside_code: what is done with a program in a reply that announces the answer: ``end`` (it
             is not run) or ``run`` (the answer is taken only from a reply without a program).
-        pictures: one of :data:`PICTURE_FORMS`, for the pictures of the question.
+        pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
+            question.
         max_pictures: how many pictures one message shows; those beyond are named.
         picture_side: longest side in pixels; larger ones are shrunk. None for no bound.
         picture_bytes: most bytes of a picture; larger ones are shrunk. None for no bound.
-        picture_types: some of :data:`PICTURE_TYPES`; pictures of other types become PNG.
+        picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
+            types become PNG.
         plots: pictures that a program made which are shown after a round; 0 for none.
     """
 
@@ -235,8 +234,9 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
     """The setting of a mode.
 
     Args:
-        mode: one of :data:`MODES`.
-        feedback: one of :data:`FEEDBACKS` in the mode ``multi``; None for its default.
+        mode: one of :data:`judge.inference.choices.MODES`.
+        feedback: one of :data:`judge.inference.choices.FEEDBACKS` in the mode ``multi``; None for
+            its default.
         path: a settings.yaml other than the judge's own.
 
     Raises:
@@ -248,7 +248,7 @@ def load_setting(mode: str, feedback: str | None, path: Path | None = None) -> S
     name = f"multi/{feedback or DEFAULT_FEEDBACK}" if mode == "multi" else mode
     path = path or inference_folder() / "settings.yaml"
     setting = Setting(name=name, **setting_entry(path, name, Setting))
-    check_one_of(path, name, "content", setting.content, FORMS)
+    check_one_of(path, name, "content", setting.content, CONTENT_FORMS)
     return setting
 
 
@@ -256,7 +256,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
     """The setting of a mode for tasks that ask for a typed answer; ``text`` is ``single`` there.
 
     Args:
-        mode: one of :data:`MODES`.
+        mode: one of :data:`judge.inference.choices.MODES`.
         path: a settings.yaml other than the judge's own.
 
     Raises:
@@ -273,7 +273,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
     setting = TypedSetting(name=name, **entry)
     for picture_type in setting.picture_types:
         check_one_of(path, name, "picture_types", picture_type, PICTURE_TYPES)
-    check_one_of(path, name, "content", setting.content, FORMS)
+    check_one_of(path, name, "content", setting.content, CONTENT_FORMS)
     check_one_of(path, name, "pictures", setting.pictures, PICTURE_FORMS)
     check_one_of(path, name, "beside_code", setting.beside_code, BESIDE_CODE)
     return setting

@@ -17,9 +17,6 @@ from judge.workbook.preview import SheetPreview, Value
 INFO = "info"
 """The form that describes columns in place of showing rows."""
 
-FORMS = ("pandas", "markdown", "csv", "addresses", INFO)
-"""Names of the forms."""
-
 _INFO_ROWS = 200_000
 
 _RULE = "-" * 50
@@ -59,7 +56,7 @@ def render_content(
 
     Args:
         sheets: the previews; they may hold more rows than are wanted.
-        form: one of :data:`FORMS`.
+        form: one of :data:`judge.inference.choices.CONTENT_FORMS`.
         limits: how much.
         heading: what precedes each sheet's name.
     """

@@ -27,9 +27,9 @@ from judge.recalc.agreement import (
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.contract import Engine
-from judge.recalc.engines import FORMULAS, LIBREOFFICE
 from judge.recalc.formula import traits
 from judge.recalc.ground import Ground
+from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

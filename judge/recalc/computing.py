@@ -9,7 +9,8 @@ from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.conditions import answer_conditions
-from judge.recalc.engines import INSTALL_COMMAND, LIBREOFFICE, ServiceEngine
+from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, ComputedValues
 from judge.workbook.reader import Workbook

@@ -12,16 +12,6 @@ from judge.recalc.service import ServicePool, compute_request, read_answer
 from judge.recalc.versions import VersionBook
 from judge.workbook.cell import CellRange
 
-LIBREOFFICE = "libreoffice"
-IRONCALC = "ironcalc"
-FORMUALIZER = "formualizer"
-FORMULAS = "formulas"
-
-EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
-"""Engines from the package registry, which run in the solutions' interpreter."""
-
-ENGINE_NAMES = (LIBREOFFICE, *EMBEDDED)
-
 INSTALL_COMMAND = "judge sandbox build"
 """The command that brings the engines into the sandbox."""
 
@@ -32,7 +22,7 @@ class ServiceEngine:
     """An engine that a service program inside the sandbox computes with.
 
     Args:
-        name: one of :data:`ENGINE_NAMES`.
+        name: one of :data:`judge.recalc.names.ENGINE_NAMES`.
         pool: channels to the service; shared with other engines of the same program, so the caller
             that made it closes it.
         memory_bytes: memory that one calculation may take, if the service can enforce it.

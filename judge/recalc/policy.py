@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal
 
 import judge.recalc
 import judge.sandbox
@@ -26,6 +25,7 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.footing import TextBeyondAscii, is_ascii_only, reduced
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
+from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, wanted_cells
@@ -44,8 +44,6 @@ from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_numbers import whole_number
-
-Mode = Literal["auto", "never", "always"]
 
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""

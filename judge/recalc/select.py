@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from judge.errors import JudgeError, RecalcError, UsageError
 from judge.files.places import cache_folder
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import Engine
-from judge.recalc.engines import (
-    EMBEDDED,
-    ENGINE_NAMES,
-    INSTALL_COMMAND,
-    LIBREOFFICE,
-    ServiceEngine,
-)
-from judge.recalc.policy import DEFAULT_TIMEOUT_S, Mode, Recalculator
+from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
+from judge.recalc.names import EMBEDDED, ENGINE_NAMES, ENGINES, LIBREOFFICE, Mode
+from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.recalc.trust import TrustTable, trust_table
@@ -58,11 +53,10 @@ def check_recalculation(mode: str, engine: str) -> None:
     Raises:
         UsageError: there is no such mode or engine.
     """
-    if mode not in ("auto", "never", "always"):
+    if mode not in get_args(Mode):
         raise UsageError(f"{mode!r} is not a recalculation mode: use auto, never or always")
-    if engine != "auto" and engine not in ENGINE_NAMES:
-        known = ", ".join(ENGINE_NAMES)
-        raise UsageError(f"{engine!r} is not a calculation engine; known: auto, {known}")
+    if engine not in ENGINES:
+        raise UsageError(f"{engine!r} is not a calculation engine; known: {', '.join(ENGINES)}")
 
 
 def open_recalculator(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from judge.recalc.engines import FORMUALIZER, IRONCALC
+from judge.recalc.names import FORMUALIZER, IRONCALC
 
 PAIR = "pair"
 """Name under which the table counts the cells on which IronCalc and formualizer agree."""

@@ -8,12 +8,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.core.limits import SANDBOX_KINDS
 from judge.errors import SandboxError, UsageError
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.enclosure import find_enclosure
 
 SEALED_CONTAINER = "sealed-container"
-_KINDS = ("auto", "docker", "bubblewrap", SEALED_CONTAINER)
 _PROBE_S = 20
 _PROBES = 4
 """Tries: binding `/` fails if a mount, such as a container's, is taken away meanwhile."""
@@ -47,8 +47,8 @@ def check_sandbox_kind(kind: str) -> None:
     Raises:
         UsageError: there is no such kind.
     """
-    if kind not in _KINDS:
-        raise UsageError(f"no such sandbox: {kind!r}", hint=f"known: {', '.join(_KINDS)}")
+    if kind not in SANDBOX_KINDS:
+        raise UsageError(f"no such sandbox: {kind!r}", hint=f"known: {', '.join(SANDBOX_KINDS)}")
 
 
 def open_sandbox(kind: str = "auto", *, jobs: int = 1) -> Sandbox:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from judge.report.html import render_run
+from judge.report.html import report_html
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
 WAIT_MS = 30_000
@@ -107,5 +107,5 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report_file(run_folder: Path) -> Path:
     """Its report."""
     path = run_folder / "report.html"
-    path.write_text(render_run(run_folder), encoding="utf-8")
+    path.write_text(report_html(run_folder), encoding="utf-8")
     return path

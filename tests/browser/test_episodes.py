@@ -68,7 +68,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report_file(run: Path) -> Path:
     path = run / "report.html"
-    path.write_text(render.render_run(run), encoding="utf-8")
+    path.write_text(render.report_html(run), encoding="utf-8")
     return path
 
 
@@ -212,7 +212,7 @@ def test_without_a_screenshot_the_elements_are_drawn(watched: Watched, tmp_path:
         start = text.index('"screenshot":"') + len('"screenshot":')
         each.write_text(text[:start] + "null" + text[start + 66 :])
     path = tmp_path / "report.html"
-    path.write_text(render.render_run(run), encoding="utf-8")
+    path.write_text(render.report_html(run), encoding="utf-8")
     page = opened(watched, path, "#/task/a")
     expect(page.locator(".epmarks .box")).to_have_count(2)
     expect(page.locator(".epmarks .words").last).to_have_text("File")

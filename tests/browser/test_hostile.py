@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from judge.report.html import render_run
+from judge.report.html import report_html
 from tests.browser.conftest import Watched
 from tests.browser.made_run import MadeCase, MadeTask, make_run, make_suite, workbook
 
@@ -53,7 +53,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_suite(root / "suite", [task])
     run = make_run(root / "results" / "<img src=x onerror=alert(1)>", root / "suite", [task])
     path = root / "report.html"
-    path.write_bytes(render_run(run).encode("utf-8", "replace"))
+    path.write_bytes(report_html(run).encode("utf-8", "replace"))
     return path
 
 

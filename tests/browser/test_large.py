@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from judge.report.html import render_run
+from judge.report.html import report_html
 from tests.browser.conftest import Watched
 from tests.browser.made_run import MadeCase, MadeTask, make_run, make_suite, workbook
 from tests.conftest import Figures
@@ -57,7 +57,7 @@ def full_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_suite(root / "suite", tasks)
     run = make_run(root / "results" / "full", root / "suite", tasks)
     path = root / "report.html"
-    path.write_text(render_run(run), encoding="utf-8")
+    path.write_text(report_html(run), encoding="utf-8")
     return path
 
 

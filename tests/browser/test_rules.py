@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from judge.report.html import render_run
+from judge.report.html import report_html
 from tests.browser.conftest import Watched
 from tests.unit.report.rule_run import charts, few_rules, make_rule_run, pivot_table, rule
 
@@ -33,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     run = make_rule_run(root, chosen)
     path = root / "report.html"
-    path.write_text(render_run(run), encoding="utf-8")
+    path.write_text(report_html(run), encoding="utf-8")
     return path
 
 

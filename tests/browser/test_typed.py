@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from judge.api import ScoreOptions, score
-from judge.report.html import render_run
+from judge.report.html import report_html
 from tests.browser.conftest import Watched
 from tests.conftest import REPOSITORY
 
@@ -44,7 +44,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answers.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
     score(answers, ScoreOptions(dataset=str(suite), out=run))
     path = root / "report.html"
-    path.write_text(render_run(run), encoding="utf-8")
+    path.write_text(report_html(run), encoding="utf-8")
     return path
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 import pytest
@@ -149,7 +149,17 @@ def options_of_function(name: str) -> dict[str, Any]:
     """What a public function takes, options objects opened, with its defaults."""
     taken: dict[str, Any] = {}
     for each in inspect.signature(getattr(judge, FUNCTIONS[name])).parameters.values():
-        if each.name == "options" and "Options" in str(each.annotation):
+        if each.kind is inspect.Parameter.VAR_KEYWORD:  # fields of JudgingOptions by name
+            (changes,) = get_args(get_type_hints(getattr(judge, FUNCTIONS[name]))[each.name])
+            usual = {field.name: field.default for field in fields(JudgingOptions)}
+            made = dataclasses.MISSING  # a function makes the default
+            taken |= {
+                field: None if usual[field] is made else usual[field]
+                for field in get_type_hints(changes)
+            }
+        elif each.name == "options" and "JudgingOptions" in str(each.annotation):
+            pass  # the same fields, as an object
+        elif each.name == "options" and "Options" in str(each.annotation):
             holder = {"score": judge.ScoreOptions, "infer": judge.InferOptions}[name]
             taken |= {field.name: getattr(holder(), field.name) for field in fields(holder)}
         elif each.name not in CALLBACKS | LIBRARY_ALONE.get(name, set()):

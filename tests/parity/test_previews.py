@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED
-from judge.inference.content import FORMS, ContentLimits, render_content
+from judge.inference.choices import CONTENT_FORMS
+from judge.inference.content import ContentLimits, render_content
 from judge.workbook.preview import read_preview
 
 pytestmark = pytest.mark.data
@@ -34,7 +35,7 @@ def test_prompts_show_the_same(judge_data: Path) -> None:
     ]
     assert len(inputs) == 1021
     limits = ContentLimits()
-    digests = {form: hashlib.sha256() for form in FORMS}
+    digests = {form: hashlib.sha256() for form in CONTENT_FORMS}
     for path in inputs:
         sheets = read_preview(path, limits.rows + 1)
         for form, digest in digests.items():

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated
 
 from judge.compare.profiles import Profile, check_as_published, contradiction
-from judge.core.task import CheckerSpec
+from judge.core.option import Option, Section
 from judge.errors import UsageError
 from judge.files.documents import written
+
+if TYPE_CHECKING:
+    from judge.core.task import CheckerSpec
 
 CELL_RANGE = "cell_range"
 """Name of the checker that compares the cells of an answer position."""
@@ -28,6 +32,8 @@ def range_spec(
         sheet: the sheet that the suite names in addition, if any.
         options: further options of the checker.
     """
+    from judge.core.task import CheckerSpec  # noqa: PLC0415  help reads the options without it
+
     placed: dict[str, object] = {"answer_position": position}
     if sheet is not None:
         placed["answer_sheet"] = sheet
@@ -75,29 +81,77 @@ class CheckOptions:
         ignore_extra: whether values are accepted where the gold is blank.
         ignore: ranges whose cells do not count, as ``A1:B2`` or ``'Sheet1'!A1:B2``.
         style: style attributes to compare in addition to the values.
+        formulas: whether formulas are compared instead of values.
+        accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
+            :mod:`judge.compare.cells.task_rule` decides, which requires the input.
         untouched: whether cells outside the answer range must be as they were in the input.
         keep: what becomes of it if the output lost something that the input had and the gold
             kept: ``off`` (nothing is examined), ``note`` or ``fail``.
         formula_asked: the same for constants where the question asks for a formula and the gold
             has one.
-        formulas: whether formulas are compared instead of values.
-        accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
-            :mod:`judge.compare.cells.task_rule` decides, which requires the input.
     """
 
-    tolerance: float | None = None
-    relative_tolerance: float | None = None
-    ignore_case: bool | None = None
-    ignore_whitespace: bool | None = None
-    unordered_rows: bool | None = None
-    ignore_extra: bool | None = None
-    ignore: tuple[str, ...] = ()
+    tolerance: Annotated[
+        float | None, Option("Numbers may differ by this.", Section.EQUAL, least=0)
+    ] = None
+    relative_tolerance: Annotated[
+        float | None, Option("The same as a share.", Section.EQUAL, least=0)
+    ] = None
+    ignore_case: Annotated[
+        bool | None, Option("Upper and lower case are the same.", Section.EQUAL, negatable=True)
+    ] = None
+    ignore_whitespace: Annotated[
+        bool | None, Option("White space is the same.", Section.EQUAL, negatable=True)
+    ] = None
+    unordered_rows: Annotated[
+        bool | None, Option("Rows may be in any order.", Section.EQUAL, negatable=True)
+    ] = None
+    ignore_extra: Annotated[
+        bool | None,
+        Option("Let values pass where the gold is blank.", Section.EQUAL, negatable=True),
+    ] = None
+    ignore: Annotated[
+        tuple[str, ...],
+        Option("Cells that do not count; repeatable.", Section.EQUAL, metavar="RANGE"),
+    ] = ()
     style: tuple[str, ...] = ()
-    untouched: bool = False
-    keep: str = OFF
-    formula_asked: str = OFF
-    formulas: bool | None = None
-    accept: str = CELLS
+    formulas: Annotated[
+        bool | None, Option("Compare formulas instead of values.", Section.EQUAL, negatable=True)
+    ] = None
+    accept: Annotated[
+        str,
+        Option(
+            "When an output is right: if every cell agrees, or by the cells to change and those to "
+            "keep (SpreadsheetBench 2).",
+            Section.EQUAL,
+            choices=ACCEPT_CHOICES,
+        ),
+    ] = CELLS
+    untouched: Annotated[
+        bool,
+        Option(
+            "Cells outside the answer range must be as in the input workbook.",
+            Section.EQUAL,
+            negatable=True,
+        ),
+    ] = False
+    keep: Annotated[
+        str,
+        Option(
+            "List, or reject, what the input had, the gold kept and the output lost: rules, "
+            "charts, tables, names, comments, sheets, formulas.",
+            Section.EQUAL,
+            choices=SCOPE_CHOICES,
+        ),
+    ] = OFF
+    formula_asked: Annotated[
+        str,
+        Option(
+            "List, or reject, constants where the question asks for a formula.",
+            Section.EQUAL,
+            choices=SCOPE_CHOICES,
+        ),
+    ] = OFF
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:

@@ -78,7 +78,7 @@ class Served:
     token: str
 
 
-def render_run(
+def report_html(
     path: Path | str,
     *,
     dataset: str | Path | None = None,

@@ -113,7 +113,7 @@ def _package() -> Path:
 def _sources() -> Iterator[Path]:
     """Every file of the package that has to do with a verdict, in a fixed order."""
     for path in sorted(_package().rglob("*")):
-        if path.suffix in {".py", ".json", ".yaml", ".lock", ".html"} and path.is_file():
+        if path.suffix in {".py", ".pyi", ".json", ".yaml", ".lock", ".html"} and path.is_file():
             yield path
 
 

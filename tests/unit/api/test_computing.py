@@ -6,7 +6,8 @@ import pytest
 
 from judge.api.computing import ComputedWhereNeeded
 from judge.core.answer import Origin
-from judge.recalc.policy import Mode, Recalculator
+from judge.recalc.names import Mode
+from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import Book, cell, sheet_data

@@ -24,7 +24,7 @@ from judge.cli.tables import print_run
 from judge.console.terminal import make_console
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE
 from judge.report.comparison_text import comparison_markdown
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.html.runs import render_comparison
 from judge.report.report import Report
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
@@ -198,7 +198,7 @@ def test_every_page_says_in_its_head_what_departs(theirs: Path) -> None:
     report = Report.of_run(theirs)
     assert said in json.loads(report.to_json())["departures"]
     assert f"**{DEPARTS}**: options of the comparison" in report.to_markdown().partition("##")[0]
-    page = render_run(theirs).partition("Soft score")[0]
+    page = report_html(theirs).partition("Soft score")[0]
     assert f"{DEPARTS}: options of the comparison: ignore [" in page
     compared = compare_runs(theirs, theirs)
     assert compared.runs[0].departures == (said, "recalculation never")

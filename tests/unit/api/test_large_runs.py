@@ -10,7 +10,7 @@ import pytest
 
 import judge
 from judge.api import check_complete, check_expectations
-from judge.api.options import ScoredRun
+from judge.api.reporting import ScoredRun
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError
 from judge.grading.recorded import RecordedResults

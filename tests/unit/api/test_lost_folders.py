@@ -16,7 +16,7 @@ from judge.api.rejudging import rejudge
 from judge.errors import StoreError
 from judge.grading.batch import Event
 from judge.grading.store import CASES_FILE, REPORT_FILE, RunDirectory
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.load import load_run
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
@@ -189,7 +189,7 @@ def test_a_report_is_of_what_is_there(
             loss(run)
 
     with pytest.raises(StoreError, match=LOST):
-        render_run(run, on_page=on_page)
+        report_html(run, on_page=on_page)
 
 
 def test_a_run_that_goes_on_can_be_read_meanwhile(

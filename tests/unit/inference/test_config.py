@@ -6,8 +6,8 @@ import pytest
 
 from judge.errors import InferenceError, UsageError
 from judge.inference.address import DEFAULT_BASE_URL
+from judge.inference.choices import FEEDBACKS
 from judge.inference.config import (
-    FEEDBACKS,
     find_model,
     inference_folder,
     load_models,

@@ -5,7 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from judge.inference.content import FORMS, INFO, ContentLimits, render_content
+from judge.inference.choices import CONTENT_FORMS
+from judge.inference.content import INFO, ContentLimits, render_content
 from judge.inference.pandasform import layout
 from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview
@@ -64,7 +65,7 @@ def test_other_forms() -> None:
     assert "A2: Ann|e | B2: 2024-01-02\nA3: Bob\\nBy\nA4: TRUE | B4: 0.5" in addresses
 
 
-@pytest.mark.parametrize("form", [each for each in FORMS if each != INFO])
+@pytest.mark.parametrize("form", [each for each in CONTENT_FORMS if each != INFO])
 def test_every_cut_is_said(form: str) -> None:
     rows: list[list[object]] = [[f"c{x}" for x in range(80)]]
     rows += [["x" * 900, *range(79)] for _ in range(9)]

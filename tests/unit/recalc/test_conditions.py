@@ -15,7 +15,8 @@ from judge.core.answer import Origin
 from judge.errors import WorkbookError
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
-from judge.recalc.policy import Mode, Recalculator
+from judge.recalc.names import Mode
+from judge.recalc.policy import Recalculator
 from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox

@@ -19,14 +19,8 @@ import pytest
 from judge.core.answer import Origin
 from judge.errors import RecalcError
 from judge.recalc.contract import CrashedError, Dialect, EngineUnavailableError
-from judge.recalc.engines import (
-    ENGINE_NAMES,
-    FORMUALIZER,
-    FORMULAS,
-    IRONCALC,
-    LIBREOFFICE,
-    ServiceEngine,
-)
+from judge.recalc.engines import ServiceEngine
+from judge.recalc.names import ENGINE_NAMES, FORMUALIZER, FORMULAS, IRONCALC, LIBREOFFICE
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import OFFICE_ROOT, make_engines
 from judge.recalc.service import ServicePool

@@ -1,7 +1,7 @@
 """The table of which engine is right where."""
 
 from benchmarks.evidence import Sample, pair_word, tally
-from judge.recalc.engines import EMBEDDED, LIBREOFFICE
+from judge.recalc.names import EMBEDDED, LIBREOFFICE
 from judge.recalc.trust import PAIR, read_table, trust_table
 from judge.workbook.cell import ErrorValue
 

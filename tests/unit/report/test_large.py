@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.report.data import report_data
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.load import load_run
 from judge.report.markdown import render_markdown
 from judge.report.report import Report
@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_all_cases(run: Path, monkeypatch: pytest.Monke
     assert note in render_markdown(large)
     assert Report(large).rows("scores") == Report(whole).rows("scores")
     assert Report(large).rows("cases") == []
-    page = render_run(run)
+    page = report_html(run)
     assert "more than the 7" in page
     assert "a secret" not in page
     assert "a secret" in str(load_run(run).submissions[0].record), "where details are needed"

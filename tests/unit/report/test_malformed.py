@@ -26,7 +26,7 @@ from judge.files.documents import (
 )
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.report import Report
 from judge.report.view import ViewPage
 from judge.sandbox.scripted import ScriptedSandbox
@@ -82,7 +82,7 @@ def uses(run: Path) -> Iterator[Callable[[], object]]:
     yield lambda: Report.of_run(run).to_json()
     yield lambda: Report.of_run(run).to_markdown()
     yield lambda: Report.of_run(run).to_csv("cases")
-    yield lambda: render_run(run)
+    yield lambda: report_html(run)
     yield lambda: rejudge(run)
     yield lambda: make_audit(run, size=2, out=run / "audit.csv")
 
@@ -158,7 +158,7 @@ def test_fields_of_another_type(run: Path, name: str, value: object) -> None:
             if name == REPORT_FILE:
                 Report.of_run(run).to_json()
             else:
-                render_run(run)  # which makes the document of to_json first
+                report_html(run)  # which makes the document of to_json first
                 (run / "audit.csv").unlink(missing_ok=True)
                 make_audit(run, size=2, out=run / "audit.csv")
                 rejudge(run)

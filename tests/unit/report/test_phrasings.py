@@ -9,7 +9,7 @@ import pytest
 from judge.api.comparing import compare_runs
 from judge.errors import UsageError
 from judge.report.build import build_report_data
-from judge.report.html.render import render_run
+from judge.report.html.render import report_html
 from judge.report.load import load_run
 from judge.report.markdown import render_markdown
 from judge.suites import Suite, load_suite
@@ -54,7 +54,7 @@ def test_both_phrasings_of_a_run_are_compared_in_pairs(tmp_path: Path, suite: Su
     text = render_markdown(data)
     assert "| without pivot\\_table | 2 | 1 | 0 | 1 | 0 |" in text
     assert "+0.00 points" in text
-    assert "verbose against abstract" in render_run(tmp_path / "run")
+    assert "verbose against abstract" in report_html(tmp_path / "run")
     assert "phrasings" in data.to_json()
 
 

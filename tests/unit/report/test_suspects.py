@@ -10,7 +10,7 @@ import pytest
 from judge.api.rejudging import rejudge
 from judge.errors import UsageError
 from judge.grading.store import REPORT_FILE, RunDirectory
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.report.report import Report
@@ -114,7 +114,7 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
     assert [row["group"] for row in report.rows("scores") if row["breakdown"] == "suspects"] == [
         *("sure", "likely", "possible")
     ]
-    page = render_run(run, suspects=suspects)
+    page = report_html(run, suspects=suspects)
     assert "Suspect golds" in page
     assert "without sure and likely suspects" in page
     entry = json.loads(report.to_json())["tasks"][0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.api.options import ScoredRun
+from judge.api.reporting import ScoredRun
 from judge.core.task import FileKind
 from judge.errors import SubmissionError, SuiteError
 from judge.suites.corrections import corrected_suite

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import judge
-from judge.api.options import ScoredRun
-from judge.api.rejudging import _options
+from judge.api.rejudging import _with_recorded
+from judge.api.reporting import ScoredRun
 from judge.cli.main import judge as judge_command
 from judge.compare.profiles import get_profile
 from judge.core.answer import Answer, Origin
@@ -311,10 +311,10 @@ def test_the_published_profile_computes_nothing_whatever_the_usual_is(
     described: Any = json.loads((tmp_path / "usual/run.json").read_text())
     assert described["recalc"]["mode"] == "never"
     # Another profile computes again: nobody had asked for `never`.
-    again = _options(described, judge.JudgingOptions(), "standard", None, None, None)
+    again = _with_recorded(described, judge.JudgingOptions(), {"profile": "standard"})
     assert (again.recalc, again.recalculation) == ("auto", "auto")
     described["recalc"] = {"mode": "always"}
-    asked = _options(described, again, "ssb2-official", None, None, None)
+    asked = _with_recorded(described, again, {"profile": "ssb2-official"})
     assert asked.recalculation == "never"
 
 

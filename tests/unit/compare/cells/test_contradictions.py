@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import judge
-from judge.api.rejudging import _options
+from judge.api.rejudging import _with_recorded
 from judge.cli.main import judge as main
 from judge.compare.cells.options import CheckOptions, check_contradictions
 from judge.compare.profiles import PROFILES, Profile, get_profile
@@ -119,13 +119,13 @@ def test_the_library_refuses_it_before_anything_is_opened(name: str) -> None:
 def test_a_run_that_was_scored_with_styles_can_be_rejudged_as_published() -> None:
     usual = judge.JudgingOptions()
     run: Any = {"profile": "standard", "style": ["fill"], "recalc": {"mode": "always"}}
-    assert _options(run, usual, "official", None, None, None).style == ()
-    assert _options(run, usual, "ssb2-official", None, None, None).recalc == "auto"
-    assert _options(run, usual, None, None, None, None).style == ("fill",)
+    assert _with_recorded(run, usual, {"profile": "official"}).style == ()
+    assert _with_recorded(run, usual, {"profile": "ssb2-official"}).recalc == "auto"
+    assert _with_recorded(run, usual, {}).style == ("fill",)
     with pytest.raises(UsageError, match="style fill contradicts"):
-        _options(run, usual, "ssb2-official", ["fill"], None, None)
+        _with_recorded(run, usual, {"profile": "ssb2-official", "style": ["fill"]})
     with pytest.raises(UsageError, match="contradicts"):
-        _options(run, usual, "ssb2-official", None, "always", None)
+        _with_recorded(run, usual, {"profile": "ssb2-official", "recalc": "always"})
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from judge.api import ScoreOptions, score
 from judge.report.grid import MARKS
 from judge.report.grid_window import GridBounds
-from judge.report.html import render_run
+from judge.report.html import report_html
 from judge.report.html.code import highlight
 from judge.report.html.packing import LADDER, pack, pack_all
 from judge.report.html.page import inline_json
@@ -42,7 +42,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def html(run_folder: Path) -> str:
-    return render_run(run_folder)
+    return report_html(run_folder)
 
 
 def unpack(text: str) -> Any:

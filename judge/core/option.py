@@ -1,0 +1,239 @@
+"""An option is declared once: as a field of a dataclass, whose type says what else there is to it.
+
+A declaration is all that an option takes::
+
+    jobs: Annotated[int, Option("Cases at a time.", Section.ISOLATION, short="-j", least=1)] = 1
+
+Name, type and default are those of the field. The command line makes its option from it
+(``judge/cli/options.py``), with help and section. :func:`check_bounds` and
+:meth:`Declaration.read` check values that come from elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import importlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from judge.errors import UsageError
+from judge.files.paths import GivenPath
+
+
+class Section(enum.StrEnum):
+    """Where help shows an option; sections are shown in this order."""
+
+    FILES = "Files and rules"
+    QUESTION = "The question"
+    TYPED_ANSWER = "A typed answer"
+    ORIGIN = "Where it is from"
+    JUDGED = "What is judged"
+    ASKING = "How a model is asked"
+    MODEL = "Model and requests"
+    PROMPT = "What a prompt shows"
+    PICTURES = "Pictures"
+    DESKTOP = "Desktop"
+    COST = "Pace and cost"
+    BATCHES = "Batches"
+    ELSEWHERE = "Runs from elsewhere"
+    ANSWER = "Answer"
+    EQUAL = "What counts as equal"
+    FORMULAS = "Formulas"
+    FAULTS = "Golds that are at fault"
+    BY_HAND = "Verdicts by hand"
+    LIMITS = "Limits of programs"
+    ISOLATION = "Isolation and workers"
+    SHOWN = "What is shown"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What the declaration of an option says besides the name, the type and the default.
+
+    Attributes:
+        help: what the command line says about it; ``{default}`` is replaced by the default.
+        section: where help shows it; None in commands with few options.
+        flag: its name on the command line; by default the field's, with hyphens.
+        short: a second, short name, such as ``-j``.
+        least: the smallest value of a number.
+        most: the largest value of a number.
+        above: the value is above ``least``.
+        choices: the names that it can have; ``module:attribute`` to import them only when they are
+            needed. Not needed where the type is a ``Literal``.
+        noun: what such a name stands for, for the message about one that does not exist.
+        size: an amount of bytes, such as ``512MiB``.
+        commas: several values are given as one text, separated by commas.
+        negatable: the flag has an opposite, ``--no-NAME``.
+        exists: the path has to exist.
+        folder: whether the path may be a folder.
+        metavar: what help shows for the value.
+        usual: the value that holds if nobody gives one, where None as the field's default means
+            "not given".
+    """
+
+    help: str
+    section: Section | None = None
+    flag: str = ""
+    short: str = ""
+    _: dataclasses.KW_ONLY
+    least: float | None = None
+    most: float | None = None
+    above: bool = False
+    choices: tuple[str, ...] | str = ()
+    noun: str = ""
+    size: bool = False
+    commas: bool = False
+    negatable: bool = False
+    exists: bool = False
+    folder: bool = True
+    metavar: str | None = None
+    usual: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """An option as a dataclass declares it.
+
+    Attributes:
+        name: the field.
+        kind: ``bool``, ``int``, ``float``, ``str``, ``Path``, or ``tuple`` for several strings.
+        takes_path: text may also be given as a ``Path``, as the name of a suite.
+        literals: the names of a ``Literal``.
+        default: the field's default; None where a function makes it.
+        option: the rest.
+    """
+
+    name: str
+    kind: type[Any]
+    takes_path: bool
+    literals: tuple[str, ...]
+    default: Any
+    option: Option
+
+    @property
+    def usual(self) -> Any:
+        """What holds if nobody gives a value."""
+        return self.option.usual if self.default is None else self.default
+
+    def choices(self) -> tuple[str, ...]:
+        """The names that it can have; none if it can have any value."""
+        choices = self.option.choices
+        if isinstance(choices, str):
+            module, _, attribute = choices.partition(":")
+            choices = tuple(map(str, getattr(importlib.import_module(module), attribute)))
+        return choices or self.literals
+
+    def read(self, value: object) -> Any:
+        """A value that may come from an untrusted record, as the field holds it.
+
+        Args:
+            value: the value; None for "not given".
+
+        Raises:
+            TypeError: it is not of the option's type.
+            ValueError: it has that type, but the option cannot have this value.
+        """
+        if value is None:
+            return () if self.kind is tuple else None
+        if self.kind is tuple:
+            if not isinstance(value, list | tuple):
+                raise TypeError("not a list of strings")
+            return tuple(map(self._text, value))
+        if self.kind is Path:
+            if not isinstance(value, str | Path):
+                raise TypeError("not a path")
+            return Path(value)
+        if self.kind is bool:
+            if not isinstance(value, bool):
+                raise TypeError("not true or false")
+            return value
+        return self._text(value) if self.kind is str else self._number(value)
+
+    def _text(self, value: object) -> str:
+        choices = self.choices()
+        if choices and value not in choices:
+            raise ValueError(f"not one of {', '.join(choices)}")
+        if self.takes_path and isinstance(value, Path):
+            return str(value)
+        if not isinstance(value, str):
+            raise TypeError("not text")
+        return value
+
+    def _number(self, value: object) -> float:
+        is_whole = self.kind is int
+        kinds = (int,) if is_whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise TypeError("not a whole number" if is_whole else "not a number")
+        if not math.isfinite(value):
+            raise ValueError("not a finite number")
+        least, most = self.option.least, self.option.most
+        if least is not None and self.option.above and value <= least:
+            raise ValueError(f"not above {least:g}")
+        if least is not None and most is not None and not least <= value <= most:
+            raise ValueError(f"not from {least} to {most}")
+        if least is not None and value < least:
+            raise ValueError(f"below {least}")
+        return value if is_whole else float(value)
+
+
+def options_in(holder: type[Any]) -> Mapping[str, Declaration]:
+    """The options that a dataclass declares, in the order of its fields."""
+    kind: Any = holder
+    return _options_in(kind)
+
+
+@functools.cache
+def _options_in(holder: Any) -> Mapping[str, Declaration]:
+    hints = get_type_hints(holder, include_extras=True)
+    declarations = {}
+    for field in dataclasses.fields(holder):
+        option = next(
+            (each for each in get_args(hints[field.name]) if isinstance(each, Option)), None
+        )
+        if option is not None:
+            default = None if field.default is dataclasses.MISSING else field.default
+            declarations[field.name] = _declaration(field.name, hints[field.name], default, option)
+    return MappingProxyType(declarations)
+
+
+def _declaration(name: str, hint: Any, default: object, option: Option) -> Declaration:
+    bare = get_args(hint)[0]
+    members = [each for each in get_args(bare) or (bare,) if each is not NoneType]
+    if get_origin(bare) in {tuple, Literal}:
+        members = [bare]
+    literals: tuple[str, ...] = ()
+    kind, takes_path = members[0], Path in members
+    if kind == GivenPath:
+        kind = Path
+    elif get_origin(kind) is Literal:
+        kind, literals = str, get_args(kind)
+    return Declaration(name, get_origin(kind) or kind, takes_path, literals, default, option)
+
+
+def check_bounds(options: Any) -> None:
+    """Checks the numbers of options, from the ``__post_init__`` of their dataclass.
+
+    Raises:
+        UsageError: a number is below its bound, or no number.
+    """
+    for name, declaration in options_in(type(options)).items():
+        if declaration.option.least is not None:
+            check_at_least(name, getattr(options, name), declaration.option.least)
+
+
+def check_at_least(name: str, value: float | None, least: float) -> None:
+    """Checks a number that has a lower bound; None stands for no number.
+
+    Raises:
+        UsageError: it is below the bound, or no number.
+    """
+    if isinstance(value, str):  # as configurations of other programs may have it
+        raise UsageError(f"{name} is {value[:80]!r}; it must be a number, {least} or more")
+    if value is not None and not value >= least:
+        raise UsageError(f"{name} is {value}; it must be {least} or more")

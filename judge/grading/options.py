@@ -1,0 +1,70 @@
+"""The options that decide verdicts, wherever cases are judged: here, or on workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from judge.core.limits import SANDBOX_KINDS, Limits
+from judge.core.option import Option, Section
+from judge.recalc.names import Mode
+
+SandboxName = Annotated[
+    str,
+    Option("What isolates programs.", Section.ISOLATION, choices=SANDBOX_KINDS),
+]
+"""The option that names a kind of sandbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradingOptions:
+    """What rules, engines and sandbox are opened from.
+
+    Attributes:
+        profile: comparison profile.
+        style: style attributes to compare in addition to the values.
+        recalc: ``auto``, ``never`` or ``always``; the profile ``ssb2-official`` never computes.
+        engine: calculation engine, ``auto`` for the cascade.
+        lenient_names: whether newer functions written without their prefix are computed.
+        sandbox: ``auto``, ``docker``, ``bubblewrap``, or ``sealed-container``, which runs no
+            programs.
+        limits: bounds of each run of a program.
+    """
+
+    profile: Annotated[
+        str,
+        Option(
+            "What counts as equal.",
+            Section.EQUAL,
+            choices="judge.compare.profiles:PROFILES",
+        ),
+    ] = "standard"
+    style: Annotated[
+        tuple[str, ...],
+        Option(
+            "Also compare a style attribute (fill, font_color …); may be repeated.",
+            Section.EQUAL,
+            metavar="ATTRIBUTE",
+        ),
+    ] = ()
+    recalc: Annotated[
+        Mode, Option("When to compute formulas of the answer range.", Section.FORMULAS)
+    ] = "auto"
+    engine: Annotated[
+        str,
+        Option(
+            "Calculation engine.",
+            Section.FORMULAS,
+            choices="judge.recalc.names:ENGINES",
+            noun="calculation engine",
+        ),
+    ] = "auto"
+    lenient_names: Annotated[
+        bool,
+        Option(
+            "Compute newer functions written without their _xlfn. prefix (#NAME? in Excel).",
+            Section.FORMULAS,
+        ),
+    ] = False
+    sandbox: SandboxName = "auto"
+    limits: Limits = field(default_factory=Limits)

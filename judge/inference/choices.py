@@ -1,0 +1,26 @@
+"""The words that settings and options of inference choose from."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Mode = Literal["single", "multi", "text", "desktop"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+Feedback = Literal["row-exec", "react-exec", "row-react-exec"]
+FEEDBACKS: tuple[Feedback, ...] = get_args(Feedback)
+DEFAULT_FEEDBACK: Feedback = "row-react-exec"
+
+ContentForm = Literal["pandas", "markdown", "csv", "addresses", "info"]
+CONTENT_FORMS: tuple[ContentForm, ...] = get_args(ContentForm)
+"""How the cells of a workbook are written in a prompt; ``info`` describes the columns."""
+
+PictureForm = Literal["each", "stitched", "none"]
+PICTURE_FORMS: tuple[PictureForm, ...] = get_args(PictureForm)
+"""How pictures are shown: one by one, as one picture that holds all, or only by their names."""
+
+PICTURE_TYPES = ("png", "jpeg", "webp", "gif")
+"""The types of pictures that chat models take; not every server takes all of them."""
+
+BESIDE_CODE = ("end", "run")
+"""What is done with a program in a reply that also announces the answer."""
