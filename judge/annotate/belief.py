@@ -12,7 +12,6 @@ from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRef
-from judge.workbook.reader import open_workbook
 
 
 class FormulaBelief:

@@ -15,7 +15,7 @@ from judge.comparison.options import position_of
 from judge.core.task import Task
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellRange
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook
 
 
 def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subject:

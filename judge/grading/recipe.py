@@ -90,6 +90,7 @@ class WorkerRecipe:
             limits=self.limits,
             jobs=self.threads,
             task_limits=self.task_limits,
+            recipe=self,
         )
 
     def open_worker(self, stack: contextlib.ExitStack) -> Worker:

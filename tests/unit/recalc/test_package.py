@@ -1,4 +1,4 @@
-"""What is done to a package before an engine gets it: the names of its formulas are not overlooked."""
+"""What is done to a package before an engine gets it: no name of a formula is overlooked."""
 
 from __future__ import annotations
 
