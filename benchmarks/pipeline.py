@@ -14,7 +14,8 @@ that slows down slows all of them.
 Of ours: ``own`` is the processor time of the programs themselves, ``sandbox`` what else their runs
 took, ``recalculation``, ``comparison`` with the reading of the workbooks; ``rest`` is what the
 workers did apart from that (start, keys, records, waiting at the end). Where control groups can be
-made, the processor time of everything is counted as well.
+made, the processor time of everything is counted as well, but not with containers: a daemon starts
+them outside of the group, so that less would be counted than the programs alone took.
 """
 
 from __future__ import annotations
@@ -385,7 +386,9 @@ def measure_judge(
         sys.exit(f"{clone} was to be measured, and {said['judge']} was")
     times.seconds += said["seconds"]
     times.cpu += spent.seconds or 0.0
-    times.counted = times.counted and spent.seconds is not None
+    # Containers are children of their daemon, and in none of our groups.
+    below = said["backend"] != "docker"
+    times.counted = times.counted and below and spent.seconds is not None
     times.cases += said["cases"]
     return float(said["seconds"])
 

@@ -44,7 +44,10 @@ def main() -> None:
         }
         for each in run.results
     ]
-    print(json.dumps({"judge": api.__file__, "seconds": seconds, "cases": cases}))
+    backend = run.report["run"].get("sandbox", {}).get("backend", "")
+    print(
+        json.dumps({"judge": api.__file__, "seconds": seconds, "backend": backend, "cases": cases})
+    )
 
 
 if __name__ == "__main__":

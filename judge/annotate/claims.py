@@ -53,10 +53,6 @@ def _is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_revision(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_hash(value.get(each)) for each in ("input", "gold"))
-
-
 _SAVING: Mapping[str, _Check] = {
     "id": _is_text,
     "time": _is_text,

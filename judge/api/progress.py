@@ -171,29 +171,6 @@ class LiveBar:
         self._bar.stop()
 
 
-class NotebookBar:
-    """``tqdm.auto``: a widget in a notebook, a bar elsewhere; for library use."""
-
-    def __init__(self) -> None:
-        from tqdm.auto import tqdm  # noqa: PLC0415  decides at import where it is shown
-
-        self._bar = tqdm(unit="case")
-        self._verdicts: Counter[str] = Counter()
-
-    def __call__(self, event: Event) -> None:
-        """Counts the case and redraws."""
-        self._verdicts[event.result.verdict.value] += 1
-        self._bar.total = event.total
-        self._bar.set_postfix(dict(sorted(self._verdicts.items())), refresh=False)
-        self._bar.update(1)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-
 def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:
     """The progress display that fits: live on a terminal, plain lines elsewhere."""
     stream = stream or sys.stderr

@@ -54,7 +54,6 @@ class JudgingResources:
         self._opening = threading.Lock()
         self._applied: dict[Path, Sequence[Correction]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
-        self._recipes: dict[int, WorkerRecipe] = {}
         self._session: ClusterSession | None = None
 
     def adapt(self, suite: Suite) -> Suite:
@@ -110,8 +109,7 @@ class JudgingResources:
                 # files that nobody vouches for, and so need a sandbox as well.
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 recipe = self._recipe(kind)
-                settings = self._settings[key] = recipe.settings(sandbox, self._stack)
-                self._recipes[id(settings)] = recipe
+                self._settings[key] = recipe.settings(sandbox, self._stack)
             found = self._settings[key]
         if needs_sandbox and found.sandbox is not None:
             check_runs_solutions(found.sandbox)
@@ -140,7 +138,8 @@ class JudgingResources:
         if self._session is None:
             place = parse_place(options.cluster, insecure=options.insecure_cluster)
             self._session = ClusterSession(place, self._stack, _tell)
-        recipe = replace(self._recipes[id(settings)], threads=1)
+        assert settings.recipe is not None, "settings() opens them from a recipe"
+        recipe = replace(settings.recipe, threads=1)
         return replace(settings, executor_of=ClusterSeats(self._session, recipe, suite, folder))
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:

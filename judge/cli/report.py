@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,22 +116,30 @@ def _html(
     run: Path, dataset: str | None, suspects: Path | None, method: Method, sandbox: str
 ) -> str:
     """The HTML report, with a progress bar if stderr is a terminal."""
-    from tqdm import tqdm  # noqa: PLC0415  as above
+    from rich.progress import (  # noqa: PLC0415  as above
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TimeRemainingColumn,
+    )
 
-    from judge.console.terminal import stream_behind  # noqa: PLC0415
+    from judge.console.terminal import make_console  # noqa: PLC0415
     from judge.report.film import FilmStudio  # noqa: PLC0415
     from judge.report.html import report_html  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
 
-    terminal = stream_behind(sys.stderr)
+    console = make_console(err=True)
+    columns = ("task pages", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio,
-        tqdm(desc="task pages", unit="", file=terminal, disable=None, leave=False) as bar,
+        Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as progress,
     ):
+        bar = progress.add_task("task pages", total=None)
 
         def show(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
+            progress.update(bar, completed=done, total=total)
 
         return report_html(
             run,

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
@@ -34,6 +35,9 @@ from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
 from judge.suites.submission_index import SubmissionIndex
+
+if TYPE_CHECKING:
+    from judge.grading.recipe import WorkerRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class Settings:
         executor_of: makes what does the jobs; None for threads of this process.
         trusts_values: whether the values in outputs are trusted that were made elsewhere, or by
             mouse and keyboard alone; the command says so, never a record.
+        recipe: what workers elsewhere open the same from; None if nothing is judged elsewhere.
     """
 
     sandbox: Sandbox | None
@@ -101,6 +106,7 @@ class Settings:
     task_limits: Mapping[str, Limits] = field(default_factory=dict)
     executor_of: Callable[[Settings], Executor] | None = None
     trusts_values: bool = False
+    recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
         """What the programs of a task run in, for reuse keys; empty if nothing is run.

@@ -78,6 +78,7 @@ class WorkerRecipe(GradingOptions):
             limits=self.limits,
             jobs=self.threads,
             task_limits=self.task_limits,
+            recipe=self,
         )
 
     def open_worker(self, stack: contextlib.ExitStack) -> Worker:

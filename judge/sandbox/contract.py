@@ -125,6 +125,7 @@ class SandboxInfo:
         isolation: what is enforced here, for people: ``cgroup memory limit`` -> ``yes`` …
         former_image: what earlier versions of the judge, which named the build and not its content,
             have as the image in reuse keys; empty if there is nothing of that kind.
+        runs_solutions: whether it takes programs of strangers, and not only the judge's services.
     """
 
     backend: str
@@ -134,6 +135,7 @@ class SandboxInfo:
     runtime: str = ""
     isolation: Mapping[str, str] = field(default_factory=_empty)
     former_image: str = ""
+    runs_solutions: bool = True
 
 
 class SandboxSession(Protocol):

@@ -119,8 +119,8 @@ def check_runs_solutions(sandbox: Sandbox) -> None:
     Raises:
         SandboxError: it has only the judge's own services.
     """
-    if sandbox.info.backend == SEALED_CONTAINER:
-        sandbox.session()
+    if not sandbox.info.runs_solutions:
+        sandbox.session()  # raises, and says why
 
 
 def probe_sandboxes() -> list[BackendFinding]:

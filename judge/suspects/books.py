@@ -119,11 +119,6 @@ class Book:
     def __contains__(self, sheet: str) -> bool:
         return sheet in self.workbook.sheet_names
 
-    @functools.cached_property
-    def formula_count(self) -> int:
-        """How many cells of the workbook hold formulas."""
-        return sum(len(self.formulas(sheet)) for sheet in self.sheet_names)
-
 
 def differing(first: Book, second: Book, sheet: str) -> Iterator[Place]:
     """Cells of a sheet in which two workbooks differ, in reading order."""

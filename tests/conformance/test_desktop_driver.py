@@ -7,8 +7,11 @@ import io
 import os
 import signal
 import socket
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import docker
 import pytest
@@ -38,6 +41,42 @@ OWN = {
     *("at-spi-bus-laun", "at-spi2-registr"),
 }
 """Names of the processes of a desktop, as far as the kernel keeps them."""
+
+
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+FLAT = """<?xml version="1.0" encoding="UTF-8"?>
+<office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:script="urn:oasis:names:tc:opendocument:xmlns:script:1.0"
+ xmlns:ooo="http://openoffice.org/2004/office" xmlns:xlink="http://www.w3.org/1999/xlink"
+ xmlns:dom="http://www.w3.org/2001/xml-events" office:version="1.3"
+ office:mimetype="application/vnd.oasis.opendocument.spreadsheet"><office:scripts>
+{scripts}<office:event-listeners><script:event-listener script:language="ooo:script"
+ script:event-name="dom:load" xlink:type="simple"
+ xlink:href="vnd.sun.star.script:{binding}&amp;location=document"/>
+</office:event-listeners></office:scripts><office:body><office:spreadsheet>
+<table:table table:name="Sheet1"><table:table-row><table:table-cell/></table:table-row>
+</table:table></office:spreadsheet></office:body></office:document>"""
+MANIFEST = (
+    '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" '
+    'manifest:version="1.3">{}</manifest:manifest>'
+)
+ALLOWING = """
+import os, shutil, subprocess, time
+os.makedirs("/tmp/allowing/user")
+with open("/tmp/allowing/user/registrymodifications.xcu", "w") as settings:
+    settings.write('<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item '
+        'oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop '
+        'oor:name="MacroSecurityLevel" oor:op="fuse"><value>0</value></prop></item></oor:items>')
+copy = shutil.copy("{path}", "/tmp/allowing/")
+subprocess.Popen(
+    ["soffice", "-env:UserInstallation=file:///tmp/allowing", "--norestore", copy],
+    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+end = time.monotonic() + 150
+while not os.path.exists("{ran}") and time.monotonic() < end:
+    time.sleep(0.1)
+print(os.path.exists("{ran}"))
+"""
 
 
 @pytest.fixture(
@@ -102,6 +141,71 @@ def test_the_driver_outlives_attacks_and_the_next_desktop_is_clean(
         seen = desktop.perform(Action(code=LOOKING)).printed
         assert "usercustomize" not in seen
         assert desktop.collect().data == book
+
+
+def basic_macro(command: str) -> bytes:
+    """A workbook with a macro in Basic that runs a command as the workbook is opened."""
+    source = f'Sub Run\nShell("/bin/sh", 2, "-c ""{command}""", True)\nEnd Sub'
+    return FLAT.format(
+        scripts=f"""<office:script script:language="ooo:Basic"><ooo:libraries>
+<ooo:library-embedded ooo:name="Standard"><ooo:module ooo:name="Module1"><ooo:source-code>
+{escape(source)}</ooo:source-code></ooo:module></ooo:library-embedded></ooo:libraries>
+</office:script>""",
+        binding="Standard.Module1.Run?language=Basic",
+    ).encode()
+
+
+def python_macro(text: str) -> bytes:
+    """A workbook with a macro in Python, bound to its opening."""
+    content = FLAT.format(scripts="", binding="run.py$run?language=Python")
+    content = content.replace("office:document ", "office:document-content ")
+    content = content.replace("</office:document>", "</office:document-content>")
+    entries = "".join(
+        f'<manifest:file-entry manifest:full-path="{path}" manifest:media-type="{kind}"/>'
+        for path, kind in (("/", ODS), ("content.xml", "text/xml"), ("Scripts/python/run.py", ""))
+    )
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as package:
+        package.writestr("mimetype", ODS)
+        package.writestr("content.xml", content)
+        package.writestr("Scripts/python/run.py", text)
+        package.writestr("META-INF/manifest.xml", MANIFEST.format(entries))
+    return data.getvalue()
+
+
+def macros() -> dict[str, bytes]:
+    """Name of a workbook -> the workbook, which says that its macro ran."""
+    python = f"def run(*_):\n    open('{HOME}/python-ran', 'w').close()\n"
+    return {
+        "basic.fods": basic_macro(f"touch {HOME}/basic-ran"),
+        "python.ods": python_macro(python),
+    }
+
+
+@pytest.mark.parametrize("name", ["basic.fods", "python.ods"])
+def test_a_macro_that_opens_with_its_workbook_runs_only_where_that_is_allowed(
+    sandbox: Sandbox, name: str
+) -> None:
+    path, ran = f"{HOME}/{name}", f"{name.partition('.')[0]}-ran"
+    task = DesktopTask({path: macros()[name]}, path, path)
+    patient = replace(OPTIONS, action_s=200)
+    with SandboxDesktopHost(sandbox).open(task, patient) as desktop:
+        assert any(name in window for window in desktop.observe().windows)
+        for _ in range(3):
+            buttons = [
+                element
+                for element in desktop.observe(screenshot=False).elements or ()
+                if element.role.endswith("button") and element.centre
+                and element.name.startswith(("Enable Macros", "OK", "Close"))
+            ]  # fmt: skip
+            assert not [each for each in buttons if each.name.startswith("Enable Macros")]
+            if not buttons:
+                break
+            desktop.perform(Action(code=f"pyautogui.click{buttons[0].centre}"))
+        assert ran not in desktop.perform(Action(code=LOOKING)).printed
+        # The counterpart: the same workbook where the settings allow every macro.
+        allowed = desktop.perform(Action(code=ALLOWING.format(path=path, ran=f"{HOME}/{ran}")))
+        assert (allowed.error, allowed.printed) == ("", "True\n")
 
 
 def reached_nothing(desktop: SandboxDesktop, listener: socket.socket) -> None:

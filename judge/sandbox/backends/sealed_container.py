@@ -79,6 +79,7 @@ class SealedContainerSandbox:
             python=platform.python_version(),
             packages=MappingProxyType(roots.pins()),
             runtime=" ".join(os.uname()[:3:2]),
+            runs_solutions=False,
             isolation=MappingProxyType(
                 {
                     "solutions": "refused",

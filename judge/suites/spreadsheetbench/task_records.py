@@ -36,9 +36,6 @@ KNOWN_FIELDS = frozenset(
 )
 """The fields that the judge knows; others are ignored, with a note."""
 
-REQUIRED_FIELDS = ("id", "instruction", "instruction_type", "answer_position")
-"""The fields without which there is no task."""
-
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:

@@ -14,9 +14,6 @@ from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 
-WRITING_ERRORS = frozenset({"#REF!", "#NAME?", "#NULL!", "#SPILL!", "#CALC!"})
-"""Errors that say that a formula is written wrongly, whatever the data."""
-
 CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
 """Quotation marks that a formula cannot use."""
 

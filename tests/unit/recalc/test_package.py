@@ -1,4 +1,4 @@
-"""What is done to a package before an engine gets it: names in its formulas are seen."""
+"""What is done to a package before an engine gets it: no name of a formula is overlooked."""
 
 from __future__ import annotations
 

@@ -331,7 +331,8 @@ def test_the_facts_of_a_sheet_are_read_in_one_pass_over_its_rows(
     monkeypatch.setattr(Package, "chunks", counted)
     rows = "".join(f'<row r="{row}" hidden="1"/>' for row in range(1, 2001))
     merges = '<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'
-    data = package(f"<sheetData>{rows}</sheetData>{merges}")
+    sheet_xml = f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData>{merges}</worksheet>'
+    data = package(parts={"xl/worksheets/sheet1.xml": sheet_xml})
     book = BookFacts(open_workbook(data))
     (tab,) = book.tabs
     sheet = book.sheet(tab)

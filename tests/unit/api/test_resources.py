@@ -1,0 +1,48 @@
+"""What runs are judged with: opened once, and made again for a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from judge.api.options import JudgingOptions
+from judge.api.resources import JudgingResources
+from judge.cluster.session import ClusterSeats
+from judge.sandbox.contract import SandboxInfo
+from judge.sandbox.scripted import ScriptedSandbox
+from judge.sandbox.select import check_runs_solutions
+from tests.unit.report.runs import TaskSpec, make_suite
+
+
+def test_settings_that_were_changed_are_placed_like_those_that_were_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.api.resources.ClusterSession", lambda *_: object())
+    suite = make_suite(tmp_path / "suite", [TaskSpec("1")])
+    options = JudgingOptions(
+        recalc="never", profile="strict", cluster="tcp://127.0.0.1:1", insecure_cluster=True, jobs=5
+    )
+    with contextlib.ExitStack() as stack:
+        resources = JudgingResources(options, stack)
+        opened = resources.settings(needs_sandbox=False, needs_engines=False)
+        for settings in (opened, replace(opened, jobs=3)):
+            seats = resources.placed(settings, suite).executor_of
+            assert isinstance(seats, ClusterSeats)
+            assert (seats.recipe.profile, seats.recipe.threads) == ("strict", 1)
+
+
+def test_a_sandbox_that_takes_no_solutions_says_so_whatever_it_is_called() -> None:
+    class Services(ScriptedSandbox):
+        @property
+        def info(self) -> SandboxInfo:
+            return replace(super().info, runs_solutions=False)
+
+        def session(self) -> contextlib.AbstractContextManager[object]:  # type: ignore[override]
+            raise RuntimeError("services only")
+
+    check_runs_solutions(ScriptedSandbox([]))
+    with pytest.raises(RuntimeError, match="services only"):
+        check_runs_solutions(Services([]))
