@@ -13,7 +13,7 @@ from tests.e2e.conftest import Cli, read_report, require_backend, verdicts_of
 
 SUBMISSIONS = REPOSITORY / "dataset" / "sample" / "submissions.jsonl"
 RULES = REPOSITORY / "dataset" / "sample-rules" / "submissions.jsonl"
-SHORT = ("--cpu", "4", "--wall", "8", "--memory", "512MiB")
+SHORT = ("--cpu", "2", "--wall", "8", "--memory", "512MiB")
 
 
 def test_every_sample_gets_its_verdict(cli: Cli, backend: str, tmp_path: Path) -> None:
