@@ -22,12 +22,11 @@ from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook
 
-
 EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]], bytes]
 """Makes a copy of a workbook in which some cells hold something else.
 
-It gets the workbook, cell -> its new constant (None empties it), and cell -> its new formula without
-its leading ``=``. Values of formulas that depend on the change are as they were. It raises
+It gets the workbook, cell -> its new constant (None empties it), and cell -> its new formula
+without its leading ``=``. Values of formulas that depend on the change are as they were. It raises
 WorkbookError if a cell cannot be set.
 """
 

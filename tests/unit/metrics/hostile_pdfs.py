@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pypdf
 
@@ -166,7 +166,7 @@ _START = HONEST.index(b"xref\n0")
 _SHOWN = stream(repeated(b"(a) Tj " * 100_000, 400), FLATE)
 
 # What cannot be read: how it is made, and the beginning of what is said.
-UNREADABLE = {
+UNREADABLE: dict[str, Callable[[], bytes]] = {
     "nested arrays": lambda: one_page(stream(TEXT), resources=b"[" * 50_000 + b"]" * 50_000),
     "page tree with a loop": _page_tree_loop,
     "parents in a loop": _parents_in_a_loop,
@@ -195,7 +195,7 @@ UNREADABLE = {
 }
 
 # What is read: how many pages it has.
-READABLE = {
+READABLE: dict[str, tuple[Callable[[], bytes], int]] = {
     "cross references to themselves": (
         lambda: HONEST.replace(b"trailer\n<< ", b"trailer\n<< /Prev %d " % _START),
         1,
