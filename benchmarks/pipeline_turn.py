@@ -44,7 +44,8 @@ def main() -> None:
         }
         for each in run.results
     ]
-    backend = run.report["run"].get("sandbox", {}).get("backend", "")
+    sandbox = run.report["run"].get("sandbox")
+    backend = sandbox["backend"] if sandbox else ""
     print(
         json.dumps({"judge": api.__file__, "seconds": seconds, "backend": backend, "cases": cases})
     )

@@ -171,6 +171,10 @@ class LiveBar:
         self._bar.stop()
 
 
+class NotebookBar(LiveBar):
+    """The same for library use: in a cell of a notebook, where ``rich`` draws it, or a terminal."""
+
+
 def progress_for(stream: IO[str] | None = None, *, quiet: bool = False) -> Progress:
     """The progress display that fits: live on a terminal, plain lines elsewhere."""
     stream = stream or sys.stderr

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from judge.compare.cells.range_check import RangeSide
 from judge.compare.registry import checker_of
@@ -23,23 +22,13 @@ from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook
 
+EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]], bytes]
+"""Makes a copy of a workbook in which some cells hold something else.
 
-class EditCells(Protocol):
-    """Makes a copy of a workbook in which some cells hold something else."""
-
-    def __call__(
-        self, data: bytes, constants: Mapping[CellRef, CellValue], formulas: Mapping[CellRef, str]
-    ) -> bytes:
-        """The copy; values of formulas that depend on the change are as they were.
-
-        Args:
-            data: the workbook.
-            constants: cell -> its new constant; None empties it.
-            formulas: cell -> its new formula, without its leading ``=``.
-
-        Raises:
-            WorkbookError: a cell cannot be set.
-        """
+It gets the workbook, cell -> its new constant (None empties it), and cell -> its new formula
+without its leading ``=``. Values of formulas that depend on the change are as they were. It raises
+WorkbookError if a cell cannot be set.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def read_row_lines(
 
     Returns:
         Row number -> its attributes without the number; rows with equal attributes share them. And
-        the worksheet without its rows, if that was asked for.
+        the worksheet without its rows, unless that is known.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.

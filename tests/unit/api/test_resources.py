@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_a_sandbox_that_takes_no_solutions_says_so_whatever_it_is_called() -> No
         def info(self) -> SandboxInfo:
             return replace(super().info, runs_solutions=False)
 
-        def session(self) -> contextlib.AbstractContextManager[object]:  # type: ignore[override]
+        def session(self) -> NoReturn:
             raise RuntimeError("services only")
 
     check_runs_solutions(ScriptedSandbox([]))
