@@ -9,7 +9,6 @@ from pathlib import Path
 from judge.core.records.reports import ReportDocument
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SubmissionError, SuiteError
-from judge.suites.formats import LoggedFormat
 from judge.suites.suite import Suite
 
 
@@ -29,8 +28,7 @@ def add_published_figures(
     Returns:
         Whether something was added.
     """
-    conventions = suite.conventions
-    if folder is None or not isinstance(conventions, LoggedFormat):
+    if folder is None:
         return False
     accepted: dict[tuple[str, int], bool] = {}
     for each in results:
@@ -40,7 +38,7 @@ def add_published_figures(
         accepted[key] = accepted.get(key, True) and agrees
     # A folder that is gone leaves the report as it is; each case says so where it matters.
     with contextlib.suppress(SubmissionError, SuiteError):
-        if figures := conventions.published_figures(suite.whole, Path(folder), accepted):
+        if figures := suite.conventions.published_figures(suite.whole, Path(folder), accepted):
             report["published_figures"] = figures
             return True
     return False

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, RecalcIdentity, RunDocument, served_model
-from judge.report.model import ReportData
+
+if TYPE_CHECKING:
+    from judge.report.model import ReportData
 
 
 def identity_lines(data: ReportData) -> list[tuple[str, str]]:

@@ -1,17 +1,18 @@
 """The contract of a suite format, and the formats that exist.
 
-A format is one module with a ``FORMAT``, and one line in ``_HOMES``. It says which folders are
-suites of its kind, reads them, and knows how their files are named.
+A format is one module with a :class:`SuiteFormat`, and one row of ``_ROWS``. It says which folders
+are suites of its kind, reads them, and knows how their files are named.
 """
 
 from __future__ import annotations
 
 import enum
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple
 
 from judge.core.score_table import ScoreTable
 from judge.core.task import Task, TaskQuestion
@@ -24,17 +25,42 @@ if TYPE_CHECKING:
 DATA_FOLDER = "/mnt/data"
 """Where a program finds its input and leaves its output inside the sandbox, by default."""
 
-_HOMES = (
-    "judge.suites.spreadsheetbench.format",
-    "judge.suites.sheetjudge.format",
-    "judge.suites.babelbench.format",
-    "judge.suites.spreadsheetbench2.format",
-    "judge.suites.dabench.format",
-    "judge.suites.desktop.spider2v",
-    "judge.suites.desktop.osworld",
-    "judge.suites.sheetcopilot.format",
+
+class _Row(NamedTuple):
+    """A format of the judge; it is imported for suites that may be of it.
+
+    Attributes:
+        names: its :attr:`SuiteFormat.names`.
+        marker: a path below the folder, perhaps with ``*``, that every suite of the format has.
+        home: the module, and the name of the format in it.
+    """
+
+    names: tuple[str, ...]
+    marker: str
+    home: str
+
+    def load(self) -> SuiteFormat:
+        """Imports the format."""
+        module, _, name = self.home.partition(":")
+        suite_format: SuiteFormat = getattr(importlib.import_module(module), name)
+        return suite_format
+
+
+_EXAMPLES = "evaluation_examples/examples"
+_ROWS = (
+    _Row(
+        ("spreadsheetbench-v0.1", "spreadsheetbench-verified"),
+        "dataset.json",
+        "judge.suites.spreadsheetbench.format:FORMAT",
+    ),
+    _Row(("sheetjudge-v1",), "suite.json", "judge.suites.sheetjudge.format:FORMAT"),
+    _Row(("babelbench",), "benchmark.csv", "judge.suites.babelbench:FORMAT"),
+    _Row(("spreadsheetbench-2",), "*/dataset.json", "judge.suites.spreadsheetbench2:FORMAT"),
+    _Row(("dabench",), "da-dev-questions.jsonl", "judge.suites.dabench:FORMAT"),
+    _Row(("spider2v",), f"{_EXAMPLES}/excel", "judge.suites.desktop.format:SPIDER2V"),
+    _Row(("osworld",), f"{_EXAMPLES}/libreoffice_calc", "judge.suites.desktop.format:OSWORLD"),
+    _Row(("sheetcopilot",), "dataset.xlsx", "judge.suites.sheetcopilot:FORMAT"),
 )
-"""The modules whose ``FORMAT`` it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,39 +102,31 @@ class FileRole(enum.Enum):
     OUTPUT = "output"
 
 
-class SuiteFormat(Protocol):
-    """How suites of one kind are written, and how their files are named."""
+class SuiteFormat(ABC):
+    """How suites of one kind are written, and how their files are named.
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names that its suites go by in run.json, in corrections and in messages.
+    What a format does not say for itself is as in a suite of files with names of their own, without
+    finished outputs, that is only read.
 
-        More than one where published suites of the format differ.
-        """
-        ...
+    Attributes:
+        names: the names that its suites go by in run.json, in corrections and in messages; more
+            than one where published suites of the format differ.
+        definition: name of the file in a suite's folder that defines its tasks. If there are
+            several, a pattern for messages; :attr:`Contents.definitions` names them.
+        file_suffixes: how names of inputs and outputs end, such as ``.xlsx``; in lower case.
+        output_pattern: how finished outputs are named, for messages.
+    """
 
-    @property
-    def definition(self) -> str:
-        """Name of the file in a suite's folder that defines its tasks.
+    names: tuple[str, ...]
+    definition: str
+    file_suffixes: tuple[str, ...]
+    output_pattern: str = "none: its answers are values, in the text of a reply"
 
-        If there are several, a pattern for messages; :attr:`Contents.definitions` names them.
-        """
-        ...
-
-    @property
-    def file_suffixes(self) -> tuple[str, ...]:
-        """How names of inputs and outputs end, such as ``.xlsx``; in lower case."""
-        ...
-
-    @property
-    def output_pattern(self) -> str:
-        """How finished outputs are named, for messages."""
-        ...
-
+    @abstractmethod
     def recognises(self, root: Path) -> bool:
         """Whether a folder is a suite of this format. Cheap, because whole caches are searched."""
-        ...
 
+    @abstractmethod
     def load(self, root: Path) -> Contents:
         """Reads a suite.
 
@@ -121,26 +139,8 @@ class SuiteFormat(Protocol):
         Raises:
             SuiteError: the definition itself cannot be read.
         """
-        ...
 
-    def alias_of(self, record: Mapping[str, object]) -> str | None:
-        """What a record of answers names its task by if it has no id; None if it does not."""
-        ...
-
-    def output_of(self, file_name: str) -> tuple[str, int] | tuple[str, int, int] | None:
-        """Task id and case number of which a file is an output by its name; None for others.
-
-        Where names tell several outputs of a case apart, the number of the sample, from 0, follows.
-        """
-        ...
-
-    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
-        """What a file is to a program of the task, by its name; None for files of others.
-
-        Prompts and programs of other people name their files; this says which to look for.
-        """
-        ...
-
+    @abstractmethod
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
         """The paths of a program about which nothing else is known; the same for every case.
 
@@ -148,17 +148,37 @@ class SuiteFormat(Protocol):
             question: the task.
             folder: an absolute path inside the sandbox.
         """
-        ...
 
-    def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:
+    def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
+        """What a record of answers names its task by if it has no id; None if it does not."""
+        return None
+
+    def output_of(
+        self,
+        file_name: str,  # noqa: ARG002
+    ) -> tuple[str, int] | tuple[str, int, int] | None:
+        """Task id and case number of which a file is an output by its name; None for others.
+
+        Where names tell several outputs of a case apart, the number of the sample, from 0, follows.
+        """
+        return None
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
+        """What a file is to a program of the task, by its name; None for files of others.
+
+        Prompts and programs of other people name their files; this says which to look for.
+        """
+        return None
+
+    def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:  # noqa: ARG002
         """File names of the input and the gold workbook of a case that is added to a task.
 
         They make a case wherever they are put into the folder of the task's other cases. None
         where cases are listed in the definition instead.
         """
-        ...
+        return None
 
-    def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
+    def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:  # noqa: ARG002
         """The text of a definition that gives tasks of a suite as they are now.
 
         Args:
@@ -167,42 +187,34 @@ class SuiteFormat(Protocol):
 
         Raises:
             SuiteError: the suite's own definition cannot be read.
-            UsageError: suites of this format cannot be written.
+            UsageError: suites of this format are only read.
         """
-        ...
-
-
-def refuse_writing(root: Path, name: str) -> NoReturn:
-    """What :meth:`SuiteFormat.definition_of` does in formats that are only read.
-
-    Raises:
-        UsageError: always.
-    """
-    raise UsageError(
-        f"{root}: suites of the format {name} are read, and cannot be written",
-        hint="Score with --corrections-from FILE instead.",
-    )
-
-
-@runtime_checkable
-class LoggedFormat(Protocol):
-    """A format whose folders of results hold logs, which give published figures."""
+        raise UsageError(
+            f"{root}: suites of the format {self.names[0]} are read, and cannot be written",
+            hint="Score with --corrections-from FILE instead.",
+        )
 
     def published_figures(
-        self, suite: Suite, folder: Path, accepted: Mapping[tuple[str, int], bool]
+        self,
+        suite: Suite,  # noqa: ARG002
+        folder: Path,  # noqa: ARG002
+        accepted: Mapping[tuple[str, int], bool],  # noqa: ARG002
     ) -> list[PublishedFigures]:
-        """The figures of each repeat; none where the folder has no logs.
+        """The figures of the suite's own evaluation, out of the logs of a folder of results.
 
         Args:
             suite: the suite that was answered.
             folder: the folder of finished outputs.
             accepted: task and sample -> whether its output was accepted.
 
+        Returns:
+            Those of each repeat; none where the folder has no logs.
+
         Raises:
             SubmissionError: the folder cannot be listed.
             SuiteError: the suite cannot be read.
         """
-        ...
+        return []
 
 
 _REGISTERED: dict[str, SuiteFormat] = {}
@@ -238,9 +250,8 @@ def unregister(name: str) -> None:
 
 def suite_formats() -> Iterator[SuiteFormat]:
     """Every format once: those of the judge, then those that were registered."""
-    for home in _HOMES:
-        suite_format: SuiteFormat = importlib.import_module(home).FORMAT
-        yield suite_format
+    for row in _ROWS:
+        yield row.load()
     yield from {id(each): each for each in _REGISTERED.values()}.values()
 
 
@@ -250,9 +261,11 @@ def format_named(name: str) -> SuiteFormat:
     Raises:
         UsageError: there is no such format.
     """
-    for each in suite_formats():
-        if name in each.names:
-            return each
+    for row in _ROWS:
+        if name in row.names:
+            return row.load()
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     known = ", ".join(name for each in suite_formats() for name in each.names)
     raise UsageError(f"there is no suite format {name!r}", hint=f"Suite formats: {known}.")
 
@@ -268,7 +281,9 @@ def format_of_folder(root: Path) -> SuiteFormat | None:
     Raises:
         SuiteError: it is a suite of several formats at once.
     """
-    found = [each for each in suite_formats() if each.recognises(root)]
+    possible = [row.load() for row in _ROWS if _holds(root, row.marker)]
+    possible += {id(each): each for each in _REGISTERED.values()}.values()
+    found = [each for each in possible if each.recognises(root)]
     if len(found) > 1:
         names = " and ".join(each.definition for each in found)
         raise SuiteError(
@@ -277,6 +292,14 @@ def format_of_folder(root: Path) -> SuiteFormat | None:
             hint=f"Give the file that is meant: {root / found[0].definition}",
         )
     return found[0] if found else None
+
+
+def _holds(root: Path, marker: str) -> bool:
+    """Whether a folder has a path; one that cannot be listed has none."""
+    try:
+        return any(True for _ in root.glob(marker)) if "*" in marker else (root / marker).exists()
+    except OSError:
+        return False
 
 
 def is_output_name(file_name: str) -> bool:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from judge.core.score_table import ScoreColumn, ScoreTable
-from judge.core.task import Task, TaskQuestion
+from judge.core.task import TaskQuestion
 from judge.suites.formats import (
     DATA_FOLDER,
     Contents,
-    FileRole,
     SolutionPaths,
-    refuse_writing,
+    SuiteFormat,
 )
 
 EXAMPLES = "evaluation_examples/examples"
@@ -53,36 +50,28 @@ _COLUMNS = (
 """As in Table 4 of the Spider2-V paper and Table 15 of the OSWorld paper."""
 
 
-@dataclass(frozen=True)
-class DesktopFormat:
+class DesktopFormat(SuiteFormat):
     """A folder with ``evaluation_examples``, as the repository has it.
 
-    Attributes:
+    Args:
         name: the name of the format, and of the evaluator that its rules were written for.
         folder: the folder of the tasks, below ``evaluation_examples/examples``.
         before: another such folder; where it exists as well, the suite is of the other format.
     """
 
-    name: str
-    folder: str
-    before: str | None = None
-
     file_suffixes = SUFFIXES
     output_pattern = "{id}_output.xlsx"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its only name."""
-        return (self.name,)
-
-    @property
-    def definition(self) -> str:
-        """The folder of the tasks; each of them is a file."""
-        return f"{EXAMPLES}/{self.folder}"
+    def __init__(self, name: str, folder: str, before: str | None = None) -> None:
+        self.name = name
+        self.folder = folder
+        self.names = (name,)
+        self.definition = f"{EXAMPLES}/{folder}"
+        self._before = before
 
     def recognises(self, root: Path) -> bool:
         """Whether the folder of the tasks is there."""
-        other = self.before is not None and (root / EXAMPLES / self.before).is_dir()
+        other = self._before is not None and (root / EXAMPLES / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
     def load(self, root: Path) -> Contents:
@@ -99,7 +88,7 @@ class DesktopFormat:
 
     def _notes(self, root: Path) -> tuple[str, ...]:
         """That there are tasks of the other format as well, and how those are judged."""
-        other = "" if self.before is not None else f"{EXAMPLES}/{SPIDER2V.folder}"
+        other = "" if self._before is not None else SPIDER2V.definition
         if not other or not (root / other).is_dir():
             return ()
         from judge.suites.desktop.reading import task_files  # noqa: PLC0415  only for its suites
@@ -110,18 +99,10 @@ class DesktopFormat:
         said = f"its {count:,} tasks of the format {SPIDER2V.name} are not part of this suite"
         return (f"{other}: {said}; name that folder to judge them: {root / other}",)
 
-    def alias_of(self, record: Mapping[str, object]) -> None:  # noqa: ARG002
-        """None: every record has an id."""
-        return
-
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """Reads ``{id}_output.xlsx`` or the like, perhaps with the number of the case, 1."""
         match = _OUTPUT.fullmatch(file_name)
         return None if match is None else (match["id"], int(match["number"] or 1))
-
-    def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """None: files have names of their own."""
-        return None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
         """The workbook under its own name, and the output next to it."""
@@ -129,14 +110,6 @@ class DesktopFormat:
         name = PurePath(files[0].path.name if files else "input.xlsx")
         asked = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{asked}")
-
-    def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:  # noqa: ARG002
-        """None: each task has one case, whose files its JSON file names."""
-        return None
-
-    def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:  # noqa: ARG002
-        """Refused: suites of this format are only read."""
-        refuse_writing(root, self.name)
 
 
 SPIDER2V = DesktopFormat("spider2v", "excel", before="libreoffice_calc")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from judge.core.answer import AnswerForm
 from judge.core.task import Task, TaskQuestion
 from judge.files.documents import dump_json
-from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 from judge.suites.sheetjudge import DEFINITION, NAME
 
 _SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt", ".json")
@@ -23,7 +23,7 @@ _SUFFIX_OF_ANSWER = {
 }
 
 
-class OwnFormat:
+class OwnFormat(SuiteFormat):
     """A ``suite.json`` that lists tasks, cases and files."""
 
     names: tuple[str, ...] = (NAME,)
@@ -40,10 +40,6 @@ class OwnFormat:
         from judge.suites.sheetjudge.reading import read_suite  # noqa: PLC0415  only for its suites
 
         return read_suite(root)
-
-    def alias_of(self, record: Mapping[str, object]) -> None:  # noqa: ARG002
-        """None: every record has an id."""
-        return
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """Reads ``{n}_{id}_output.xlsx`` and its like."""
@@ -63,10 +59,6 @@ class OwnFormat:
             f"{folder}/input/1_{question.id}_input{suffix}",
             f"{folder}/output/1_{question.id}_output{_SUFFIX_OF_ANSWER[question.answer]}",
         )
-
-    def new_case_names(self, task_id: str, number: int) -> None:  # noqa: ARG002
-        """None: the ``suite.json`` lists the cases."""
-        return
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
         """The ``suite.json`` of the tasks."""

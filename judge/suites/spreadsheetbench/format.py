@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from judge.core.task import Task, TaskQuestion
 from judge.files.documents import dump_json
-from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 from judge.suites.spreadsheetbench.reading import DEFINITION, read_suite
 
 V0_1 = "spreadsheetbench-v0.1"
@@ -21,7 +21,7 @@ _OUTPUT = re.compile(r"^(?P<number>\d+)_(?P<id>.+)_output\.xls[xm]$", re.IGNOREC
 _ROLE = {"input": FileRole.INPUT, "init": FileRole.INPUT, "output": FileRole.OUTPUT}
 
 
-class SpreadsheetBench:
+class SpreadsheetBench(SuiteFormat):
     """A ``dataset.json``, and one folder of numbered workbooks for each task."""
 
     names = (V0_1, VERIFIED)
@@ -43,10 +43,6 @@ class SpreadsheetBench:
             notes=tuple(reading.notes),
             faults=tuple(reading.faults),
         )
-
-    def alias_of(self, record: Mapping[str, object]) -> None:  # noqa: ARG002
-        """None: every record has an id."""
-        return
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """Reads ``{n}_{id}_output.xlsx``; blanks do not count."""

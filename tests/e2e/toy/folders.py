@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from judge.core.task import CheckerSpec, Task, TaskQuestion, TestCase
 from judge.errors import SuiteError
 from judge.files.documents import dump_json, parse_json, read_regular
-from judge.suites.formats import DATA_FOLDER, Contents, FileRole
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SuiteFormat
 from judge.suites.solution_paths import SolutionPaths
 
 
-class Folders:
+class Folders(SuiteFormat):
     """``order.json`` is an object: name of a folder -> question."""
 
     names = ("folders",)
@@ -41,10 +41,6 @@ class Folders:
             )
         return Contents(self.names[0], tuple(tasks), faults=tuple(faults))
 
-    def alias_of(self, record: Mapping[str, object]) -> str | None:
-        """Every record has an id."""
-        return None
-
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """``{id}.out.xlsx`` answers the only case of its task."""
         task_id, mark, _ = file_name.partition(".out.xlsx")
@@ -60,10 +56,6 @@ class Folders:
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
         """The same names in one folder."""
         return SolutionPaths(f"{folder}/{question.id}.in.xlsx", f"{folder}/{question.id}.out.xlsx")
-
-    def new_case_names(self, task_id: str, number: int) -> tuple[str, str] | None:
-        """There is one case for each task."""
-        return None
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
         """The questions of the tasks."""

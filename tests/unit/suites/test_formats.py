@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from judge.annotate.casebook import Casebook
 from judge.core.answer import AnswerForm
 from judge.core.task import CaseInput, FileKind, InputFile, TaskQuestion
 from judge.errors import SuiteError, UsageError
-from judge.suites import load_suite
+from judge.suites import formats, load_suite
 from judge.suites.formats import (
     Contents,
     FileRole,
@@ -54,6 +56,25 @@ def test_formats_are_found_by_every_name() -> None:
     assert format_named("sheetjudge-v1") is OWN
     with pytest.raises(UsageError, match="no suite format 'other'"):
         format_named("other")
+
+
+def test_the_table_of_formats_has_the_names_of_each() -> None:
+    assert [row.load().names for row in formats._ROWS] == [row.names for row in formats._ROWS]
+
+
+def test_formats_of_other_suites_are_not_imported() -> None:
+    """A suite of one's own needs the format of the judge alone, and its record names it again."""
+    program = """
+import sys
+from judge.suites import formats, load_suite
+load_suite("sample").conventions
+print([name for name in sys.modules if name.startswith("judge.suites.")])
+"""
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "'judge.suites.spreadsheetbench.format'" in loaded
+    others = ("sheetjudge", "babelbench", "spreadsheetbench2", "dabench", "desktop", "sheetcopilot")
+    assert [name for name in others if f"'judge.suites.{name}" in loaded] == []
 
 
 def test_a_format_comes_and_goes(empty: Empty, tmp_path: Path) -> None:

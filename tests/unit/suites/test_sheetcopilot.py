@@ -15,7 +15,7 @@ from judge.files.yaml_documents import dump_yaml
 from judge.suites.formats import format_named
 from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
-from judge.suites.sheetcopilot.reading import COLUMNS
+from judge.suites.sheetcopilot import COLUMNS
 from tests.boards import GOLD, Made, workbook
 
 TITLE = {"1": {"charts": {"title": True}}}
@@ -185,7 +185,7 @@ def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     answer(results, "1_Sales", ["Sales"], logged([["a"]]))
     answer(results, "2_Sales", ["Sold"], {"Success Count": "one"})
     conventions = format_named("sheetcopilot")
-    figures = conventions.published_figures(load_suite(suite), results, {("1_Sales", 0): True})  # type: ignore[attr-defined]
+    figures = conventions.published_figures(load_suite(suite), results, {("1_Sales", 0): True})
     assert figures[0]["tasks"] == 1
     assert "Success Count" in figures[0]["problems"][0]
     assert GOLD.title == "Sales"

@@ -23,7 +23,7 @@ from judge.errors import SubmissionError, SuiteError, UsageError
 from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.recalc.policy import Recalculator
 from judge.suites.formats import FileRole
-from judge.suites.spreadsheetbench2.format import FORMAT
+from judge.suites.spreadsheetbench2 import FORMAT
 from judge.suites.stats import compute_stats
 from judge.suites.validate import validate_suite
 from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple

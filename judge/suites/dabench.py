@@ -1,4 +1,4 @@
-"""Reads questions and labels of InfiAgent-DABench, and every fault with its line and field."""
+"""The published format of InfiAgent-DABench: closed questions about one table, with labels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,64 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from judge.core.answer import AnswerForm
-from judge.core.task import AbsentInput, CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
+from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.task import (
+    AbsentInput,
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
 from judge.errors import SuiteError
 from judge.files.documents import written
 from judge.files.json_lines import read_json_lines
 from judge.suites.boundary import Boundary
-from judge.suites.dabench import DEFINITION, LABELS, TABLES
+from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
+
+DEFINITION = "da-dev-questions.jsonl"
+LABELS = "da-dev-labels.jsonl"
+TABLES = "da-dev-tables"
+NAME = "dabench"
+
+
+TABLE = ScoreTable(
+    "Accuracy by question",
+    (
+        ScoreColumn("Total"),
+        *(ScoreColumn(level, "level", level, "Level") for level in ("easy", "medium", "hard")),
+    ),
+)
+"""The published script's accuracy, where questions without a reply count as failed."""
+
+
+class DABench(SuiteFormat):
+    """A ``da-dev-questions.jsonl`` with its labels next to ``da-dev-tables``."""
+
+    names: tuple[str, ...] = (NAME,)
+    definition = DEFINITION
+    file_suffixes = (".csv",)
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there are questions and labels."""
+        return (root / DEFINITION).is_file() and (root / LABELS).is_file()
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; tables that are not there are named in their cases."""
+        tasks, faults = read_suite(root)
+        return Contents(format=NAME, tasks=tasks, faults=faults, tables=(TABLE,))
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The table under its own name."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = files[0].path.name if files else "input.csv"
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.txt")
+
+
+FORMAT = DABench()
+
 
 _TOLERANCE = 1e-6
 """How close a number has to be: questions say how it is rounded."""

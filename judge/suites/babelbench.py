@@ -1,24 +1,128 @@
-"""Reads a ``benchmark.csv``: every question with its files, and every fault with its field."""
+"""The published format of BabelBench: questions over pictures and tables, with typed answers."""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from judge.compare.registry import check_options
 from judge.core.answer import AnswerForm
-from judge.core.task import AbsentInput, CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
+from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.task import (
+    AbsentInput,
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MIB, MalformedError, as_object, parse_json, read_text
 from judge.files.media import HEAD_BYTES, ZIP_MAGIC, image_type
 from judge.replies.relaxed import NotLiteralError, read_literal
-from judge.suites.babelbench import COLUMNS, DEFINITION
-from judge.suites.babelbench.format import alias
-from judge.suites.babelbench.published import SOURCE, blob_of
 from judge.suites.boundary import Boundary
+from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
+from judge.suites.locate import data_folder
+
+DEFINITION = "benchmark.csv"
+NAME = "babelbench"
+COLUMNS = ("tag", "prompt", "imgs", "attachments", "prompt_type", "eval_info", "difficulty")
+"""The columns that are read. Those that say where the files come from are not: an address often
+names what a picture shows, which is the question."""
+
+
+PAPER_TABLE = ScoreTable(
+    "Table 4 of the paper",
+    (
+        ScoreColumn("Total"),
+        ScoreColumn("yes", "image", "yes", "Image"),
+        ScoreColumn("no", "image", "no", "Image"),
+        ScoreColumn("yes", "table", "yes", "Table"),
+        ScoreColumn("no", "table", "no", "Table"),
+        ScoreColumn("Both", "image_and_table", "yes"),
+        ScoreColumn("Easy", "paper_difficulty", "Easy", "Difficulty"),
+        ScoreColumn("OK", "paper_difficulty", "OK", "Difficulty"),
+        ScoreColumn("Hard", "paper_difficulty", "Hard", "Difficulty"),
+    ),
+)
+"""Its denominators are 247; 236 and 11; 132 and 115; 121; 59, 103 and 85."""
+
+_MOST_HEADER_BYTES = 4096
+
+
+class BabelBench(SuiteFormat):
+    """A ``benchmark.csv`` next to ``000-csvs`` and ``000-imgs``."""
+
+    names: tuple[str, ...] = (NAME,)
+    definition = DEFINITION
+    file_suffixes = (".csv", ".xlsx", ".png")
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there is a ``benchmark.csv`` with the published columns."""
+        try:
+            with (root / DEFINITION).open("rb") as file:
+                head = file.readline(_MOST_HEADER_BYTES)
+        except OSError:
+            return False
+        names = head.decode("utf-8-sig", "replace").strip().split(",")
+        return set(COLUMNS) <= set(names)
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; files that are not there are named in their cases."""
+        tasks, faults = read_suite(root)
+        return Contents(format=NAME, tasks=tasks, faults=faults, tables=(PAPER_TABLE,))
+
+    def alias_of(self, record: Mapping[str, object]) -> str | None:
+        """The published key: question and pictures, as the results files repeat them."""
+        prompt, images = record.get("prompt"), record.get("imgs")
+        if not isinstance(prompt, str) or not isinstance(images, str | list):
+            return None
+        return alias(prompt, str(images))
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The first file under its own name."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = files[0].path.name if files else "input"
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/answer.json")
+
+
+FORMAT = BabelBench()
+
+
+def alias(prompt: str, images: str) -> str:
+    """The published key of a question; line ends do not count."""
+    return f"{prompt}_{images}".replace("\r\n", "\n")
+
+
+SOURCE = "github.com/FFD8FFE/babelbench at commit 3204319"
+CHECKSUMS = "babelbench-files.txt"
+"""In ``dataset/``: lines of ``SHA-1  path``, where the SHA-1 is that of git's blob."""
+
+_LINE = re.compile(r"(?P<blob>[0-9a-f]{40})  (?P<path>[^\n]+)")
+
+
+def blob_of(path: str) -> str | None:
+    """The checksum by which git knows a published file; None if it is not on the list.
+
+    Args:
+        path: the file, relative to the folder ``data``.
+    """
+    return _blobs().get(path)
+
+
+@functools.cache
+def _blobs() -> dict[str, str]:
+    text = read_text(data_folder() / CHECKSUMS, SuiteError)
+    found = (_LINE.fullmatch(line) for line in text.splitlines())
+    return {match["path"]: match["blob"] for match in found if match is not None}
+
 
 TABLES, IMAGES = "000-csvs", "000-imgs"
 _MOST_RECORDS = 100_000

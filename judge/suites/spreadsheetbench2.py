@@ -1,7 +1,8 @@
-"""Reads the ``dataset.json`` of each category. Opens no workbook."""
+"""The published format of SpreadsheetBench 2: four categories, each with a ``dataset.json``."""
 
 from __future__ import annotations
 
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,12 +10,76 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from judge.compare.cells.options import CELL_RANGE, GROUPS
-from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Gold, InputFile, Task, TestCase
+from judge.core.task import (
+    LEFT_OUT_OPTION,
+    CheckerSpec,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
 from judge.errors import SuiteError
 from judge.files.documents import BOM, MalformedError, parse_json, read_regular
 from judge.suites.boundary import Boundary
-from judge.suites.formats import Contents
-from judge.suites.spreadsheetbench2 import CATEGORIES, DEBUGGING, DEFINITION, NAME, VISUALIZATION
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
+
+NAME = "spreadsheetbench-2"
+DEFINITION = "dataset.json"
+DEBUGGING, VISUALIZATION = "Debugging", "Visualization"
+CATEGORIES = (DEBUGGING, "Financial_Model", "Template", VISUALIZATION)
+"""Names of the folders, which are those of the categories."""
+
+
+_OUTPUT = re.compile(r"(?P<id>.+)_output\.xls[xm]", re.IGNORECASE)
+_INPUT = re.compile(r".+_input\.xls[xm]", re.IGNORECASE)
+
+
+class SpreadsheetBench2(SuiteFormat):
+    """A folder with a ``dataset.json`` in the folder of each category."""
+
+    names: tuple[str, ...] = (NAME,)
+    definition = f"{{category}}/{DEFINITION}"
+    file_suffixes = (".xlsx", ".xlsm")
+    output_pattern = (
+        "{id}_output.xlsx, such as 02_01_output.xlsx, in the folder of its category if several "
+        "categories have that id"
+    )
+
+    def recognises(self, root: Path) -> bool:
+        """Whether the folder of a category holds a ``dataset.json``, and the folder itself none."""
+        return not (root / DEFINITION).exists() and any(
+            (root / category / DEFINITION).is_file() for category in CATEGORIES
+        )
+
+    def load(self, root: Path) -> Contents:
+        """Reads the categories that there are."""
+        return read_suite(root)
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Reads ``{id}_output.xlsx``; every task has one case."""
+        match = _OUTPUT.fullmatch(file_name)
+        return None if match is None else (match["id"], 1)
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
+        """``{id}_output.xlsx`` is the output; whatever ends in ``_input.xlsx`` is the input.
+
+        Inputs are named by their task, by the error that is in them, or by their project.
+        """
+        match = _OUTPUT.fullmatch(file_name)
+        if match is not None and (task_id == match["id"] or task_id.endswith(f"_{match['id']}")):
+            return FileRole.OUTPUT
+        return FileRole.INPUT if _INPUT.fullmatch(file_name) else None
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The input under its own name, and ``{id}_output.xlsx``."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = files[0].path.name if files else f"{question.id}_input.xlsx"
+        return SolutionPaths(f"{folder}/input/{name}", f"{folder}/output/{question.id}_output.xlsx")
+
+
+FORMAT = SpreadsheetBench2()
+
 
 NOT_JUDGED = (
     "the published judge of charts is a vision model that looks at pictures of them, and its "

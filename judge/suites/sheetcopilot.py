@@ -1,0 +1,437 @@
+"""The published format of SheetCopilot: long instructions over workbooks, with check boards."""
+
+from __future__ import annotations
+
+import math
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.compare.boards.board import CHECK_BOARD, Board
+from judge.compare.boards.board import NAME as CHECKER
+from judge.core.records.reports import PublishedFigures
+from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.task import (
+    LEFT_OUT_OPTION,
+    AbsentInput,
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
+from judge.errors import SubmissionError, SuiteError, UsageError, WorkbookError
+from judge.files.yaml_documents import read_yaml
+from judge.suites.boundary import Boundary
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
+from judge.suites.suite import Suite
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET
+from judge.workbook.cell import CellValue
+from judge.workbook.reader import open_workbook
+
+NAME = "sheetcopilot"
+DEFINITION = "dataset.xlsx"
+INPUTS = "task_sheets"
+GOLDS = ("task_sheet_answers_v2", "task_sheet_answers")
+"""Folders of golds: those of the second version count where they are there, else the paper's."""
+
+CATEGORIES = (
+    "Entry and manipulation",
+    "Formula",
+    "Formatting",
+    "Charts",
+    "Pivot Table",
+    "Management",
+)
+"""What a task may ask, as the published column has it; several for most tasks."""
+
+
+def division_of(category: str) -> str:
+    """The division of a category: its tasks are in the group ``yes``."""
+    return category.lower().replace(" ", "_")
+
+
+CATEGORY_TABLE = ScoreTable(
+    "Pass@1 by category",
+    (ScoreColumn("Total"), *(ScoreColumn(each, division_of(each), "yes") for each in CATEGORIES)),
+)
+
+_OUTPUT = re.compile(
+    r"(?P<id>[0-9]{1,6}_[A-Za-z][A-Za-z0-9]*)(?:_(?P<repeat>[0-9]{1,4})|_output)?\.xlsx"
+)
+
+
+class SheetCopilot(SuiteFormat):
+    """A ``dataset.xlsx`` next to the folders of inputs and golds, as the repository has it."""
+
+    names: tuple[str, ...] = (NAME,)
+    definition = DEFINITION
+    file_suffixes = (".xlsx",)
+    output_pattern = (
+        "{order}_{sheet}_{repeat}.xlsx or {no}_{sheet}_{repeat}.xlsx in a folder "
+        "{order}_{sheet} or {no}_{sheet}, or {order}_{sheet}_output.xlsx"
+    )
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there is a ``dataset.xlsx`` and a folder of inputs."""
+        return (root / DEFINITION).is_file() and (root / INPUTS).is_dir()
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; tasks whose workbooks are not there are left out, with the reason."""
+        return read_suite(root)
+
+    def output_of(self, file_name: str) -> tuple[str, int] | tuple[str, int, int] | None:
+        """Reads ``{task}_{repeat}.xlsx``, where repeats are samples, and ``{task}_output.xlsx``."""
+        match = _OUTPUT.fullmatch(file_name)
+        if match is None:
+            return None
+        return (
+            (match["id"], 1)
+            if match["repeat"] is None
+            else (match["id"], 1, max(int(match["repeat"]) - 1, 0))
+        )
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
+        """The workbook of the sheet is the input; a file named after the task is the output."""
+        if file_name == f"{task_id.partition('_')[2]}.xlsx":
+            return FileRole.INPUT
+        found = self.output_of(file_name)
+        return FileRole.OUTPUT if found is not None and found[0] == task_id else None
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The workbook under its own name, and ``{order}_{sheet}_output.xlsx``."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = files[0].path.name if files else "input.xlsx"
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{question.id}_output.xlsx")
+
+    def published_figures(
+        self, suite: Suite, folder: Path, accepted: Mapping[tuple[str, int], bool]
+    ) -> list[PublishedFigures]:
+        """Exec@1, Pass@1, A50 and A90 as published, out of the logs of a results folder."""
+        return published_figures(suite, folder, accepted)
+
+
+FORMAT = SheetCopilot()
+
+
+COLUMNS = ("Sheet Name", "No.", "Context", "Instructions", "Categories", "Atomic actions")
+_MOST_TASKS = 10_000
+_MOST_GOLDS = 100
+_SHEET = re.compile(r"[A-Za-z][A-Za-z0-9]{0,99}")
+_BOARD = "_check.yaml"
+
+
+class _FieldError(Exception):
+    """What is wrong with a row."""
+
+
+@dataclass
+class _Places:
+    """Where the files of a suite are.
+
+    Attributes:
+        boundary: the folder of the suite.
+        golds: name of the folder of golds; None if there is none.
+        boards: the boards that were read, which belong to the definition.
+    """
+
+    boundary: Boundary
+    golds: str | None
+    boards: list[Path] = field(default_factory=list)
+
+    def is_file(self, path: Path) -> bool:
+        """Whether a path is a regular file of the suite."""
+        try:
+            return self.boundary.holds(path) and stat.S_ISREG(path.stat().st_mode)
+        except (OSError, ValueError):
+            return False
+
+
+def read_suite(root: Path) -> Contents:
+    """Reads the tasks of a suite.
+
+    Args:
+        root: the folder with the ``dataset.xlsx``.
+
+    Raises:
+        SuiteError: the ``dataset.xlsx`` cannot be read as a table with the published columns.
+    """
+    boundary = Boundary(root)
+    chosen = next((each for each in GOLDS if (boundary.root / each).is_dir()), None)
+    places = _Places(boundary, chosen)
+    tasks: list[Task] = []
+    faults: list[str] = []
+    notes = [f"golds of {chosen}"] if chosen else [f"no golds: neither {' nor '.join(GOLDS)}"]
+    for order, row in enumerate(_rows(boundary.root / DEFINITION), start=1):
+        try:
+            tasks.append(_task(order, row, places))
+        except _FieldError as error:
+            faults.append(f"{DEFINITION}, row {order + 1}: {error}")
+    absent = sum(LEFT_OUT_OPTION in each.checker.options for each in tasks)
+    if absent:
+        notes.append(f"{absent} tasks are left out: their workbooks are not there")
+    return Contents(
+        format=NAME,
+        tasks=tuple(tasks),
+        notes=tuple(notes),
+        faults=tuple(faults),
+        tables=(CATEGORY_TABLE,),
+        definitions=(boundary.root / DEFINITION, *places.boards),
+    )
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, CellValue]]:
+    """The rows of the first sheet, by heading."""
+    try:
+        workbook = open_workbook(path)
+        if not workbook.sheet_names:
+            raise SuiteError(f"{path}: has no worksheet")
+        values = workbook.sheet(workbook.sheet_names[0]).values(WHOLE_SHEET)
+    except WorkbookError as error:
+        raise SuiteError(f"{path}: {error.message}") from error
+    by_row: dict[int, dict[int, CellValue]] = {}
+    for key, value in values.items():
+        if value is not None:
+            by_row.setdefault(key >> COLUMN_BITS, {})[key & COLUMN_MASK] = value
+    headings = {str(value): column for column, value in by_row.pop(1, {}).items()}
+    missing = [name for name in COLUMNS if name not in headings]
+    if missing:
+        raise SuiteError(f"{path}: the columns {', '.join(missing)} are missing")
+    if len(by_row) > _MOST_TASKS:
+        raise SuiteError(f"{path}: has more than {_MOST_TASKS:,} rows")
+    for row in range(2, max(by_row, default=1) + 1):
+        found = by_row.get(row, {})
+        yield {name: found.get(headings[name]) for name in COLUMNS}
+
+
+def _task(order: int, row: Mapping[str, CellValue], places: _Places) -> Task:
+    sheet, number = str(row["Sheet Name"] or ""), row["No."]
+    if _SHEET.fullmatch(sheet) is None:
+        raise _FieldError(f"column 'Sheet Name': {sheet[:80]!r} is not a name of a workbook")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise _FieldError(f"column 'No.': expected a number from 1, found {number!r}"[:200])
+    named = f"{number}_{sheet}"
+    golds = _golds(sheet, named, places)
+    source = places.boundary.root / INPUTS / f"{sheet}.xlsx"
+    inputs = (InputFile(source),) if places.is_file(source) else ()
+    lacking = [] if inputs else [f"{INPUTS}/{sheet}.xlsx"]
+    if not golds:
+        lacking.append(f"{places.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
+    reason = f"the workbooks are not there: {', '.join(lacking)}" if lacking else ""
+    categories = [each.strip() for each in str(row["Categories"] or "").split(",")]
+    absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
+    return Task(
+        id=f"{order}_{sheet}",
+        # The published agent is given both; a prompt has one place for what a person asks.
+        instruction="\n\n".join(
+            str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
+        ),
+        kind=", ".join(each for each in CATEGORIES if each in categories) or "no category",
+        cases=(TestCase(1, inputs, golds, absent),),
+        checker=CheckerSpec(CHECKER, {LEFT_OUT_OPTION: reason} if reason else {}),
+        groups={division_of(each): "yes" if each in categories else "no" for each in CATEGORIES},
+        raw_id=f"{order}_{sheet}",
+        aliases=(named,),
+    )
+
+
+def atomic_actions(root: Path) -> Mapping[str, int]:
+    """How many actions each task takes at least, functions of formulas aside, by its id.
+
+    Raises:
+        SuiteError: the ``dataset.xlsx`` cannot be read.
+    """
+    return {
+        f"{order}_{row['Sheet Name']}": sum(
+            "function" not in each for each in str(row["Atomic actions"] or "").split(",")
+        )
+        for order, row in enumerate(_rows(root / DEFINITION), start=1)
+    }
+
+
+def _golds(sheet: str, named: str, places: _Places) -> tuple[Gold, ...]:
+    """The golds of a task, each with its board, by their names."""
+    if places.golds is None:
+        return ()
+    folder = places.boundary.root / places.golds / sheet / named
+    try:
+        names = sorted(
+            each.name
+            for each in folder.iterdir()
+            if each.suffix == ".xlsx" and "$" not in each.name
+        )
+    except OSError:
+        return ()
+    if len(names) > _MOST_GOLDS:
+        raise _FieldError(f"{folder.name} holds more than {_MOST_GOLDS} golds")
+    found = []
+    for name in names:
+        path = folder / name
+        if not places.is_file(path):
+            continue
+        board = path.with_name(path.stem + _BOARD)
+        if not places.is_file(board):
+            raise _FieldError(f"{name} has no board: {board.name} is not there")
+        found.append(Gold(path, options={"board": _board(board)}))
+        places.boards.append(board)
+    return tuple(found)
+
+
+def _board(path: Path) -> Mapping[str, object]:
+    document = read_yaml(path, SuiteError)
+    given = document.get(CHECK_BOARD) if isinstance(document, dict) else None
+    try:
+        Board.of(given)
+    except UsageError as error:
+        raise _FieldError(f"{path.name}, field {CHECK_BOARD!r}: {error.message}") from error
+    return dict(given or {})
+
+
+_FOLDER = re.compile(r"[0-9]{1,6}_[A-Za-z][A-Za-z0-9]{0,99}")
+_LOG = "_log.yaml"
+_MOST_ENTRIES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLog:
+    """What the log of a task says.
+
+    Attributes:
+        successes: how many repeats ended with a workbook.
+        actions: how many actions each successful repeat planned.
+        workbooks: how many workbooks of repeats the folder holds.
+        repeats: the samples, from 0, whose workbook is there.
+    """
+
+    successes: int
+    actions: tuple[int, ...]
+    workbooks: int
+    repeats: frozenset[int]
+
+
+def read_logs(suite: Suite, folder: Path) -> tuple[dict[str, ActionLog], list[str]]:
+    """The logs of a results folder.
+
+    Args:
+        suite: the suite that was answered.
+        folder: the folder with a folder for each task.
+
+    Returns:
+        Task id -> its log; and the logs that cannot be read, a line each.
+
+    Raises:
+        SubmissionError: the folder cannot be listed.
+    """
+    try:
+        entries = sorted(each for each in folder.iterdir() if _FOLDER.fullmatch(each.name))
+    except OSError as error:
+        raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
+    found: dict[str, ActionLog] = {}
+    problems: list[str] = []
+    for entry in entries[:_MOST_ENTRIES]:
+        task_id = suite.task_id_in(entry.name, ())
+        path = entry / f"{entry.name}{_LOG}"
+        if task_id not in suite or not path.is_file():
+            continue
+        try:
+            found[task_id] = _log(read_yaml(path, SubmissionError), entry)
+        except (SubmissionError, OSError) as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def _log(document: Any, folder: Path) -> ActionLog:
+    if not isinstance(document, dict) or not isinstance(document.get("Success Count"), int):
+        raise SubmissionError(f"{folder.name}{_LOG}: the field 'Success Count' is not a number")
+    responses = document.get("Success Response")
+    names = [
+        each.name
+        for each in folder.iterdir()
+        if each.name.endswith(".xlsx") and "source" not in each.name and "~$" not in each.name
+    ]
+    numbers = (re.fullmatch(rf"{re.escape(folder.name)}_(\d{{1,4}})\.xlsx", each) for each in names)
+    return ActionLog(
+        successes=document["Success Count"],
+        actions=tuple(map(_planned, responses if isinstance(responses, list) else [])),
+        workbooks=len(names),
+        repeats=frozenset(int(each[1]) - 1 for each in numbers if each is not None),
+    )
+
+
+def _planned(response: Any) -> int:
+    """The actions of a plan: a list of steps, each a list of actions."""
+    plan = response.get("refined response") if isinstance(response, dict) else None
+    return sum(len(each) for each in plan or () if isinstance(each, list | str))
+
+
+def published_figures(
+    suite: Suite, folder: Path, accepted: Mapping[tuple[str, int], bool]
+) -> list[PublishedFigures]:
+    """Exec@1, Pass@1, A50 and A90 of each repeat, as the published evaluation gives them.
+
+    Tasks without a folder or a log are left out of the denominator. A50 and A90 are the median and
+    the 90th percentile, over the tasks that passed, of the planned actions divided by the atomic
+    actions of the task; None where no task passed.
+
+    Args:
+        suite: the suite that was answered.
+        folder: the folder of finished outputs.
+        accepted: task and sample -> whether its output was accepted.
+
+    Returns:
+        An entry for each repeat; none where no task has a log.
+
+    Raises:
+        SubmissionError: the folder cannot be listed.
+        SuiteError: the suite's ``dataset.xlsx`` cannot be read.
+    """
+    logs, problems = read_logs(suite, folder)
+    if not logs:
+        return []
+    least = atomic_actions(suite.root)
+    samples = sorted({0, *(each for log in logs.values() for each in log.repeats)})
+    figures = []
+    for sample in samples:
+        executed = [
+            task_id
+            for task_id, log in logs.items()
+            if sample in log.repeats and log.workbooks == log.successes > 0
+        ]
+        passed = [
+            task_id
+            for task_id in executed
+            if accepted.get((task_id, sample)) and logs[task_id].actions
+        ]
+        ratios = sorted(
+            logs[task_id].actions[sample] / least[task_id]
+            for task_id in passed
+            if sample < len(logs[task_id].actions) and least.get(task_id)
+        )
+        figures.append(
+            PublishedFigures(
+                repeat=sample + 1,
+                tasks=len(logs),
+                executed=len(executed),
+                passed=len(passed),
+                exec_at_1=len(executed) / len(logs),
+                pass_at_1=len(passed) / len(logs),
+                a50=_percentile(ratios, 50),
+                a90=_percentile(ratios, 90),
+                problems=problems,
+            )
+        )
+    return figures
+
+
+def _percentile(ordered: list[float], percent: float) -> float | None:
+    """A percentile, interpolated between neighbours; None of nothing."""
+    if not ordered:
+        return None
+    place = (len(ordered) - 1) * percent / 100
+    low, high = math.floor(place), math.ceil(place)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
