@@ -3,14 +3,171 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from judge.compare.chart_share import compare_charts
 from judge.compare.unjudged import UnjudgedChecker
 from judge.core.answer import Answer
-from judge.core.records.cases import CaseComparison, ChartsRecord
+from judge.core.records.cases import CaseComparison, ChartFact, ChartsRecord
 from judge.core.task import Gold, Task
 from judge.errors import WorkbookError
-from judge.workbook.reader import open_workbook
+from judge.workbook.facts.book import BookFacts
+from judge.workbook.facts.chart_model import Chart, Series, Source
+from judge.workbook.facts.references import read_reference
+from judge.workbook.reader import Workbook, open_workbook
+
+# -- how much of the charts of a gold another workbook has -----------------------------------------
+# How much of the charts of a gold another workbook has: one figure from 0 to 1.
+
+_MOST_CHARTS = 200
+_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What of a chart is compared: kinds, data of its series, titles, legend."""
+
+    sheet: str
+    chart: Chart
+    kinds: tuple[tuple[str, str | None], ...]
+    series: tuple[tuple[object, ...], ...]
+    title: str | None
+    axes: tuple[tuple[str, str], ...]
+    legend: bool
+
+
+def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
+    """Compares the charts of two workbooks by their facts.
+
+    Each chart of the gold is paired with the chart of the output that has most of it: an equal
+    share each for its kinds, the data of its series (as values, wherever they are), and, if the
+    gold has them, its title, the titles of its axes and its legend. The figure is the mean over the
+    charts of the side that has more; it is 1 if the gold has no charts, and neither has the output.
+
+    Raises:
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    wanted, found = _drawn(gold), _drawn(output)
+    pairs = sorted(
+        (
+            (_alike(one, two), -first, -second)
+            for first, one in enumerate(wanted)
+            for second, two in enumerate(found)
+        ),
+        reverse=True,
+    )
+    partner: dict[int, tuple[int, float]] = {}
+    taken: set[int] = set()
+    for share, first, second in pairs:
+        if -first not in partner and -second not in taken and share > 0:
+            partner[-first] = -second, share
+            taken.add(-second)
+    facts: list[ChartFact] = []
+    for number, one in enumerate(wanted):
+        place, share = partner.get(number, (None, 0.0))
+        two = None if place is None else found[place]
+        facts.append(
+            {
+                "sheet": one.sheet,
+                "title": one.title or "",
+                "share": round(share, 4),
+                "lacking": ["a chart"] if two is None else _lacking(one, two),
+            }
+        )
+    most = max(len(wanted), len(found))
+    total = sum(share for _, share in partner.values())
+    return {
+        "gold": len(wanted),
+        "output": len(found),
+        "share": round(total / most, 4) if most else 1.0,
+        "charts": facts,
+    }
+
+
+def _drawn(workbook: Workbook) -> list[_Drawn]:
+    book = BookFacts(workbook)
+    found = []
+    for tab in book.tabs:
+        for chart in book.charts(tab)[:_MOST_CHARTS]:
+            plots = chart.plots
+            titles = [(axis.kind, axis.title.text) for axis in chart.axes if axis.title is not None]
+            found.append(
+                _Drawn(
+                    sheet=tab.name,
+                    chart=chart,
+                    kinds=tuple((plot.kind, plot.direction) for plot in plots),
+                    series=tuple(_data(workbook, each) for plot in plots for each in plot.series),
+                    title=None if chart.title is None else _words(chart.title.text),
+                    axes=tuple(sorted((kind, _words(text)) for kind, text in titles if text)),
+                    legend=chart.legend is not None,
+                )
+            )
+    return found[:_MOST_CHARTS]
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _data(workbook: Workbook, series: Series) -> tuple[object, ...]:
+    return tuple(_values(workbook, each) for each in (series.values, series.categories))
+
+
+def _values(workbook: Workbook, source: Source | None) -> tuple[object, ...]:
+    """The values that a series shows: those that the cells hold, or those kept in the file."""
+    if source is None:
+        return ()
+    held = read_reference(workbook, source.reference) if source.reference else None
+    if held is None or all(value is None for value in held):
+        return tuple(map(_plain, source.cached))
+    return tuple(map(_plain, held))
+
+
+def _plain(value: object) -> object:
+    try:
+        return float(f"{float(value):.{_DIGITS}g}")  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None if value is None else _words(str(value))
+
+
+def _alike(gold: _Drawn, output: _Drawn) -> float:
+    parts = [float(gold.kinds == output.kinds), _common(gold.series, output.series)]
+    if gold.title:
+        parts.append(float(gold.title == output.title))
+    if gold.axes:
+        parts.append(float(gold.axes == output.axes))
+    if gold.legend:
+        parts.append(float(output.legend))
+    return sum(parts) / len(parts)
+
+
+def _common(wanted: Sequence[object], found: Sequence[object]) -> float:
+    """Share of the series of the side that has more that both sides have."""
+    left = list(found)
+    both = 0
+    for each in wanted:
+        if each in left:
+            left.remove(each)
+            both += 1
+    most = max(len(wanted), len(found))
+    return both / most if most else 1.0
+
+
+def _lacking(gold: _Drawn, output: _Drawn) -> list[str]:
+    said = []
+    if gold.kinds != output.kinds:
+        said.append("kind")
+    if _common(gold.series, output.series) < 1:
+        said.append("series")
+    if gold.title and gold.title != output.title:
+        said.append("title")
+    if gold.axes and gold.axes != output.axes:
+        said.append("titles of axes")
+    if gold.legend and not output.legend:
+        said.append("legend")
+    return said
+
+
+# -- the checker -----------------------------------------------------------------------------------
 
 
 class ChartsChecker(UnjudgedChecker):

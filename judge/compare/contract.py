@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from judge.compare.cells.computing import Compute
 from judge.compare.profiles import Profile
-from judge.core.answer import Answer
+from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
@@ -23,6 +23,7 @@ __all__ = [
     "ComparedValue",
     "CountsCells",
     "Examination",
+    "FileChecker",
     "GoldFaultError",
     "InWords",
     "Measures",
@@ -286,3 +287,31 @@ class Checker(Protocol):
             GoldFaultError: a gold does not fit the task.
         """
         ...
+
+
+# -- answers that are files ------------------------------------------------------------------------
+
+
+class FileChecker:
+    """Part of a checker whose answers are files: a gold is accepted as a finished one.
+
+    It looks at whole files, so that reports have neither a grid of cells nor named values to show.
+    """
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
+        """The gold workbook; a value that Excel left in it is trusted."""
+        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
+
+    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
+        """None: whole files count."""
+        return AnswerAreas()
+
+    def compared(
+        self,
+        task: Task,  # noqa: ARG002
+        golds: Sequence[Gold],  # noqa: ARG002
+        answer: Answer,  # noqa: ARG002
+        rules: Rules,  # noqa: ARG002
+    ) -> tuple[ComparedValue, ...]:
+        """None: the answer is a file."""
+        return ()

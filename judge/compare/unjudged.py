@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
     Examination,
+    FileChecker,
     GoldFaultError,
     Needs,
     Rules,
 )
-from judge.compare.file_answers import FileChecker
 from judge.core.answer import Answer
 from judge.core.finding import Finding
 from judge.core.task import CheckerSpec, Gold, Task, TestCase

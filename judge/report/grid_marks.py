@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import DifferenceClass
-from judge.compare.cells.rule_comparison import OTHER_RULES
+from judge.compare.cells.conditional_formats import OTHER_RULES
 from judge.compare.profiles import get_profile
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.task import Task

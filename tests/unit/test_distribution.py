@@ -8,7 +8,7 @@ from tests.conftest import REPOSITORY
 ATTACKS = [f"tests/conformance/test_attacks.py::test_attack[{name}]" for name in "ab"]
 SCORE = "tests/e2e/test_dev100.py::test_the_expected_score"
 PAGES = "tests/browser/test_view.py"
-VALUES = "tests/unit/compare/test_value.py"
+VALUES = "tests/unit/compare/cells/test_value.py"
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import (
     AnswerFaultError,
     Examination,
+    FileChecker,
     GoldFaultError,
     Needs,
     Requirements,
     Rules,
 )
-from judge.compare.file_answers import FileChecker
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import Side
 from judge.core.answer import Answer, Origin

@@ -24,11 +24,11 @@ from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
     Examination,
+    FileChecker,
     GoldFaultError,
     Needs,
     Rules,
 )
-from judge.compare.file_answers import FileChecker
 from judge.compare.profiles import PROFILES, RELATIVE_RULES_VERSION, Profile
 from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from judge.compare.cells.rule_comparison import RuleComparison
+from judge.compare.cells.conditional_formats import RuleComparison
 from judge.errors import UsageError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
@@ -32,7 +32,8 @@ class StyleChecker:
     """Compares style attributes of two workbooks.
 
     A cell that a file does not store looks like its first cell format. Conditional formats are
-    compared in addition to the cells' own formats: see :mod:`judge.compare.cells.rule_comparison`.
+    compared in addition to the cells' own formats, by
+    :mod:`judge.compare.cells.conditional_formats`.
 
     Args:
         gold: the gold workbook.

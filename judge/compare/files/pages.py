@@ -26,7 +26,7 @@ from judge.compare.files.asked import (
 )
 from judge.compare.rules.methods import matches
 from judge.compare.rules.raised import PublishedError, Side
-from judge.compare.rules.similarity import ratio
+from judge.compare.rules.texts import ratio
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 

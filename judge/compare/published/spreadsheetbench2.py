@@ -1,4 +1,4 @@
-"""What SpreadsheetBench 2's published evaluation does with values and positions. Pure rules.
+"""What SpreadsheetBench 2's published evaluation does with values and positions.
 
 Rewritten from the behaviour of its ``evaluation.py``, and checked against recorded verdicts of its
 functions. What it does that a reader would not expect:
@@ -18,12 +18,33 @@ functions. What it does that a reader would not expect:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from judge.compare.cells.value import is_not_meaningful
-from judge.compare.published.spreadsheetbench import ScriptError, transformed
-from judge.workbook.cell import CellValue, ErrorValue
+from judge.compare.cells.comparison import (
+    CellGroup,
+    Comparison,
+    Difference,
+    DifferenceClass,
+    GroupShares,
+)
+from judge.compare.cells.differences import Differences
+from judge.compare.cells.range_check import RangeSide, unequal_keys
+from judge.compare.cells.remarks import remark_on
+from judge.compare.cells.task_rule import MODIFICATION, REGRESSION, judge_groups
+from judge.compare.cells.value import classify, is_not_meaningful
+from judge.compare.profiles import get_profile
+from judge.compare.published.spreadsheetbench import (
+    ScriptError,
+    script_values,
+    script_window,
+    transformed,
+)
+from judge.errors import WorkbookError
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
+from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
+from judge.workbook.reader import Workbook
 
 _TOLERANCE = 0.01
 _ERRORS = frozenset({"#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#N/A", "#NUM!"})
@@ -225,3 +246,335 @@ def _tinted(colour: str | None, tint: float) -> str:
         tinted = int(shade + (255 - shade) * tint) if tint > 0 else int(shade * (1 + tint))
         shades.append(min(255, max(0, tinted)))
     return "".join(f"{shade:02X}" for shade in shades)
+
+
+# -- the verdict on an output, its gold and its input ----------------------------------------------
+
+PROFILE_NAME = "ssb2-official"
+
+_MOST_COLOURED = 4_000_000
+"""Cells of a range that are listed one by one, if two workbooks differ in their first font."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A workbook of the comparison.
+
+    Attributes:
+        workbook: the workbook.
+        computed: computed values, which replace those in the file.
+    """
+
+    workbook: Workbook
+    computed: ComputedValues
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What is compared.
+
+    Attributes:
+        formulas: formulas instead of values; colours do not count then.
+        colours: the colours of fonts, in addition to the values.
+    """
+
+    formulas: bool = False
+    colours: bool = False
+
+
+def check_ssb2(
+    position: str,
+    *,
+    gold: Side,
+    output: Side,
+    before: Side,
+    mode: Mode,
+    by_groups: bool,
+    max_differences: int,
+) -> Comparison:
+    """Compares as the published functions do.
+
+    Args:
+        position: the answer position as the suite has it.
+        gold: the gold workbook.
+        output: the output workbook.
+        before: the input workbook.
+        mode: what is compared.
+        by_groups: whether the rule of the task decides, instead of every cell.
+        max_differences: how many differences are kept; all are counted.
+
+    Returns:
+        The comparison; where the script falls over, nothing is accepted and both shares are 0.
+
+    Raises:
+        WorkbookError: cells that the script reads cannot be read here.
+    """
+    count = _Count(mode, Differences(max_differences))
+    try:
+        for sheet, cells in script_ranges(position):
+            name = gold.workbook.tabs[0].name if sheet is None else sheet
+            count.add_range(name, cells, gold, output, before)
+    except ScriptError as error:
+        return Comparison(
+            equal=False,
+            profile=PROFILE_NAME,
+            ranges=(),
+            cells=0,
+            differing_cells=0,
+            difference_counts={},
+            differences=(),
+            notes=(f"the published script falls over and does not accept: {error}",),
+            official_equal=False,
+            shares=GroupShares(0.0, 0.0),
+        )
+    finding = judge_groups(count.groups, published=True)
+    equal = finding.accepted if by_groups else not count.found.cells
+    return Comparison(
+        equal=equal,
+        profile=PROFILE_NAME,
+        ranges=tuple(count.ranges),
+        cells=sum(each.size for each in count.ranges),
+        differing_cells=count.found.cells,
+        difference_counts=count.found.counts,
+        differences=count.found.kept,
+        notes=(*count.notes, *(finding.notes if by_groups else ())),
+        official_equal=equal,
+        groups=count.groups,
+        shares=finding.shares,
+    )
+
+
+@dataclass(slots=True)
+class _Count:
+    """The cells of all ranges, counted as they are compared."""
+
+    mode: Mode
+    found: Differences
+    ranges: list[CellRange] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    change: list[int] = field(default_factory=lambda: [0, 0])
+    keep: list[int] = field(default_factory=lambda: [0, 0])
+
+    @property
+    def groups(self) -> tuple[CellGroup, CellGroup]:
+        return CellGroup(MODIFICATION, *self.change), CellGroup(REGRESSION, *self.keep)
+
+    def add_range(self, sheet: str, cells: str, gold: Side, output: Side, before: Side) -> None:
+        """Compares one range, and counts its cells."""
+        expected_name, old_name, actual_name = (
+            script_sheet(sheet, [tab.name for tab in side.workbook.tabs])
+            for side in (gold, before, output)
+        )
+        if expected_name is None or old_name is None:
+            lacking = "gold" if expected_name is None else "input"
+            self.notes.append(
+                f"the {lacking} has no sheet {sheet!r} as the published script looks for it, so "
+                "none of its cells counts"
+            )
+            return
+        window = script_window(cells)
+        if window is None:
+            self.notes.append("a range holds no cell as the published script reads it")
+            return
+        placed = CellRange(
+            expected_name, window.min_row, window.min_column, window.max_row, window.max_column
+        )
+        wanted = _RangeCells(gold, expected_name, window, self.mode)
+        changing = _differing(_RangeCells(before, old_name, window, self.mode), wanted)
+        if actual_name is None:
+            self.found.add_missing_sheet(placed, output.workbook.sheet_names)
+            wrong_change, wrong = len(changing), placed.size
+        else:
+            actual = _RangeCells(output, actual_name, window, self.mode)
+            differing = _differing(wanted, actual)
+            self._tell(wanted, actual, differing)
+            wrong_change, wrong = len(changing & differing), len(differing)
+        self.ranges.append(placed)
+        self.change[0] += len(changing)
+        self.change[1] += wrong_change
+        self.keep[0] += placed.size - len(changing)
+        self.keep[1] += wrong - wrong_change
+
+    def _tell(self, wanted: _RangeCells, actual: _RangeCells, differing: set[int]) -> None:
+        for key in sorted(differing):
+            first, second = wanted.values.get(key), actual.values.get(key)
+            is_style = self.mode.colours and not wanted.formulas_decide(actual, key)
+            kind = classify(first, second, get_profile(PROFILE_NAME))
+            if self.mode.formulas and (wanted.has_formula(key) or actual.has_formula(key)):
+                kind = DifferenceClass.WRONG_FORMULA
+            elif is_style and values_agree(first, second):
+                kind = DifferenceClass.STYLE
+            if self.found.is_full:
+                self.found.count(kind)
+                continue
+            detail = remark_on(first, second, expected_1904=wanted.workbook.date_1904)
+            if kind is DifferenceClass.STYLE:
+                detail = f"font color: expected {wanted.colour(key)}, found {actual.colour(key)}"
+            self.found.add(
+                Difference(
+                    kind=kind,
+                    sheet=wanted.sheet,
+                    cell=cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
+                    expected=first,
+                    actual=second,
+                    expected_formula=wanted.formula(key),
+                    actual_formula=actual.formula(key),
+                    detail=detail,
+                )
+            )
+
+
+class _RangeCells:
+    """The cells of one rectangle as openpyxl gives them to the script.
+
+    Args:
+        side: the workbook.
+        sheet: a sheet that it has.
+        window: the rectangle.
+        mode: what is compared.
+
+    Raises:
+        ScriptError: the sheet is a chart sheet, over which the script falls.
+    """
+
+    def __init__(self, side: Side, sheet: str, window: Window, mode: Mode) -> None:
+        if sheet not in side.workbook.sheet_names:
+            raise ScriptError(f"TypeError: {sheet!r} is a chart sheet")
+        self.workbook, self.sheet, self.window, self.mode = side.workbook, sheet, window, mode
+        placed = CellRange(
+            sheet, window.min_row, window.min_column, window.max_row, window.max_column
+        )
+        self._sheet = side.workbook.sheet(sheet)
+        if mode.colours:
+            self._sheet.load([window], blanks=True)
+        self.values: Mapping[int, CellValue] = script_values(
+            RangeSide(side.workbook, placed, side.computed)
+        )
+        self.cells: Mapping[int, Written] = self._written() if mode.formulas else self.values
+
+    def _written(self) -> dict[int, Written]:
+        formulas = {key: self.written(key) for key in self._sheet.formula_keys(self.window)}
+        return {**self.values, **formulas}
+
+    def written(self, key: int) -> Written:
+        """What a cell holds if its formula is not replaced by its value."""
+        raw = self._sheet.raw_formula(key)
+        if raw is None:
+            return self.values.get(key)
+        if raw.kind == "dataTable":
+            return TableFormula()
+        text = self._sheet.formula(key) or ""
+        return ArrayText(text) if raw.kind == "array" else text
+
+    def formulas_decide(self, other: _RangeCells, key: int) -> bool:
+        """Whether one of two cells shows an error, so that only their formulas count."""
+        return shows_error(self.values.get(key)) or shows_error(other.values.get(key))
+
+    def has_formula(self, key: int) -> bool:
+        """Whether a cell holds a formula."""
+        return self._sheet.raw_formula(key) is not None
+
+    def formula(self, key: int) -> str | None:
+        """The formula of a cell, for people."""
+        return self._sheet.formula(key)
+
+    # -- colours ---------------------------------------------------------------------------------
+
+    @cached_property
+    def usual_colour(self) -> str:
+        """The colour of the cells that are not in :attr:`coloured`: that of the first font."""
+        return script_colour(self.workbook.font_colours.first)
+
+    @cached_property
+    def coloured(self) -> Mapping[int, str]:
+        """The cells whose colour may not be the usual one, with their colour."""
+        known: dict[int, str] = {}
+        found: dict[int, str] = {}
+        # A stored cell has the font of its format, one that is not stored the first font.
+        for key, style in {
+            **dict.fromkeys(self.values, 0),
+            **self._sheet.styles(self.window),
+        }.items():
+            if style not in known:
+                known[style] = self._colour_of(style)
+            found[key] = known[style]
+        for key in self._covered(found):
+            found.pop(key, None)
+        return found
+
+    def _covered(self, stored: Mapping[int, str]) -> Iterator[int]:
+        """Cells under merged ranges, which openpyxl makes again without their format.
+
+        Raises:
+            WorkbookError: merged ranges overlap too often.
+        """
+        window, work = self.window, 0
+        for merge in self._sheet.tail.merges:
+            rows = range(max(merge.min_row, window.min_row), min(merge.max_row, window.max_row) + 1)
+            columns = range(
+                max(merge.min_column, window.min_column),
+                min(merge.max_column, window.max_column) + 1,
+            )
+            size = len(rows) * len(columns)
+            work += min(size, len(stored)) + 1
+            if work > self.workbook.package.budget.limits.cells:
+                with self.workbook.package.blamed():
+                    raise WorkbookError("the merged ranges of a worksheet overlap too often")
+            keys: Iterable[int] = (cell_key(row, column) for row in rows for column in columns)
+            if size > len(stored):
+                keys = [key for key in stored if merge.holds(key >> COLUMN_BITS, key & COLUMN_MASK)]
+            first = cell_key(merge.min_row, merge.min_column)
+            yield from (key for key in keys if key != first)
+
+    def _colour_of(self, style: int) -> str:
+        try:
+            return script_colour(self.workbook.font_colours.of_format(style))
+        except IndexError:
+            raise ScriptError("IndexError: a cell names a font that does not exist") from None
+
+    def colour(self, key: int) -> str:
+        """The colour of one cell."""
+        return self.coloured.get(key, self.usual_colour)
+
+
+def _differing(first: _RangeCells, second: _RangeCells) -> set[int]:
+    """Keys of the cells that the script takes for different.
+
+    Raises:
+        ScriptError: the script falls over at one of them.
+    """
+    expected, actual = first.cells, second.cells
+    candidates = {*unequal_keys(expected, actual), *(actual.keys() - expected.keys())}
+    for cells in (expected, actual):
+        candidates.update(key for key, value in cells.items() if may_differ_from_itself(value))
+    differing: set[int] = set()
+    decided: set[int] = set()
+    for key in candidates:
+        old, new = expected.get(key), actual.get(key)
+        if first.mode.formulas:
+            agree = formulas_agree(old, new)
+        elif first.formulas_decide(second, key):
+            # No colour counts then.
+            decided.add(key)
+            agree = formulas_agree(first.written(key), second.written(key))
+        else:
+            agree = values_agree(old, new)
+        if not agree:
+            differing.add(key)
+    if first.mode.colours and not first.mode.formulas:
+        differing |= _differing_colours(first, second) - decided
+    return differing
+
+
+def _differing_colours(first: _RangeCells, second: _RangeCells) -> set[int]:
+    expected, actual = first.coloured, second.coloured
+    usual = first.usual_colour, second.usual_colour
+    keys: Iterable[int] = expected.keys() | actual.keys()
+    if usual[0] != usual[1]:
+        window = first.window
+        rows = range(window.min_row, window.max_row + 1)
+        columns = range(window.min_column, window.max_column + 1)
+        if len(rows) * len(columns) > _MOST_COLOURED:
+            raise ScriptError(f"a range has more than {_MOST_COLOURED:,} cells")
+        keys = [cell_key(row, column) for row in rows for column in columns]
+    return {key for key in keys if expected.get(key, usual[0]) != actual.get(key, usual[1])}

@@ -9,12 +9,12 @@ from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
     AnswerFaultError,
     Examination,
+    FileChecker,
     GoldFaultError,
     Needs,
     Requirements,
     Rules,
 )
-from judge.compare.file_answers import FileChecker
 from judge.compare.profiles import get_profile
 from judge.compare.rules.book import Book
 from judge.compare.rules.judging import (

@@ -148,7 +148,7 @@ FormulaAskedRecord = TypedDict(
         "constants": NotRequired[Count],
     },
 )
-"""What the option ``formula_asked`` found: see :class:`judge.compare.cells.formula_asked`."""
+"""What the option ``formula_asked`` found: see :class:`judge.compare.cells.scope`."""
 
 
 class ChartFact(TypedDict):

@@ -3,7 +3,7 @@
 A range is cut into rectangles in each of which the same rules apply to every cell. Two rules that
 read the same in the first and in the last cell of a rectangle read the same in all of it, so that
 text is compared once per rectangle, however many cells it has. What rules show if their text
-differs is determined by :mod:`judge.compare.cells.rule_check`.
+differs is determined by :mod:`judge.compare.cells.conditional_formats`.
 """
 
 from __future__ import annotations

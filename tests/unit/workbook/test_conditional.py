@@ -19,6 +19,7 @@ from openpyxl.styles.numbers import NumberFormat
 
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.conditional_formats import MOST_EVALUATED
 from judge.compare.cells.conditions import (
     NO_ANSWERS,
     Answers,
@@ -27,7 +28,6 @@ from judge.compare.cells.conditions import (
     Questions,
 )
 from judge.compare.cells.options import range_spec
-from judge.compare.cells.rule_check import MOST_EVALUATED
 from judge.compare.profiles import get_profile
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.annotate.books import with_part

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from judge.compare.cells.range_check import differing_keys
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.compare.published.spreadsheetbench import ScriptError, official_agree
-from judge.compare.published.spreadsheetbench_check import _with_nan
+from judge.compare.published.spreadsheetbench import ScriptError, _with_nan, official_agree
 from judge.workbook.cell import CellValue
 from tests.unit.compare.cells.test_value import VALUES
 

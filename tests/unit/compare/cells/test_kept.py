@@ -16,8 +16,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table
 
 from judge.compare.cells.comparison import Comparison, DifferenceClass
-from judge.compare.cells.formula_asked import words_for_formula
-from judge.compare.cells.kept import Kept, find_losses
+from judge.compare.cells.scope import Kept, find_losses, words_for_formula
 from judge.compare.cells.workbooks import compare_files
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import Window

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.compare.chart_share import compare_charts
+from judge.compare.charts import compare_charts
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.rules.judged import CORPUS
 from tests.unit.compare.rules.made import charted

@@ -1,0 +1,621 @@
+"""Comparing the conditional formats of a rectangle: as text first, then by what they show.
+
+Rules with the same text are the same, and nothing is computed for them. If their text differs, what
+counts is the look of each cell, by the conditions that hold in it. If it cannot be determined which
+hold, the text decides, with a note. A side without any rule does not match one with rules, even if
+none of these holds: nothing else shows that the task required a rule.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from judge.compare.cells.conditions import Answers, ConditionKey, ConditionQuestions, Questions
+from judge.compare.cells.value import text_as_number
+from judge.errors import WorkbookError
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.dates import to_serial
+from judge.workbook.reader import Workbook
+from judge.workbook.sheets.sheet import Sheet
+from judge.workbook.sheets.sheet_tail import ConditionalRule
+from judge.workbook.styles.conditional import (
+    RuleWork,
+    Segment,
+    SpokenRule,
+    reads_alike,
+    same_rules,
+    segments,
+    spoken_rules,
+)
+from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
+from judge.workbook.styles.style import CellStyle, Fill, Palette, attribute_agrees, resolve_colour
+from judge.workbook.xml_numbers import whole_number
+
+# -- rules that look at all cells of their range ---------------------------------------------------
+# Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.
+#
+# Source: ECMA-376 part 1, 18.3.1.10, and the formulas that [MS-XLSB] gives for these kinds.
+
+Holds = Callable[[int], bool]
+"""Whether a rule holds in the cell of a key."""
+
+_ON = {"1", "true"}
+
+
+def as_number(value: CellValue) -> float | None:
+    """The number that a cell counts as among others; None for strings, blanks and the like."""
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return float(to_serial(value))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds | str:
+    """In which cells of its ranges a rule holds.
+
+    Args:
+        rule: a rule of the kinds ``duplicateValues``, ``uniqueValues``, ``top10`` or
+            ``aboveAverage``.
+        values: the values of its ranges by key.
+
+    Returns:
+        Whether it holds in a cell, or why that cannot be determined.
+    """
+    if rule.kind in {"duplicateValues", "uniqueValues"}:
+        return _repeated(values, unique=rule.kind == "uniqueValues")
+    numbers = {
+        key: number for key, each in values.items() if (number := as_number(each)) is not None
+    }
+    holds = _ranked(rule, numbers) if rule.kind == "top10" else _averaged(rule, numbers)
+    if isinstance(holds, str):
+        return holds
+    return lambda key: key in numbers and holds(numbers[key])
+
+
+def _repeated(values: Mapping[int, CellValue], *, unique: bool) -> Holds:
+    told = {key: _likeness(value) for key, value in values.items() if value not in {None, ""}}
+    counts = Counter(told.values())
+    return lambda key: key in told and (counts[told[key]] == 1) is unique
+
+
+def _likeness(value: CellValue) -> object:
+    """What is the same for values that count as duplicates."""
+    if isinstance(value, str):
+        number = text_as_number(value)
+        return value.casefold() if number is None else number
+    if isinstance(value, bool | ErrorValue):
+        return (type(value).__name__, value)
+    return as_number(value)
+
+
+def _ranked(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[float], bool] | str:
+    terms = dict(rule.terms)
+    rank = whole_number(terms.get("rank", "10"))
+    if rank is None:
+        return f"the rank {terms.get('rank', '')[:20]!r}"
+    bottom = terms.get("bottom", "0").lower() in _ON
+    ranked = sorted(numbers.values(), reverse=not bottom)
+    if not ranked:
+        return lambda _: False
+    count = rank
+    if terms.get("percent", "0").lower() in _ON:
+        count = max(1, len(ranked) * rank // 100)
+    if count < 1:
+        return lambda _: False
+    last = ranked[min(count, len(ranked)) - 1]
+    return (lambda number: number <= last) if bottom else (lambda number: number >= last)
+
+
+def _averaged(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[float], bool] | str:
+    terms = dict(rule.terms)
+    deviations = whole_number(terms.get("stdDev", "0"))
+    if deviations is None:
+        return f"{terms.get('stdDev', '')[:20]!r} standard deviations"
+    if not numbers:
+        return lambda _: False
+    mean = math.fsum(numbers.values()) / len(numbers)
+    above = terms.get("aboveAverage", "1").lower() in _ON
+    if deviations:
+        spread = math.fsum((each - mean) ** 2 for each in numbers.values()) / len(numbers)
+        apart = deviations * math.sqrt(spread)
+        if above:
+            return lambda number: number - mean >= apart
+        return lambda number: mean - number >= apart
+    if terms.get("equalAverage", "0").lower() in _ON:
+        return (lambda number: number >= mean) if above else (lambda number: number <= mean)
+    return (lambda number: number > mean) if above else (lambda number: number < mean)
+
+
+# -- colour scales --------------------------------------------------------------------------------
+
+
+def scale(
+    rule: ConditionalRule, values: Mapping[int, CellValue], palette: Palette
+) -> Callable[[int], Fill | None] | str:
+    """The colours that a colour scale gives to the cells of its ranges.
+
+    Args:
+        rule: a rule of the kind ``colorScale``.
+        values: the values of its ranges by key.
+        palette: what its colours refer to.
+
+    Returns:
+        The fill of a cell, None if it gets none, or why that cannot be determined.
+    """
+    numbers = {
+        key: number for key, each in values.items() if (number := as_number(each)) is not None
+    }
+    points = [dict(each) for name, each in rule.drawn if name == "cfvo"]
+    colours = [resolve_colour(dict(each), palette) for name, each in rule.drawn if name == "color"]
+    if len(points) != len(colours) or len(points) not in {2, 3} or None in colours:
+        return "an incomplete colour scale"
+    if not numbers:
+        return lambda _: None
+    ranked = sorted(numbers.values())
+    places = [_threshold(each, ranked) for each in points]
+    stops = [each for each in places if each is not None]
+    if len(stops) < len(places):
+        return "a colour scale with bounds that have to be computed"
+    known = [each for each in colours if each is not None]
+
+    def fill(key: int) -> Fill | None:
+        number = numbers.get(key)
+        return None if number is None else Fill("solid", (_between(number, stops, known),))
+
+    return fill
+
+
+def _threshold(point: Mapping[str, str], ranked: Sequence[float]) -> float | None:
+    low, high = ranked[0], ranked[-1]
+    kind = point.get("type", "")
+    if kind in {"min", "max"}:
+        return low if kind == "min" else high
+    number = text_as_number(point.get("val", ""))
+    if number is None or not math.isfinite(number) or kind not in {"num", "percent", "percentile"}:
+        return None
+    if kind == "num":
+        return number
+    share = min(max(number / 100, 0.0), 1.0)
+    if kind == "percent":
+        return low + (high - low) * share
+    place = share * (len(ranked) - 1)
+    below = int(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+
+
+def _between(number: float, stops: Sequence[float], colours: Sequence[str]) -> str:
+    if number <= stops[0]:
+        return colours[0]
+    for index in range(1, len(stops)):
+        if number <= stops[index]:
+            first, last = stops[index - 1], stops[index]
+            share = (number - first) / (last - first) if last > first else 1.0
+            return _mixed(colours[index - 1], colours[index], share)
+    return colours[-1]
+
+
+def _mixed(first: str, last: str, share: float) -> str:
+    channels = []
+    for at in (0, 2, 4):
+        low, high = int(first[at : at + 2], 16), int(last[at : at + 2], 16)
+        channels.append(f"{round(low + (high - low) * share):02X}")
+    return "".join(channels)
+
+
+# -- what they show, cell by cell ------------------------------------------------------------------
+# What conditional formats show, cell by cell, if they are written differently.
+#
+# All questions are collected first and answered later: :class:`RuleAsker` collects what has to be
+# known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
+
+MOST_EVALUATED = 200_000
+"""How many conditions (cells times rules) of a comparison are evaluated."""
+
+MOST_VALUES = 500_000
+"""How many cells, times ranges, a rule may have that looks at all of them."""
+
+ValuesOf = Callable[[CellRange], tuple[Mapping[int, CellValue], Mapping[int, str]]]
+"""Values of a range by key, computed ones included, and the cells whose value is not known."""
+
+Overlay = dict[str, object]
+"""Attribute -> the value that conditional formats give it."""
+
+_OFF_THE_SHEET = "a reference of a condition leaves the sheet"
+
+
+def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
+    """The rectangle around the ranges of a rule."""
+    windows = rule.rule.windows
+    return CellRange(
+        sheet,
+        min(each.min_row for each in windows),
+        min(each.min_column for each in windows),
+        max(each.max_row for each in windows),
+        max(each.max_column for each in windows),
+    )
+
+
+def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | str:
+    """The condition to evaluate, or why there is none."""
+    if rule.formula.reason:
+        return rule.formula.reason
+    text = rule.formula.at(row, column)
+    return _OFF_THE_SHEET if text is None else (sheet, text)
+
+
+class RuleAsker:
+    """Notes what has to be known about a workbook.
+
+    Args:
+        sheet: the sheet of the rules.
+        questions: where it is noted.
+    """
+
+    def __init__(self, sheet: str, questions: Questions) -> None:
+        self._sheet = sheet
+        self._questions = questions
+
+    def ask(self, rules: Sequence[SpokenRule], row: int, column: int) -> None:
+        """Asks for everything that decides the look of a cell."""
+        for rule in rules:
+            if rule.rule.kind in AGGREGATES:
+                self._questions.ranges[rule_range(self._sheet, rule)] = None
+            elif rule.rule.kind not in UNDRAWN:
+                key = _key(self._sheet, rule, row, column)
+                if not isinstance(key, str):
+                    self._questions.ask(key)
+
+
+class RuleEvaluator:
+    """Says how the rules of one sheet change the look of a cell.
+
+    Args:
+        sheet: the sheet of the rules.
+        answers: what was found out.
+        values_of: gives the values of ranges.
+        palette: what colours refer to.
+    """
+
+    def __init__(self, sheet: str, answers: Answers, values_of: ValuesOf, palette: Palette) -> None:
+        self._sheet = sheet
+        self._answers = answers
+        self._values_of = values_of
+        self._palette = palette
+        self._aggregates: dict[int, Holds | str] = {}
+        self._scales: dict[int, Callable[[int], Fill | None] | str] = {}
+
+    def overlay(
+        self, rules: Sequence[SpokenRule], row: int, column: int, names: Sequence[str]
+    ) -> Overlay | str:
+        """How the rules change a cell: the first one that holds and sets an attribute wins.
+
+        Args:
+            rules: the rules that apply to the cell, in their order.
+            row: its row.
+            column: its column.
+            names: the attributes that are compared.
+
+        Returns:
+            The attributes that are set, or why they cannot be determined.
+        """
+        found: Overlay = {}
+        for rule in rules:
+            if rule.is_scale:
+                fill = self._scaled(rule, cell_key(row, column))
+                if isinstance(fill, str):
+                    return fill
+                if fill is not None and "fill" in names:
+                    found.setdefault("fill", fill)
+                continue
+            truth = self._truth(rule, row, column)
+            if isinstance(truth, str):
+                return truth
+            if not truth:
+                continue
+            for name in names:
+                if (look := getattr(rule.look, name)) is not None:
+                    found.setdefault(name, look)
+            if rule.rule.stops:
+                break
+        return found
+
+    def _truth(self, rule: SpokenRule, row: int, column: int) -> bool | str:
+        if rule.rule.kind in UNDRAWN:
+            return False
+        if rule.rule.kind in AGGREGATES:
+            holds = self._aggregate(rule)
+            return holds if isinstance(holds, str) else holds(cell_key(row, column))
+        key = _key(self._sheet, rule, row, column)
+        if isinstance(key, str):
+            return key
+        answers = self._answers
+        truth = answers.truths.get(key)
+        return answers.unknown.get(key, answers.otherwise) if truth is None else truth
+
+    def _aggregate(self, rule: SpokenRule) -> Holds | str:
+        known = self._aggregates.get(id(rule))
+        if known is None:
+            values = self._values(rule)
+            known = values if isinstance(values, str) else aggregate(rule.rule, values)
+            self._aggregates[id(rule)] = known
+        return known
+
+    def _scaled(self, rule: SpokenRule, key: int) -> Fill | str | None:
+        known = self._scales.get(id(rule))
+        if known is None:
+            values = self._values(rule)
+            known = values if isinstance(values, str) else scale(rule.rule, values, self._palette)
+            self._scales[id(rule)] = known
+        return known if isinstance(known, str) else known(key)
+
+    def _values(self, rule: SpokenRule) -> Mapping[int, CellValue] | str:
+        windows = rule.rule.windows
+        try:
+            values, unknown = self._values_of(rule_range(self._sheet, rule))
+        except WorkbookError as error:
+            return f"the ranges of a rule cannot be read: {error.message}"
+        if max(len(values), len(unknown)) * len(windows) > MOST_VALUES:
+            return "a rule looks at too many cells"
+        if any(_within(key, windows) for key in unknown):
+            return "a rule looks at formulas that nothing computed"
+        return {key: value for key, value in values.items() if _within(key, windows)}
+
+
+def _within(key: int, windows: Sequence[Window]) -> bool:
+    row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+    return any(each.holds(row, column) for each in windows)
+
+
+# -- the comparison --------------------------------------------------------------------------------
+
+OTHER_RULES = "other conditional formats"
+"""How the detail of a difference ends that was found in the text of rules."""
+
+_ONE_SIDED = "one side has no such rule"
+_TOO_MANY = f"there are more than {MOST_EVALUATED:,} conditions to evaluate"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSide:
+    """One of the two sides.
+
+    Attributes:
+        workbook: the workbook.
+        sheet: name of the worksheet.
+        answers: what was found out about its conditions.
+        values_of: gives values of its ranges.
+    """
+
+    workbook: Workbook
+    sheet: str
+    answers: Answers
+    values_of: ValuesOf
+
+
+@dataclass(frozen=True, slots=True)
+class _Unlike:
+    """A rectangle in which the text of the rules differs.
+
+    Attributes:
+        segment: the rectangle.
+        names: the attributes for which it differs.
+        other: those for which it differs whatever the order of the rules.
+        reason: why the rules are not evaluated; empty if they may be.
+    """
+
+    segment: Segment
+    names: tuple[str, ...]
+    other: tuple[str, ...]
+    reason: str
+
+
+def has_rules(sheet: Sheet, workbook: Workbook, names: Sequence[str]) -> bool:
+    """Whether a sheet has rules that set one of some attributes."""
+    rules = sheet.tail.rules
+    return bool(rules) and bool(spoken_rules(rules, workbook.style_sheet, names, RuleWork()))
+
+
+class RuleComparison:
+    """The conditional formats of one rectangle on both sides.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        window: the rectangle.
+        names: attributes of :data:`judge.workbook.styles.conditional.CONDITIONAL_ATTRIBUTES`.
+        moved_rows: row of the gold -> row in which the output has it, if rows were moved.
+    """
+
+    def __init__(
+        self,
+        gold: RuleSide,
+        output: RuleSide,
+        window: Window,
+        names: Sequence[str],
+        moved_rows: Mapping[int, int],
+    ) -> None:
+        self._gold = gold
+        self._output = output
+        self._window = window
+        self._names = tuple(names)
+        self._moved_rows = moved_rows
+        self._styles: dict[int, Mapping[int, int]] = {}
+        self._as_text: Counter[str] = Counter()
+        self._as_shown = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """How rules with different text were compared, after :meth:`differing`."""
+        where = f"{self._gold.sheet!r}"
+        told = []
+        if self._as_shown:
+            told.append(
+                f"conditional formats of {where} that are written differently were compared by "
+                f"what they show in {self._as_shown:,} cells"
+            )
+        for reason, cells in self._as_text.items():
+            told.append(
+                f"conditional formats of {where} were compared as text in {cells:,} cells: {reason}"
+            )
+        return told + self._undrawn()
+
+    def _undrawn(self) -> list[str]:
+        drawn = [
+            [
+                (rule.kind, rule.windows, rule.terms, rule.drawn)
+                for rule in side.workbook.sheet(side.sheet).tail.rules
+                if rule.kind in UNDRAWN
+            ]
+            for side in (self._gold, self._output)
+        ]
+        if drawn[0] == drawn[1]:
+            return []
+        return [f"data bars and icon sets of {self._gold.sheet!r} differ; they are not compared"]
+
+    # -- asking ----------------------------------------------------------------------------------
+
+    def ask(self, questions: ConditionQuestions, *, skip: Collection[int]) -> None:
+        """Notes what has to be known for :meth:`differing` with the same cells to skip.
+
+        Raises:
+            WorkbookError: there are too many rules.
+        """
+        gold = RuleAsker(self._gold.sheet, questions.gold)
+        output = RuleAsker(self._output.sheet, questions.output)
+        for unlike in self._unlike():
+            if unlike.reason:
+                continue
+            segment = unlike.segment
+            for row, column in _cells(segment.window):
+                if cell_key(row, column) not in skip:
+                    gold.ask(segment.gold, row, column)
+                    output.ask(segment.output, row + segment.rows_down, column)
+
+    def _unlike(self) -> Iterator[_Unlike]:
+        """Rectangles in which the text of the rules differs."""
+        if self._gold.workbook is self._output.workbook and not self._moved_rows:
+            return
+        work = RuleWork()
+        gold, output = self._spoken(self._gold, work), self._spoken(self._output, work)
+        left = MOST_EVALUATED
+        blamed = self._gold if len(gold) > len(output) else self._output
+        with blamed.workbook.package.blamed():
+            for segment in segments(self._window, gold, output, self._moved_rows, work):
+                names = [name for name in self._names if not reads_alike(name, segment)]
+                if not names:
+                    continue
+                work.take(_size(segment.window))
+                cost = _size(segment.window) * (len(segment.gold) + len(segment.output))
+                reason = ""
+                if not (gold and output):
+                    reason = _ONE_SIDED
+                elif cost > left:
+                    reason = _TOO_MANY
+                else:
+                    left -= cost
+                other = tuple(name for name in names if not same_rules(name, segment))
+                yield _Unlike(segment, tuple(names), other, reason)
+
+    def _spoken(self, side: RuleSide, work: RuleWork) -> list[SpokenRule]:
+        with side.workbook.package.blamed():
+            rules = [
+                each
+                for each in side.workbook.sheet(side.sheet).tail.rules
+                if any(_overlap(window, self._window) for window in each.windows)
+            ]
+            if not rules:
+                return []
+            return spoken_rules(rules, side.workbook.style_sheet, self._names, work)
+
+    # -- comparing -------------------------------------------------------------------------------
+
+    def differing(self, *, skip: Collection[int]) -> Iterator[tuple[int, str]]:
+        """The cells that conditional formats make look different, and how.
+
+        Args:
+            skip: keys of cells that are not compared.
+
+        Yields:
+            Key of the gold's cell, and what differs.
+
+        Raises:
+            WorkbookError: there are too many rules.
+        """
+        gold = self._evaluator(self._gold)
+        output = self._evaluator(self._output)
+        for unlike in self._unlike():
+            segment, down = unlike.segment, unlike.segment.rows_down
+            for row, column in _cells(segment.window):
+                key = cell_key(row, column)
+                if key in skip:
+                    continue
+                if unlike.reason:
+                    yield from self._by_text(key, unlike, unlike.reason)
+                    continue
+                first = gold.overlay(segment.gold, row, column, unlike.names)
+                second = output.overlay(segment.output, row + down, column, unlike.names)
+                if isinstance(first, str) or isinstance(second, str):
+                    reason = first if isinstance(first, str) else str(second)
+                    yield from self._by_text(key, unlike, reason)
+                    continue
+                self._as_shown += 1
+                shown = self._look(self._gold, key, first)
+                found = self._look(self._output, cell_key(row + down, column), second)
+                for name in unlike.names:
+                    if not attribute_agrees(name, shown, found):
+                        yield key, _told(name, shown, found)
+
+    def _by_text(self, key: int, unlike: _Unlike, reason: str) -> Iterator[tuple[int, str]]:
+        if reason != _ONE_SIDED:
+            self._as_text[reason] += 1
+        for name in unlike.other:
+            yield key, f"{name.replace('_', ' ')}: {OTHER_RULES}"
+
+    @staticmethod
+    def _evaluator(side: RuleSide) -> RuleEvaluator:
+        return RuleEvaluator(
+            side.sheet, side.answers, side.values_of, side.workbook.style_sheet.palette
+        )
+
+    def _look(self, side: RuleSide, key: int, overlay: Overlay) -> CellStyle:
+        """What a cell looks like after its conditional formats were applied."""
+        if id(side) not in self._styles:
+            self._styles[id(side)] = side.workbook.sheet(side.sheet).styles(self._window)
+        own = side.workbook.style(self._styles[id(side)].get(key, 0))
+        return replace(own, **overlay) if overlay else own  # type: ignore[arg-type]
+
+
+def _told(name: str, shown: CellStyle, found: CellStyle) -> str:
+    return (
+        f"{name.replace('_', ' ')}: with conditional formats expected {getattr(shown, name)}, "
+        f"found {getattr(found, name)}"
+    )
+
+
+def _overlap(first: Window, second: Window) -> bool:
+    return (
+        first.min_row <= second.max_row
+        and second.min_row <= first.max_row
+        and first.min_column <= second.max_column
+        and second.min_column <= first.max_column
+    )
+
+
+def _size(window: Window) -> int:
+    return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
+
+
+def _cells(window: Window) -> Iterator[tuple[int, int]]:
+    for row in range(window.min_row, window.max_row + 1):
+        for column in range(window.min_column, window.max_column + 1):
+            yield row, column
