@@ -241,7 +241,7 @@ def test_the_engines_know_what_a_condition_means(recalculator: Recalculator) -> 
     # Apart from the others, which a second engine has to confirm: it would compute all that are
     # asked together, and takes a quarter of a minute for a row as wide as the sheet.
     row = "COUNTIF($1:$1,A1)=2"
-    truths = {}
+    truths: dict[str, bool] = {}
     for asked in ([row], [text for text in held if text != row]):
         answers = ask(recalculator, open_workbook(book(CELLS)), *asked)
         assert answers.unknown == {}
