@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import gc
 import itertools
 import os
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.forked_command import ForkedCommand
 
 Figures = Callable[[str], None]
 Snapshot = Callable[[str, str], None]
@@ -82,6 +86,15 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session")
+def forked_command() -> Iterator[ForkedCommand]:
+    """The ``judge`` command, in processes that need not import it."""
+    from tests.forked_command import ForkedCommand  # noqa: PLC0415  only where it is used
+
+    with contextlib.closing(ForkedCommand()) as command:
+        yield command
 
 
 @pytest.fixture

@@ -65,6 +65,9 @@ LONGEST = (
     "tests/e2e/",
     "tests/browser/",
     "tests/parity/",
+    "tests/inspect/",
+    "tests/unit/replies/test_hostile_replies",
+    "tests/unit/report/test_malformed",
 )
 """What comes first, so that nobody waits for it at the end.
 

@@ -18,6 +18,7 @@ from judge.cli.main import main
 from judge.errors import JudgeError
 from judge.sandbox import open_sandbox
 from tests.conftest import REPOSITORY
+from tests.forked_command import ForkedCommand
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Once = Callable[[str, Callable[[Path], None]], Path]
@@ -27,18 +28,11 @@ COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 
 
 @pytest.fixture(scope="session")
-def cli() -> Cli:
+def cli(forked_command: ForkedCommand) -> Cli:
     """Runs ``judge`` with arguments and returns what came of it."""
 
     def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=900,
-            cwd=cwd,
-        )
+        return forked_command.run([*map(str, arguments)], cwd=cwd)
 
     return run
 

@@ -14,6 +14,7 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
+from tests.forked_command import ForkedCommand
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
@@ -41,7 +42,9 @@ def comparable(records: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.mark.data
 @pytest.mark.bubblewrap
-def test_killed_and_continued(judge_data: Path, tmp_path: Path) -> None:
+def test_killed_and_continued(
+    judge_data: Path, tmp_path: Path, forked_command: ForkedCommand
+) -> None:
     """In several rounds; test_batches.py kills runs of one round at every step."""
     try:
         open_sandbox("bubblewrap", jobs=1).close()
@@ -49,14 +52,14 @@ def test_killed_and_continued(judge_data: Path, tmp_path: Path) -> None:
         pytest.skip(f"no bubblewrap here: {error.message}")
     suite = judge_data / "spreadsheetbench_912_dev300"
 
-    def command(out: Path, url: str) -> list[str]:
+    def arguments(out: Path, url: str) -> list[str]:
         options = ["infer", "-m", "scripted-1", "--base-url", url, "--dataset", str(suite)]
         options += ["--out", str(out), "--mode", "multi", "--limit", str(TASKS), "-c", "4", "-q"]
-        return [*LAUNCH, *options, "--sandbox", "bubblewrap", "--seed", "1", "--no-cache"]
+        return [*options, "--sandbox", "bubblewrap", "--seed", "1", "--no-cache"]
 
     with ScriptedServer(slowly) as server:
         out = tmp_path / "killed"
-        process = subprocess.Popen(command(out, server.url))
+        process = subprocess.Popen([*LAUNCH, *arguments(out, server.url)])
         deadline = time.monotonic() + 120
         while len(submissions_now(out)) < TASKS // 4 and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -66,10 +69,7 @@ def test_killed_and_continued(judge_data: Path, tmp_path: Path) -> None:
         assert TASKS // 4 <= len(done) < TASKS, "killed in the middle"
         asked_before = server.by_task
         # What a run remembers is enough to go on.
-        again = subprocess.run(
-            [*LAUNCH, *GO_ON, "--json", "--out", str(out)],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        again = forked_command.run([*GO_ON, "--json", "--out", str(out)])
         assert again.returncode == 0, again.stderr
         asked_after = server.by_task
         for task in done:
@@ -80,14 +80,12 @@ def test_killed_and_continued(judge_data: Path, tmp_path: Path) -> None:
         assert summary["finished"] == TASKS
         assert summary["reused"] == len(done)
         count = len(server.seen)
-        third = subprocess.run(
-            [*LAUNCH, *GO_ON, "--out", str(out)],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        third = forked_command.run([*GO_ON, "--out", str(out)])
         assert third.returncode == 0, third.stderr
         assert len(server.seen) == count
         left_alone = tmp_path / "left-alone"
-        subprocess.run(command(left_alone, server.url), check=True, timeout=300)
+        alone = forked_command.run(arguments(left_alone, server.url))
+        assert alone.returncode == 0, alone.stderr
     assert comparable(submissions(out)) == comparable(submissions(left_alone))
 
 

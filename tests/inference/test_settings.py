@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.suites import Suite, load_suite
 from judge.suites.spreadsheetbench.task_records import InstructionType
+from tests.forked_command import ForkedCommand
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 pytestmark = [pytest.mark.data, pytest.mark.bubblewrap, pytest.mark.slow]
@@ -135,21 +135,17 @@ def script_of(setting: str) -> Any:
     return script
 
 
-def judge(*arguments: str | Path | int) -> subprocess.CompletedProcess[str]:
-    launch = "from judge.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", launch, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_conversations_have_the_shape_that_the_setting_promises(
-    setting: str, ids: list[str], judge_data: Path, tmp_path: Path
+    setting: str,
+    ids: list[str],
+    judge_data: Path,
+    tmp_path: Path,
+    forked_command: ForkedCommand,
 ) -> None:
+    def judge(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return forked_command.run([*map(str, arguments)])
+
     expected = SETTINGS[setting]
     out = tmp_path / "run"
     with ScriptedServer(script_of(setting)) as server:
