@@ -18,6 +18,7 @@ import click
 import pytest
 
 import judge
+import judge.api as judge_api
 from judge.api.options import JudgingOptions
 from judge.cli.main import COMMANDS
 from judge.core.limits import Limits
@@ -301,6 +302,18 @@ def test_every_name_leads_somewhere() -> None:
     assert all(getattr(judge, name) is not None for name in judge.__all__)
     for gone in ("score_results", "run_program", "compare_workbooks", "rejudge_run"):
         assert not hasattr(judge, gone)
+
+
+def test_the_stub_is_the_table_of_names() -> None:
+    """What type checkers read and what is imported cannot differ."""
+    for package in (judge, judge_api):
+        stub = Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+        lines = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)
+        assert {name: (home, attribute) for home, attribute, name in lines} == package._HOMES
+        assert all(attribute == name for _, attribute, name in lines), "else it is not exported"
+        assert dir(package) == sorted(package._HOMES)
+    with pytest.raises(AttributeError, match="module 'judge' has no attribute 'nothing'"):
+        _ = judge.nothing  # type: ignore[attr-defined]
 
 
 def test_importing_and_asking_for_the_version_load_nothing() -> None:
