@@ -148,8 +148,8 @@ def test_the_command_line_follows_from_the_declaration() -> None:
         r"--weight SIZE +Flour \[512MiB\]\.",
     ):
         assert re.search(words, shown), (words, shown)
-    words = ["--time", "5", "--spices", "Salt,mint", "--no-fan", "--weight", "1k"]
-    result = CliRunner().invoke(bake, words)
+    typed = ["--time", "5", "--spices", "Salt,mint", "--no-fan", "--weight", "1k"]
+    result = CliRunner().invoke(bake, typed)
     assert result.output.startswith("['fan', 'spices', 'time_s', 'weight'] ")
     assert "heat=180, time_s=5.0, form='round'" in result.output
     assert "fan=False, spices=('salt', 'mint'), weight=1024" in result.output
