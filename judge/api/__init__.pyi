@@ -7,3 +7,5 @@ from judge.api.commands import verify as verify
 from judge.api.options import JudgingOptions as JudgingOptions
 from judge.api.options import ScoreOptions as ScoreOptions
 from judge.api.reporting import ScoredRun as ScoredRun
+
+_HOMES: dict[str, tuple[str, str]]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from judge.api.infer_options import InferOptions
+from judge.api.infer_options import USUAL, InferOptions
+from judge.core.option import Section, options_in
 from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm, WindowPlace
 from judge.errors import UsageError
 from judge.inference.desktop.opening import why_not_asked
@@ -29,36 +30,19 @@ _CHANGES = (
 )
 """Fields of the setting that options change."""
 
-_OWN = {
-    "observation": None,
-    "action_space": None,
-    "history": None,
-    "minutes": None,
-    "tree_tokens": None,
-    "gui_only": False,
-    "as_published": (),
-    "window": None,
-    "screen": None,
-    "clutter": None,
-}
-"""Options of the mode -> what they are where they are not given."""
+_OWN = tuple(
+    name
+    for name, declared in options_in(InferOptions).items()
+    if declared.option.section is Section.DESKTOP
+)
+"""Options of the mode."""
 
-_OTHERS = {
-    "feedback": None,
-    "stop": "output",
-    "session": False,
-    "rows": None,
-    "content": None,
-    "pictures": None,
-    "max_pictures": None,
-    "picture_side": None,
-    "picture_bytes": None,
-    "picture_types": (),
-    "batch": False,
-    "batch_file": None,
-    "batch_results": None,
-}
-"""Options of the other modes, likewise."""
+_OTHERS = (
+    *("feedback", "stop", "session", "rows", "content"),
+    *("pictures", "max_pictures", "picture_side", "picture_bytes", "picture_types"),
+    *("batch", "batch_file", "batch_results"),
+)
+"""Options of the other modes."""
 
 
 def desktop_way(
@@ -160,8 +144,8 @@ def _window(text: str | None, width: int, height: int) -> WindowPlace | None:
     return place
 
 
-def _check_none(options: InferOptions, usual: Mapping[str, object], what: str) -> None:
-    for name, value in usual.items():
+def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
+    for name in names:
         given = getattr(options, name)
-        if given is not None and given != value:
+        if given is not None and given != () and given != USUAL.get(name):
             raise UsageError(f"--{name.replace('_', '-')} {what}")

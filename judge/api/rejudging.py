@@ -197,8 +197,8 @@ def rejudge(
 
     Args:
         run: the results directory.
-        options: how to judge; ``limits`` only with ``rerun``. An object is taken as a whole, also
-            with ``as_recorded``.
+        options: how to judge, with ``limits`` only for a rerun; also ``as_recorded``, an object
+            counts as a whole.
         dataset: the suite; None for the one that the run remembers.
         as_recorded: take what is not given here (profile, styles, recalculation, engine, options
             of the comparison, corrections, whether the best sample counts, trust in values) from
@@ -221,43 +221,72 @@ def rejudge(
         StoreError: the directory holds no run, or another judge is writing to it.
         SuiteError: the suite is not available.
         UsageError: an option holds a value that it cannot have, or contradicts a published
-            profile, ``limits`` come without ``rerun``,
-            or ``rerun`` is asked of a run that holds finished outputs instead of programs.
+            profile; ``limits`` come without ``rerun``, or a rerun finds no programs.
     """
+    chosen = _chosen(options, changes, rerun=rerun)
+    loaded = load_run(run, dataset, suspects, published=True)
+    source = loaded.run if as_recorded else RunDocument()
+    if options is None:
+        chosen = _with_recorded(source, chosen, changes)
+    request = _request(loaded, source, chosen, trusts=trust_values, rerun=rerun, apply=apply)
+    done = _carried_out(request, on_case, keeps_suspects=suspects is not None)
+    return replace(done, suite_is_named=dataset is not None)
+
+
+def _chosen(
+    options: JudgingOptions | None, changes: JudgingChanges, *, rerun: bool
+) -> JudgingOptions:
+    """The options of a call, before what a run describes is taken over."""
     chosen = with_changes(options, changes)
     if chosen.limits != Limits() and not rerun:
         raise UsageError(
             "limits apply to programs, and no programs are run", hint="Add --rerun (rerun=True)."
         )
-    loaded = load_run(run, dataset, suspects, published=True)
-    source = loaded.run if as_recorded else RunDocument()
-    if options is None:
-        chosen = _with_recorded(source, chosen, changes)
-    checked = {**(source.get("checker") or {}), **chosen.checker}
-    corrected = _corrected(_suite_of(loaded), source, chosen.corrections)
+    return chosen
+
+
+def _request(
+    loaded: LoadedRun,
+    source: RunDocument,
+    options: JudgingOptions,
+    *,
+    trusts: bool,
+    rerun: bool,
+    apply: bool,
+) -> _Request:
+    """The request of a call: with the suite as it is judged by, and what ``source`` adds."""
+    checker = {**(source.get("checker") or {}), **options.checker}
+    corrected = _corrected(_suite_of(loaded), source, options.corrections)
     if rerun and not (loaded.path / SUBMISSIONS_FILE).is_file():
         raise UsageError(f"{loaded.path}: holds finished outputs, so there are no programs to run")
-    request = _Request(
+    return _Request(
         loaded,
-        replace(corrected, suite=corrected.suite.with_checker_options(checked)),
-        replace(chosen, checker=checked),
-        trust_values or trusted_values(source) or own_values(loaded.path, loaded.run),
+        replace(corrected, suite=corrected.suite.with_checker_options(checker)),
+        replace(options, checker=checker),
+        trusts_values=trusts or trusted_values(source) or own_values(loaded.path, loaded.run),
         best_of=bool(source.get("best_of")),
         rerun=rerun,
         apply=apply,
     )
+
+
+def _carried_out(
+    request: _Request, on_case: Callable[[RejudgedCase, int], None], *, keeps_suspects: bool
+) -> Rejudgement:
+    """Judges again, and writes what the request wants written."""
+    loaded = request.loaded
     with RunDirectory(loaded.path) as store:
-        if apply:
+        if request.apply:
             store.lock()
         done, described = _judged_again(request, store, on_case)
-        if apply:
+        if request.apply:
             apply_rejudged(store, done.cases)
             described["rejudged"] = _history(loaded.run, done.rules, done.cases)
             store.write_run(described)
-            if suspects is not None and loaded.suspicions is not None:
+            if keeps_suspects and loaded.suspicions is not None:
                 keep_suspicions(store, loaded.suspicions)
             store.write_document(REPORT_FILE, done.after)
-    return replace(done, suite_is_named=dataset is not None)
+    return done
 
 
 def _judged_again(

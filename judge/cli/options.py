@@ -114,7 +114,7 @@ def options_of(
         holder: the dataclass.
         names: only these fields, separated by spaces; all if it is empty.
         beyond: a base class, whose fields are left out.
-        unset: what the command line does not give has no value, whatever the default.
+        unset: what the command line does not give has the value None, whatever the default.
         helps: for a field, the help of this command in place of the declared one.
     """
     declared = options_in(holder)

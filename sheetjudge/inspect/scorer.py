@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,12 +25,8 @@ from sheetjudge.inspect.records import submission_of_state
 from sheetjudge.inspect.suites import suite_of_sample
 from sheetjudge.inspect.verdicts import score_of
 
-JUDGING_OPTIONS = frozenset(
-    {
-        *("profile", "style", "checker", "corrections", "recalc", "engine"),
-        *("lenient_names", "sandbox", "jobs", "limits"),
-    }
-)
+_OF_CLUSTERS = {"cluster", "insecure_cluster"}
+JUDGING_OPTIONS = frozenset(each.name for each in fields(JudgingOptions)) - _OF_CLUSTERS
 """Options of the scorer that a task takes as well."""
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {

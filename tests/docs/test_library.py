@@ -18,6 +18,7 @@ import click
 import pytest
 
 import judge
+import judge.api as judge_api
 from judge.api.options import JudgingOptions
 from judge.cli.main import COMMANDS
 from judge.core.limits import Limits
@@ -317,6 +318,20 @@ def test_scoring_loads_no_pandas(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.split() == ["31", "False"]
+
+
+def test_the_stub_is_the_table_of_names() -> None:
+    """What type checkers read and what is imported cannot differ."""
+    for package in (judge, judge_api):
+        stub = Path(str(package.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+        lines = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)
+        homes = {name: (home, attribute) for home, attribute, name in lines}
+        same = re.findall(r"^(\w+) = (\w+)$", stub, re.MULTILINE)
+        assert homes | {name: homes[other] for name, other in same} == package._HOMES
+        assert all(attribute == name for _, attribute, name in lines), "else it is not exported"
+        assert dir(package) == sorted(package._HOMES)
+    with pytest.raises(AttributeError, match="module 'judge' has no attribute 'nothing'"):
+        _ = judge.nothing  # type: ignore[attr-defined]
 
 
 def test_importing_and_asking_for_the_version_load_nothing() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import inspect
 import json
 import math
 import os
@@ -19,6 +21,7 @@ import pytest
 import judge
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
+from judge.api.options import JudgingOptions
 from judge.api.resuming import Resumed
 from judge.cli.main import main
 from judge.errors import SubmissionError, UsageError
@@ -95,6 +98,18 @@ def test_the_names_resolve_and_verdicts_are_those_of_the_judge(evaluated: Evalua
     assert found == {name: verdicts for name, (_, verdicts) in EXPECTED.items()}
     assert scores(log)["1001"].value == {"soft": pytest.approx(1 / 3), "hard": 0}
     assert evaluated.seen["sample config"] == [1.0, None]
+
+
+def test_the_scorer_has_the_defaults_of_the_library() -> None:
+    """Inspect lists the parameters of a scorer, so they are written out there."""
+    from sheetjudge.inspect.scorer import JUDGING_OPTIONS, judge_verdict  # noqa: PLC0415
+
+    usual = {each.name: each.default for each in dataclasses.fields(JudgingOptions)}
+    parameters = inspect.signature(judge_verdict).parameters
+    assert parameters.keys() == {*JUDGING_OPTIONS, "suite"}
+    for name in JUDGING_OPTIONS:
+        default = parameters[name].default
+        assert default is None or default == usual[name]
 
 
 def test_a_sample_is_a_task_with_its_prompt(scripted: EvalLog) -> None:

@@ -37,6 +37,8 @@ def test_the_judge_is_installed_with_its_data(
     verifier._install_judge(tmp_path / "app", ["--python-version", "3.13"])
     assert "--python-version" in asked[0]
     assert (tmp_path / "app/judge/cli/main.py").is_file()
+    assert (tmp_path / "app/judge/__init__.pyi").is_file()  # the names of the library
+    assert verifier._package() / "__init__.pyi" in set(verifier._sources())
     assert (tmp_path / "app/judge/data/dataset/sources.yaml").is_file()
     assert not list((tmp_path / "app").rglob("__pycache__"))
 
