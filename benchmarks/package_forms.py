@@ -208,9 +208,14 @@ is unreadable, with these exceptions:
 |---|---|---|
 {exceptions}
 
+Pivot tables are not in this table: LibreOffice computes every pivot table as it opens a file. Excel
+does so if the cache says `refreshOnLoad`, and shows the stored cells otherwise. The judge follows
+Excel: cells of an output in a table of the first kind are not calculated (NC), those of the second
+kind are what is stored, though LibreOffice may show others.
+
 Written by `.venv/bin/python benchmarks/package_forms.py`; with `--record`, LibreOffice (from the
 sandbox, `judge sandbox build --office`) and openpyxl read all of them again, and with
-`--record --before TREE` an older judge does, too.
+`--record --before TREE` an older judge does, too. `--record --new` leaves out what is recorded.
 
 """
 

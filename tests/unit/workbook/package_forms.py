@@ -286,10 +286,11 @@ _IGNORING = f'<styleSheet xmlns:mc="{MC}" xmlns:e="{FOREIGN}" mc:Ignorable="e" '
 
 
 def _moved(part: str, name: str) -> Callable[[], bytes]:
-    """The plain workbook with a part of another name, to which everything points."""
+    """The plain workbook with a date and a part of another name, to which everything points."""
 
     def build() -> bytes:
         parts = plain_parts()
+        parts[SHEET] = parts[SHEET].replace(b'<c r="B1">', b'<c r="B1" s="1">')
         parts[name] = parts.pop(part)
         links = ROOT_LINKS if part == WORKBOOK else LINKS
         start = "" if part == WORKBOOK else "xl/"
@@ -1169,7 +1170,9 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "archive: an entry of strong encryption": _patched(flags=0x40),
     "archive: an entry with the last flag": _patched(flags=0x8000),
     "archive: an entry of version 9.9": _patched(version=99),
-    "archive: an extra field that is cut short": _patched(extra=b"up\x28\0\1"),
+    "archive: an extra field that is cut short": _patched(
+        extra=struct.pack("<2sHBI", b"up", 40, 1, 0) + SHEET.encode()
+    ),
     "archive: one name in two encodings": _one_name_in_two_encodings,
     # -- parts in unexpected places ----------------------------------------------------------------
     "parts: the sheet ends in .bin": _moved(SHEET, "xl/worksheets/sheet1.bin"),
@@ -1241,6 +1244,9 @@ FORMS: dict[str, Callable[[], bytes]] = {
         for reference in ("A:B", "1:2", "B5:A1")
     },
     # -- markup that is not well-formed ------------------------------------------------------------
+    "number: the largest as XlsxWriter writes it": _number("1.797693134862316E+308"),
+    "number: the largest": _number("1.7976931348623157E+308"),
+    "number: the largest that Excel takes": _number("9.99999999999999E+307"),
     "rows: an unbound prefix": _sheet('<row r="1">', '<row r="1" x14ac:dyDescent="0.25">'),
     "formula: an attribute twice": _sheet("<f>B1+B2</f>", '<f t="normal" t="normal">B1+B2</f>'),
     "strings: an attribute of a hint twice": _strings(
