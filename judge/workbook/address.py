@@ -99,7 +99,7 @@ def parse_area(text: str) -> Window | None:
     """Reads a range with its corners in any order, such as ``C9:B7``, ``B:C`` or ``7:9``.
 
     Returns:
-        The range; None if the text is none, or if it reaches beyond a worksheet.
+        The range; None if the text is not one, or if it reaches beyond a worksheet.
     """
     columns = _COLUMNS.fullmatch(text)
     rows = _ROWS.fullmatch(text)

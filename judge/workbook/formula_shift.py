@@ -18,7 +18,7 @@ _CELL = re.compile(r"(\$?)([A-Za-z]+)(\$?)([0-9]+)")
 def shift_formula(formula: str, rows: int, columns: int) -> str:
     """The formula with its relative references moved.
 
-    What names a column or a row beyond a worksheet is no reference: ``YTD2020`` is a name.
+    A word with a column or a row beyond a worksheet is not a reference: ``YTD2020`` is a name.
 
     Args:
         formula: the formula, with or without its leading ``=``.

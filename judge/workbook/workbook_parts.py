@@ -136,10 +136,10 @@ def read_workbook_part(package: Package) -> WorkbookPart:
             "shared strings"
         )
     styles = _styles(links, types, package)
-    for part in (main, *reader.parts, strings, styles):
-        if part is not None and part.endswith(_BINARY_ENDING):
+    for read in (main, *reader.parts, strings, styles):
+        if read is not None and read.endswith(_BINARY_ENDING):
             # LibreOffice takes such a part for BIFF12, whatever it holds, and shows blank cells.
-            raise WorkbookError(f"{part} has the name of a binary part, and is declared as XML")
+            raise WorkbookError(f"{read} has the name of a binary part, and is declared as XML")
     return WorkbookPart(
         tabs=tuple(reader.tabs),
         date_1904=reader.flags["date1904"],
