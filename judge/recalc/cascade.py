@@ -33,6 +33,7 @@ from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.formula_cells import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 
@@ -221,6 +222,8 @@ class _Inquiry:
 
     def _usable(self, name: str, cell: CellRef, value: CellValue) -> CellValue:
         """A value of an engine; None if it only means that the engine lacks something."""
+        if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
+            return None  # the others know no data tables, and repeat what is stored
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and not self._ground.is_nameless(cell):
                 return ErrorValue("#REF!") if self._ground.is_broken(cell) else None

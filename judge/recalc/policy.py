@@ -28,7 +28,7 @@ from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
-from judge.recalc.wanted import WantedCell, refreshed_cells, wanted_cells
+from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
@@ -77,7 +77,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
 
 
-RULES = 5
+RULES = 6
 """Incremented whenever the policy or the cascade decides differently."""
 
 
@@ -225,9 +225,10 @@ class Recalculator:
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
-        too_long = _too_long(cells)
-        refused |= too_long
-        cells = [cell for cell in cells if cell.ref not in too_long]
+        refused |= _too_long(cells)
+        if origin is not Origin.GOLD:
+            refused |= uncomputed_cells(cells)
+        cells = [cell for cell in cells if cell.ref not in refused]
         computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
         if refused:
             return replace(computed, not_calculated={**computed.not_calculated, **refused})

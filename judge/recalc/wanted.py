@@ -9,7 +9,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.facts.pivots import refreshed_windows
-from judge.workbook.formula_cells import filling_cells
+from judge.workbook.formula_cells import BROKEN_DATA_TABLE, DATA_TABLE, filling_cells
 from judge.workbook.reader import Workbook
 
 
@@ -53,10 +53,31 @@ def wanted_cells(
         try:
             sources = filling_cells(workbook, sheet)
             for wanted in _filled(workbook, areas, sources):
-                found.setdefault(wanted.ref, wanted)
+                own = found.get(wanted.ref)
+                if own is None or _is_filled(own.source, wanted.source):
+                    found[wanted.ref] = wanted
         except WorkbookError as error:
             notes.append(f"cells filled by array formulas were not searched for: {error.message}")
     return list(found.values()), notes
+
+
+def _is_filled(own: Cell, source: Cell) -> bool:
+    """Whether a formula that fills a range decides on a cell that has a formula of its own."""
+    return own.formula == "=" or source.formula in {DATA_TABLE, BROKEN_DATA_TABLE}
+
+
+def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
+    """The cells whose formulas say nothing that can be computed, each with the reason.
+
+    LibreOffice shows what is stored there, whatever it is.
+    """
+    why = {
+        "=": "its formula has no text",
+        BROKEN_DATA_TABLE: "it is in a data table, and the file does not name the cells that the "
+        "inputs of the table replace",
+    }
+    formulas = ((cell.ref, cell.source.formula or "=") for cell in cells)
+    return {ref: why[formula] for ref, formula in formulas if formula in why}
 
 
 def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[CellRef, str]:

@@ -11,6 +11,8 @@ COLUMN_BITS = 15
 COLUMN_MASK = (1 << COLUMN_BITS) - 1
 
 _REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
+_COLUMNS = re.compile(r"\$?([A-Za-z]{1,3}):\$?([A-Za-z]{1,3})")
+_ROWS = re.compile(r"\$?([0-9]{1,7}):\$?([0-9]{1,7})")
 
 
 def cell_key(row: int, column: int) -> int:
@@ -91,3 +93,28 @@ def parse_window(text: str) -> Window | None:
     if start is None or end is None or end[0] < start[0] or end[1] < start[1]:
         return None
     return Window(*start, *end)
+
+
+def parse_area(text: str) -> Window | None:
+    """Reads a range with its corners in any order, such as ``C9:B7``, ``B:C`` or ``7:9``.
+
+    Returns:
+        The range; None if the text is not one, or if it reaches beyond a worksheet.
+    """
+    columns = _COLUMNS.fullmatch(text)
+    rows = _ROWS.fullmatch(text)
+    if columns is not None:
+        corners = [(1, column_number(columns[1])), (MAX_ROW, column_number(columns[2]))]
+    elif rows is not None:
+        corners = [(int(rows[1]), 1), (int(rows[2]), MAX_COLUMN)]
+    else:
+        first, colon, last = text.partition(":")
+        start = parse_cell(first)
+        end = parse_cell(last) if colon else start
+        if start is None or end is None:
+            return None
+        corners = [start, end]
+    (low, high), (left, right) = map(sorted, zip(*corners, strict=True))
+    if low < 1 or high > MAX_ROW or right > MAX_COLUMN:
+        return None
+    return Window(low, left, high, right)

@@ -46,7 +46,12 @@ _UNICODE_NAME_EXTRA = 0x7075
 _UNICODE_NAME = struct.Struct("<BI")
 _DESCRIPTOR_FLAG = 0x8
 _MASKED_FLAG = 0x2000
-_FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG
+_UNREAD_FLAGS = 0x20 | 0x40 | 0x8000
+"""Patches, strong encryption, and a flag without a meaning that LibreOffice refuses."""
+
+_FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG | _UNREAD_FLAGS
+_NEWEST_VERSION = 63
+"""Version of the format that the newest features need, times ten; Python reads nothing newer."""
 _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _READ_AS_TEXT = (".xml", ".rels", ".vml")
 _PLAIN_NAME = re.compile(r"(?:\w[\w.-]*+/)*+\w[\w.-]*+")
@@ -181,7 +186,9 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
     position, stop = start, start + size
     for _ in range(count):
         fields = _CENTRAL.unpack_from(data, position)
-        signature, _, _, flags, method, _, _, checksum, packed_bytes, plain_bytes = fields[:10]
+        signature, _, version, flags, method, _, _, checksum, packed_bytes, plain_bytes = fields[
+            :10
+        ]
         name_length, extra_length, comment_length, _, _, _, offset = fields[10:]
         record = position
         position += _CENTRAL.size
@@ -198,6 +205,12 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
             )
         if flags & _ENCRYPTED_FLAG:
             raise WorkbookError(f"the archive's entry {_cut(name)} is encrypted")
+        if flags & _UNREAD_FLAGS or version & 0xFF > _NEWEST_VERSION:
+            raise WorkbookError(
+                f"the archive's entry {_cut(name)} has the flags {flags:#06x} and needs version "
+                f"{(version & 0xFF) / 10} of the format, which programs read differently",
+                hint=_AMBIGUOUS_HINT,
+            )
         if method not in {STORED, DEFLATED}:
             raise WorkbookError(
                 f"the archive's entry {_cut(name)} is packed with method {method}; "
@@ -213,11 +226,17 @@ def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
 
 
 def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kind and content of the extra fields of an entry, as far as they are whole."""
+    """Kind and content of the extra fields of an entry.
+
+    Raises:
+        WorkbookError: one is longer than all of them.
+    """
     position = 0
     while position + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, position)
         position += 4
+        if position + length > len(extra):
+            raise WorkbookError(f"the archive is broken: an extra field {kind:#06x} is cut short")
         yield kind, extra[position : position + length]
         position += length
 
@@ -240,8 +259,12 @@ def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
 def _check_names(entries: list[Entry]) -> None:
     """Refuses names that mean the same to a program, and names that lead out of the archive."""
     seen: dict[str, str] = {}
+    encoded: set[bytes] = set()
     for entry in entries:
         name = entry.name.removesuffix("/")
+        if entry.encoded_name in encoded:
+            raise _ambiguous(f"{_cut(name)} is in it twice")
+        encoded.add(entry.encoded_name)
         if _PLAIN_NAME.fullmatch(name) is None and (
             _ODD_CHARACTER.search(name)
             or any(segment in {"", ".", ".."} for segment in name.split("/"))

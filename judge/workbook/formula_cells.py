@@ -8,9 +8,17 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, cell_key
 from judge.workbook.cell import Cell, CellRange
 from judge.workbook.reader import Workbook
 
+DATA_TABLE = "=TABLE()"
+"""The formula of the cells of a data table, which has no text."""
+
+BROKEN_DATA_TABLE = "=TABLE(#REF!)"
+"""The same if the file does not name the cells that its inputs replace."""
+
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     """The cells of a sheet whose formula fills other cells too, with the range that it fills.
+
+    A data table of one cell is one of them.
 
     Raises:
         WorkbookError: the sheet cannot be read.
@@ -20,7 +28,8 @@ def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
     return [
         cell
         for cell in sheet_formulas(workbook, sheet)
-        if cell.array_range is not None and ":" in cell.array_range
+        if cell.array_range is not None
+        and (":" in cell.array_range or cell.formula in {DATA_TABLE, BROKEN_DATA_TABLE})
     ]
 
 
@@ -35,7 +44,8 @@ def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
     for cell in workbook.formula_cells(_whole(sheet)):
         raw = target.raw_formula(cell_key(cell.row, cell.column))
         if raw is not None and raw.kind == "dataTable":
-            cells.append(replace(cell, formula="=TABLE()", array_range=raw.reference))
+            formula = DATA_TABLE if raw.names_inputs else BROKEN_DATA_TABLE
+            cells.append(replace(cell, formula=formula, array_range=raw.reference))
         else:
             cells.append(cell)
     return cells

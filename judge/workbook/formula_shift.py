@@ -11,11 +11,14 @@ from judge.workbook.formula_length import is_too_long
 
 _WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
 _Move = Callable[[str, int], "str | None"]
+_PART = re.compile("[A-Za-z]+|[0-9]+")
 _CELL = re.compile(r"(\$?)([A-Za-z]+)(\$?)([0-9]+)")
 
 
 def shift_formula(formula: str, rows: int, columns: int) -> str:
     """The formula with its relative references moved.
+
+    A word with a column or a row beyond a worksheet is not a reference: ``YTD2020`` is a name.
 
     Args:
         formula: the formula, with or without its leading ``=``.
@@ -30,6 +33,8 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
         return formula
 
     def moved(match: re.Match[str]) -> str:
+        if _is_beyond(match):
+            return match[0]
         if (text := match["cell"]) is not None:
             return _move_cell(text, rows, columns)
         if (text := match["columns"]) is not None:
@@ -72,9 +77,19 @@ def _shape_of(match: re.Match[str]) -> str:
         return text  # the rest of an error, as in #REF!
     if match["sheet"] is not None or (text.startswith("'") and text.endswith("!")):
         return ""
-    if match["cell"] or match["columns"] or match["rows"]:
+    if (match["cell"] or match["columns"] or match["rows"]) and not _is_beyond(match):
         return "#"
     return text
+
+
+def _is_beyond(match: re.Match[str]) -> bool:
+    """Whether what looks like a reference names a column or a row that no worksheet has."""
+    if match["cell"] is None and match["columns"] is None and match["rows"] is None:
+        return False
+    return any(
+        column_number(part) > MAX_COLUMN if part.isalpha() else int(part) > MAX_ROW
+        for part in _PART.findall(match[0])
+    )
 
 
 @functools.cache

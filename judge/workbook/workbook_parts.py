@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from judge.errors import WorkbookError
 from judge.workbook.address import folded
 from judge.workbook.namespaces import PROPERTY_NAMES, TYPE_NAMES, local_name
 from judge.workbook.package import Package
+from judge.workbook.styles.cell_formats import read_number_formats
 from judge.workbook.xml_numbers import whole_number
 from judge.workbook.xml_parts import PartParser, Relationship, relationships, scan_part
 
@@ -22,20 +24,24 @@ _MAIN_TYPES = frozenset(
     {
         f"{_SHEETML}sheet.main+xml",
         f"{_SHEETML}template.main+xml",
-        "application/vnd.ms-excel.sheet.macroenabled.main+xml",
-        "application/vnd.ms-excel.template.macroenabled.main+xml",
-        "application/vnd.ms-excel.addin.macroenabled.main+xml",
+        "application/vnd.ms-excel.sheet.macroEnabled.main+xml",
+        "application/vnd.ms-excel.template.macroEnabled.main+xml",
     }
 )
+"""Content types are compared as they are written, as LibreOffice and openpyxl do. Neither reads an
+add-in, of which Excel shows no sheet."""
+
+_ADD_IN_TYPE = "application/vnd.ms-excel.addin.macroEnabled.main+xml"
 _TYPES = {
     "worksheet": f"{_SHEETML}worksheet+xml",
     "chartsheet": f"{_SHEETML}chartsheet+xml",
     "dialogsheet": f"{_SHEETML}dialogsheet+xml",
     "xlMacrosheet": "application/vnd.ms-excel.macrosheet+xml",
     "xlIntlMacrosheet": "application/vnd.ms-excel.intlmacrosheet+xml",
-    "sharedStrings": f"{_SHEETML}sharedstrings+xml",
+    "sharedStrings": f"{_SHEETML}sharedStrings+xml",
     "styles": f"{_SHEETML}styles+xml",
 }
+_READ_TYPES = _MAIN_TYPES.union(_TYPES.values())
 _SHEETS = frozenset({"worksheet", "chartsheet", "dialogsheet", "xlMacrosheet", "xlIntlMacrosheet"})
 _READ_BY_NAME = frozenset(
     {"workbookPr", "bookViews", "sheets", "definedNames", "calcPr", "externalReferences"}
@@ -59,6 +65,7 @@ _NOT_IN_A_NAME = re.compile(r"[\[\]:*?/\\]|_x[0-9A-Fa-f]{4}_")
 
 _STATES = frozenset({"visible", "hidden", "veryHidden"})
 _USUAL_STYLES = "xl/styles.xml"
+_BINARY_ENDING = ".bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,11 @@ def read_workbook_part(package: Package) -> WorkbookPart:
         raise WorkbookError(f"{main} has {reader.lists} lists of sheets")
     for part, kind in reader.parts.items():
         types.check(part, kind)
+    for index in reader.name_sheets:
+        number = whole_number(index)
+        if number is None or number >= len(reader.tabs):
+            # LibreOffice does not open such a workbook.
+            raise WorkbookError(f"{main} defines a name for the sheet number {index[:20]!r}")
     if not any(tab.is_worksheet for tab in reader.tabs):
         raise WorkbookError("the workbook has no worksheet")
     strings = _linked(links, "sharedStrings", package)
@@ -123,12 +135,11 @@ def read_workbook_part(package: Package) -> WorkbookPart:
             "the relationships and the content types of the workbook name different tables of "
             "shared strings"
         )
-    styles = _linked(links, "styles", package)
-    if styles is not None:
-        types.check(styles, "styles")
-    if styles != _USUAL_STYLES and _USUAL_STYLES in package:
-        # openpyxl reads the style sheet of this name, others the one that is pointed to.
-        raise WorkbookError(f"the workbook has {_USUAL_STYLES}, and does not point to it")
+    styles = _styles(links, types, package)
+    for read in (main, *reader.parts, strings, styles):
+        if read is not None and read.endswith(_BINARY_ENDING):
+            # LibreOffice takes such a part for BIFF12, whatever it holds, and shows blank cells.
+            raise WorkbookError(f"{read} has the name of a binary part, and is declared as XML")
     return WorkbookPart(
         tabs=tuple(reader.tabs),
         date_1904=reader.flags["date1904"],
@@ -139,6 +150,27 @@ def read_workbook_part(package: Package) -> WorkbookPart:
     )
 
 
+def _styles(
+    links: Mapping[str, Relationship], types: _ContentTypes, package: Package
+) -> str | None:
+    """The part of the style sheet, or None.
+
+    Raises:
+        WorkbookError: two programs could find different ones.
+    """
+    styles = _linked(links, "styles", package)
+    if styles is not None:
+        types.check(styles, "styles")
+    if styles == _USUAL_STYLES or _USUAL_STYLES not in package:
+        return styles
+    # openpyxl reads the style sheet of this name, others the one that is pointed to. PyExcelerate
+    # writes one without any format, and points to none.
+    formats = read_number_formats(package, _USUAL_STYLES)
+    if styles is not None or formats.ids or formats.custom:
+        raise WorkbookError(f"the workbook has {_USUAL_STYLES}, and does not point to it")
+    return None
+
+
 class _MainReader:
     """Hears the main part: its sheets, in their order, and what it says about all of them.
 
@@ -147,6 +179,7 @@ class _MainReader:
         parts: part of each sheet -> its kind.
         lists: how many lists of sheets there are.
         flags: the attributes that say yes or no.
+        name_sheets: the indices of the sheets for which names are defined.
     """
 
     def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:
@@ -154,6 +187,7 @@ class _MainReader:
         self.parts: dict[str, str] = {}
         self.lists = 0
         self.flags = {"date1904": False, "fullCalcOnLoad": False}
+        self.name_sheets: set[str] = set()
         self._main = main
         self._links = links
         self._package = package
@@ -176,6 +210,8 @@ class _MainReader:
             self.lists += 1
         elif self._path[:2] == ["workbook", "sheets"]:
             raise WorkbookError(f"{self._main} has {tag[:80]} in its list of sheets")
+        elif tag == "definedName" and "localSheetId" in attributes:
+            self.name_sheets.add(attributes["localSheetId"])
         elif tag in {"workbookPr", "calcPr"}:
             self._expect(["workbook", tag])
             if tag in self._seen:
@@ -235,7 +271,8 @@ class _ContentTypes:
 
     Attributes:
         defaults: content type by ending.
-        overrides: content type by name of the part, folded: such names have no case.
+        overrides: content type by name of the part, folded: such names have no case. In those of
+            worksheets, escapes are replaced; openpyxl finds the other parts by the name as written.
         names: names of these parts as they are written.
     """
 
@@ -244,7 +281,7 @@ class _ContentTypes:
     names: dict[str, str] = field(default_factory=dict)
 
     def of(self, part: str) -> str | None:
-        """The content type of a part, in small letters; None if nothing says it."""
+        """The content type of a part; None if nothing says it."""
         return self.overrides.get(folded(part)) or self.defaults.get(
             part.rpartition(".")[2].lower()
         )
@@ -286,15 +323,20 @@ def _content_types(package: Package) -> _ContentTypes:
         path.append(tag)
         if path == ["Types"]:
             return
+        declared = attributes.get("ContentType", "")
         name = attributes.get("PartName", "").removeprefix("/")
-        known, key = found.overrides, folded(name)
+        known = found.overrides
+        key = folded(unquote(name) if declared == _TYPES["worksheet"] else name)
         if tag == "Default":
             known, key = found.defaults, attributes.get("Extension", "").lower()
+        elif tag == "Override" and name == attributes.get("PartName") and declared in _READ_TYPES:
+            # openpyxl removes the first character, whatever it is.
+            raise WorkbookError(f"{_CONTENT_TYPES} names the part {name[:80]!r} without a slash")
         if len(path) != 2 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
             raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not read there")
         if key in known:
             raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
-        known[key] = attributes.get("ContentType", "").lower()
+        known[key] = declared
         found.names[key] = name
 
     scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES)
@@ -329,6 +371,11 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
         raise WorkbookError(
             "the file is a binary workbook (.xlsb)", hint="Save it as an .xlsx workbook."
         )
+    if _ADD_IN_TYPE in types.overrides.values():
+        raise WorkbookError(
+            "the file is an add-in (.xlam), of which no program shows a sheet",
+            hint="Save it as an .xlsx workbook.",
+        )
     if "content.xml" in package:
         raise WorkbookError(
             "the file is an OpenDocument spreadsheet (.ods)", hint="Save it as an .xlsx workbook."
@@ -354,7 +401,12 @@ def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> s
     if len(targets) > 1:
         raise WorkbookError(f"the workbook points to {len(targets)} parts of the kind {kind}")
     target = next(iter(targets), None)
-    return target if target is not None and target in package else None
+    if target is None or target in package:
+        return target
+    if kind != "theme" and folded(target) in map(folded, package.names):
+        # Names of parts have no case, except for openpyxl.
+        raise WorkbookError(f"the workbook points to {target[:80]}, which has other letters")
+    return None
 
 
 def read_application(package: Package) -> tuple[str | None, str | None]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from xml.parsers import expat
 
 from judge.workbook.cell_values import read_string
-from judge.workbook.namespaces import MAIN
+from judge.workbook.namespaces import MAIN, SEPARATOR
 from judge.workbook.sheets.raw_formula import TEXT, UNUSUAL_ENTITY, unescape
-from judge.workbook.sheets.row_grammar import NotPlainError, check_characters
+from judge.workbook.sheets.row_grammar import (
+    NotPlainError,
+    attributes_once,
+    check_characters,
+)
 
 _TEXT = f'<t(?: xml:space="preserve")?(?:/>|>({TEXT}*)</t>)'
 _HINT = f'\\s*<rPh[^<>]*>\\s*<t(?: xml:space="preserve")?(?:/>|>{TEXT}*</t>)\\s*</rPh>'
@@ -19,14 +24,13 @@ _RUN = re.compile(f"\\s*<r>\\s*(?:<rPr>(?:\\s*<[^<>]*>)*?\\s*</rPr>)?\\s*{_TEXT}
 _END = re.compile(_REST)
 
 # The same as bytes, for strings that are only passed over: what is read is among what matches.
-_ATTRIBUTES = rb'(?: [A-Za-z]++="[^"<]*+")*+'
 _ANY_TEXT = rb'\s*+<t(?: xml:space="preserve")?+(?:/>|>[^<]*+</t>)'
-_FORMAT = rb"<rPr>(?:\s*+<[A-Za-z]++%b ?/>)*+\s*+</rPr>" % _ATTRIBUTES
+_FORMAT = rb"<rPr>(?:\s*+<[A-Za-z]++%b ?/>)*+\s*+</rPr>" % attributes_once(b"look")
 _ANY_RUN = rb"\s*+<r>\s*+(?:%b)?+%b\s*+</r>" % (_FORMAT, _ANY_TEXT)
-_ANY_HINT = rb"\s*+<rPh%b>%b\s*+</rPh>" % (_ATTRIBUTES, _ANY_TEXT)
+_ANY_HINT = rb"\s*+<rPh%b>%b\s*+</rPh>" % (attributes_once(b"hint"), _ANY_TEXT)
 _STRINGS = re.compile(
     rb"(?:\s*+<si>(?:%b|(?:%b)++)(?:%b)*+\s*+(?:<phoneticPr%b ?/>)?+\s*+</si>)*+"
-    % (_ANY_TEXT, _ANY_RUN, _ANY_HINT, _ATTRIBUTES)
+    % (_ANY_TEXT, _ANY_RUN, _ANY_HINT, attributes_once(b"phonetic"))
 )
 _END_OF_TABLE = re.compile(rb"\s*+</sst\s*+>")
 _LONGEST_STRING_BYTES = 1 << 20
@@ -60,7 +64,7 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
         pending += chunk
         if not begun:
             root = _ROOT.match(pending)
-            if root is None or not _is_main(root[1]):
+            if root is None or not _is_main(root[1]) or not _is_element(root[0]):
                 return None
             pending, begun = pending[root.end() :], True
         match = _STRINGS.match(pending)
@@ -103,6 +107,15 @@ def _is_main(attributes: bytes) -> bool:
         and b":Ignorable" not in attributes
         and b":MustUnderstand" not in attributes
     )
+
+
+def _is_element(root: bytes) -> bool:
+    """Whether the start tag of a table is well-formed."""
+    try:
+        expat.ParserCreate(namespace_separator=SEPARATOR).Parse(root + b"</sst>", True)
+    except expat.ExpatError:
+        return False
+    return True
 
 
 def _string(piece: bytes) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from judge.workbook.address import cell_key, parse_window
+from judge.workbook.address import MAX_COLUMN, cell_key, parse_cell, parse_window
 
 # What XML allows in text, apart from markup and from the carriage return, which it rewrites.
 TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
@@ -92,9 +92,35 @@ class RawFormula:
         self._parse()
         return self._attributes.get("si")
 
+    @property
+    def names_inputs(self) -> bool:
+        """Whether a data table says which cells its inputs replace, so that it can be computed.
+
+        Excel shows ``#REF!`` where such a cell was deleted, LibreOffice what is stored. Both need
+        a row above the table and a column left of it.
+        """
+        self._parse()
+        given = self._attributes
+        window = parse_window(self.reference or "")
+        if window is None or min(window.min_row, window.min_column) == 1:
+            return False
+        flags = {name: given.get(name, "0") for name in ("dt2D", "dtr", "del1", "del2")}
+        if any(flag not in {"0", "false", "1", "true"} for flag in flags.values()):
+            return False
+        numbers = "12" if flags["dt2D"] in {"1", "true"} else "1"
+        return all(
+            flags[f"del{number}"] in {"0", "false"} and _is_cell(given.get(f"r{number}", ""))
+            for number in numbers
+        )
+
     def belongs_to(self, key: int) -> bool:
         """Whether a formula that fills a range says which one, and is in its first cell."""
         if self.kind not in FILLING_KINDS:
             return True
         window = parse_window(self.reference or "")
         return window is not None and cell_key(window.min_row, window.min_column) == key
+
+
+def _is_cell(text: str) -> bool:
+    place = parse_cell(text)
+    return place is not None and place[1] <= MAX_COLUMN

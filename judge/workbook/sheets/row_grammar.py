@@ -18,14 +18,32 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
 
 _TEXT = rb"[^<]*+"
 _SPACE = rb'(?: xml:space="preserve")?+'
+
+
+def attributes_once(group: bytes) -> bytes:
+    """An expression for the attributes of an element, each of them once.
+
+    Args:
+        group: name of the group that holds the name of an attribute.
+    """
+    one = rb'="[^"<&]*+"'
+    any_name = rb" [A-Za-z][A-Za-z0-9]*+"
+    return rb"(?: (?P<%b>[A-Za-z][A-Za-z0-9]*+)%b(?!(?:%b%b)*? (?P=%b)=))*+" % (
+        *(group, one),
+        *(any_name, one, group),
+    )
+
+
 _RUN = (
-    rb"<r>(?:<rPr>(?:<[A-Za-z]++(?: [A-Za-z]++=\"[^\"<&]*+\")*+ ?/>)*+</rPr>)?+<t"
+    rb"<r>(?:<rPr>(?:<[A-Za-z]++"
+    + attributes_once(b"look")
+    + rb" ?/>)*+</rPr>)?+<t"
     + _SPACE
     + rb"(?:/>|>"
     + _TEXT
     + rb"</t>)</r>"
 )
-_FORMULA = rb'<f(?: [A-Za-z0-9]++="[^"<&]*+")*+ ?(?:/>|>' + _TEXT + rb"</f>)"
+_FORMULA = rb"<f" + attributes_once(b"formula") + rb" ?(?:/>|>" + _TEXT + rb"</f>)"
 _VALUE = rb"<v" + _SPACE + rb"(?: ?/>|>" + _TEXT + rb"</v>)"
 _INLINE = rb"<is>(?:<t" + _SPACE + rb"(?:/>|>" + _TEXT + rb"</t>)|(?:" + _RUN + rb")*+)</is>"
 _CELL_ATTRIBUTES = (
@@ -47,6 +65,7 @@ _ROW = re.compile(
     rb'\s*+<row r="([1-9][0-9]{0,6}+)"([^<>]*+)(?:(?<=/)>|>(?:\s*+' + _CELL + rb")*+\s*+</row>)"
 )
 _ROW_ATTRIBUTE = re.compile(rb' ([A-Za-z]++|[A-Za-z0-9]++:dyDescent)="[^"<&]*+"')
+_PREFIX = re.compile(rb"""\sxmlns:([^\s=]++)\s*+=""")
 _ATTRIBUTE = re.compile(r' ([A-Za-z]++)="([^"]*)"')
 _LETTERS = re.compile(rb'<c r="([A-Z]++)')
 _REFERENCE = re.compile(
@@ -82,10 +101,12 @@ class RowGrammar:
 
     Args:
         check: called with the attributes of rows, once for each combination of them.
+        root: the start tag of the worksheet, which declares the prefixes of attributes.
     """
 
-    def __init__(self, check: Callable[[Mapping[str, str]], None]) -> None:
+    def __init__(self, check: Callable[[Mapping[str, str]], None], root: bytes) -> None:
         self._check = check
+        self._prefixes = frozenset(_PREFIX.findall(root))
         self._last = 0
         self._known_attributes: set[bytes] = set()
         self._known_columns: set[tuple[bytes, ...]] = set()
@@ -103,7 +124,7 @@ class RowGrammar:
         match = _ROW.match
         known = self._known_attributes
         while (found := match(data, position)) is not None:
-            digits, attributes = found.groups()
+            digits, attributes = found.group(1, 2)
             number = int(digits)
             if number <= last or number > MAX_ROW:
                 raise NotPlainError
@@ -119,7 +140,8 @@ class RowGrammar:
         whole = _ROW_ATTRIBUTE.sub(b"", written) == b""
         if not whole or len(set(names)) != len(names) or b"r" in names:
             raise NotPlainError
-        if b"&" in written:
+        prefixes = [name.partition(b":")[0] for name in names if b":" in name]
+        if b"&" in written or len(prefixes) > 1 or not self._prefixes.issuperset(prefixes):
             raise NotPlainError
         self._check(dict(_ATTRIBUTE.findall(written.decode("utf-8", "replace"))))
         if len(self._known_attributes) < _MOST_KNOWN:

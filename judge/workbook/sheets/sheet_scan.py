@@ -234,7 +234,7 @@ class SheetScanner:
             if self._windows
             else None
         )
-        grammar = RowGrammar(collector.check_row)
+        grammar = RowGrammar(collector.check_row, root)
         while True:
             position = 0
             wanted: list[Row] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window, parse_window
+from judge.workbook.address import Window, parse_area, parse_window
 from judge.workbook.xml_numbers import whole_number
 
 _TERMS = {
@@ -132,7 +132,7 @@ class TailCollector:
             # It does not decide what is read, so the cells are correct even if it is wrong.
             self._tail.dimension = parse_window(attributes.get("ref", ""))
         elif tag == "conditionalFormatting":
-            self._windows = tuple(map(self._window, attributes.get("sqref", "").split()))
+            self._windows = tuple(map(self._area, attributes.get("sqref", "").split()))
         elif tag == "cfRule":
             self._rule = attributes
             self._formulas = []
@@ -152,7 +152,7 @@ class TailCollector:
 
     def _add_link(self, attributes: dict[str, str]) -> None:
         identifier = attributes.get("r:id")
-        window = self._window(attributes.get("ref", ""))
+        window = self._area(attributes.get("ref", ""))
         self._tail.links.append(Link(window, identifier, attributes.get("location")))
 
     def _add_rule(self, attributes: dict[str, str]) -> None:
@@ -171,7 +171,13 @@ class TailCollector:
         )
 
     def _window(self, reference: str) -> Window:
-        window = parse_window(reference)
+        return self._checked(parse_window(reference), reference)
+
+    def _area(self, reference: str) -> Window:
+        """A range that changes no value: libraries write those of whole columns in short."""
+        return self._checked(parse_area(reference), reference)
+
+    def _checked(self, window: Window | None, reference: str) -> Window:
         if window is None:
             raise WorkbookError(f"{self._part} holds the range {reference[:30]!r}")
         return window

@@ -5,13 +5,16 @@ import zipfile
 
 import pytest
 
+from judge.core.answer import Origin
 from judge.recalc import wanted
+from judge.recalc.policy import Recalculator
 from judge.recalc.wanted import wanted_cells
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import open_workbook
-from tests.unit.recalc.fakes import ALL, SHEET, package, ref, workbook
+from judge.workbook.reader import Workbook, open_workbook
+from tests.unit.compare.cells.packages import Book
+from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
 
 def test_formulas_and_what_they_fill() -> None:
@@ -57,3 +60,99 @@ def test_many_array_formulas_cost_one_reading_of_the_sheet() -> None:
     book = open_workbook(data, limits=ReadLimits(total_bytes=10 * size))
     found, notes = wanted_cells(book, [CellRange(SHEET, 1, 1, 400, 2)])
     assert (len(found), notes) == (600, [])
+
+
+TABLE = 'dt2D="0" dtr="0" r1="A7"'
+
+
+def with_formula(markup: str) -> Workbook:
+    """B2 to B5 with stored values, and the markup of a formula in B2."""
+    rows = "".join(
+        f'<row r="{row}"><c r="B{row}">{markup if row == 2 else ""}<v>{1000 + row}</v></c></row>'
+        for row in range(2, 6)
+    )
+    book = Book({SHEET: f"<sheetData>{rows}</sheetData>"}, application="SomeLibrary")
+    return open_workbook(book.to_bytes())
+
+
+def data_table(attributes: str, reference: str = "B2:B5", text: str = "") -> str:
+    return f'<f t="dataTable" ref="{reference}" {attributes}>{text}</f>'
+
+
+def stored(name: str) -> ScriptedEngine:
+    """An engine that repeats what is stored."""
+    return ScriptedEngine(name, {ref(row, 2): 1000 + row for row in range(2, 6)})
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        data_table('dt2D="0" dtr="0" r1="A7" del1="1"'),
+        data_table('dt2D="0" dtr="0" r1="#REF!"'),
+        data_table('dt2D="0" dtr="0" r1="A7:A8"'),
+        data_table('dt2D="0" dtr="0"'),
+        data_table('dt2D="1" dtr="1" r1="A7"'),
+        data_table('dt2D="1" dtr="1" r1="A7" r2="A8" del2="true"'),
+        data_table('dt2D="x" dtr="0" r1="A7"'),
+        data_table(TABLE, text="1000+2").replace("A7", "XFE1"),
+        data_table(TABLE).replace("dataTable", "data&#84;able").replace("A7", "#REF!"),
+    ],
+)
+@pytest.mark.parametrize("first_row", [2, 3])
+def test_a_data_table_without_its_inputs_has_no_values(markup: str, first_row: int) -> None:
+    area = CellRange(SHEET, first_row, 2, 5, 2)
+    computed = Recalculator([stored("libreoffice"), stored("formualizer")]).fill(
+        with_formula(markup), [area], origin=Origin.SOLUTION
+    )
+    assert not computed.values
+    assert computed.not_calculated.keys() == {ref(row, 2) for row in range(first_row, 6)}
+    assert "data table" in computed.not_calculated[ref(5, 2)]
+
+
+@pytest.mark.parametrize("text", ["", "1000+2"])
+@pytest.mark.parametrize("others", [["formualizer"], ["formualizer", "ironcalc"]])
+def test_only_libreoffice_computes_data_tables(text: str, others: list[str]) -> None:
+    book = with_formula(data_table(TABLE, text=text))
+    area = CellRange(SHEET, 2, 2, 5, 2)
+    quick = [stored(name) for name in others]
+    without = Recalculator(quick).fill(book, [area], origin=Origin.SOLUTION)
+    assert not without.values
+    assert len(without.not_calculated) == 4
+    office = ScriptedEngine("libreoffice", {ref(row, 2): 2 * row for row in range(2, 6)})
+    computed = Recalculator([office, *quick]).fill(book, [area], origin=Origin.SOLUTION)
+    assert computed.values == {ref(row, 2): 2 * row for row in range(2, 6)}
+
+
+def test_a_data_table_of_one_cell_is_one() -> None:
+    (found,), _ = wanted_cells(with_formula(data_table(TABLE, "B2")), [ALL])
+    assert found.source.formula == "=TABLE()"
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<f/>",
+        "<f></f>",
+        '<f t="normal"></f>',
+        '<f t="array" ref="B2"></f>',
+        '<f ca="1"/>',
+        '<f t="shared"/>',
+    ],
+)
+def test_a_formula_without_text_has_no_value(markup: str) -> None:
+    area = CellRange(SHEET, 2, 2, 2, 2)
+    computed = Recalculator([stored("libreoffice"), stored("formualizer")]).fill(
+        with_formula(markup), [area], origin=Origin.SOLUTION
+    )
+    assert not computed.values
+    assert computed.not_calculated == {ref(2, 2): "its formula has no text"}
+
+
+def test_an_array_formula_fills_cells_whose_own_formula_has_no_text() -> None:
+    rows = (
+        '<row r="2"><c r="B2"><f t="array" ref="B2:C2">{1,666}</f><v>1</v></c>'
+        '<c r="C2"><f ca="1"/><v>1</v></c></row>'
+    )
+    book = open_workbook(Book({SHEET: f"<sheetData>{rows}</sheetData>"}).to_bytes())
+    found = {cell.ref: cell.source.formula for cell in wanted_cells(book, [ALL])[0]}
+    assert found == {ref(2, 2): "={1,666}", ref(2, 3): "={1,666}"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -282,6 +283,82 @@ _CUSTOM = '<numFmts count="1"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"
 _YEAR = '<numFmt numFmtId="164" formatCode="yyyy"/>'
 _YEARS = f"<numFmts>{_YEAR}</numFmts>"
 _IGNORING = f'<styleSheet xmlns:mc="{MC}" xmlns:e="{FOREIGN}" mc:Ignorable="e" '
+
+
+def _moved(part: str, name: str) -> Callable[[], bytes]:
+    """The plain workbook with a date and a part of another name, to which everything points."""
+
+    def build() -> bytes:
+        parts = plain_parts()
+        parts[SHEET] = parts[SHEET].replace(b'<c r="B1">', b'<c r="B1" s="1">')
+        parts[name] = parts.pop(part)
+        links = ROOT_LINKS if part == WORKBOOK else LINKS
+        start = "" if part == WORKBOOK else "xl/"
+        for file, old, new in (
+            (links, part.removeprefix(start), name.removeprefix(start)),
+            (TYPES, f"/{part}", f"/{name}"),
+        ):
+            assert old.encode() in parts[file]
+            parts[file] = parts[file].replace(old.encode(), new.encode())
+        if part == WORKBOOK:
+            parts["xl/_rels/workbook.bin.rels"] = parts.pop(LINKS)
+        return zipped(parts)
+
+    return build
+
+
+def _orphan_styles(styles: str, of_b1: str = "") -> Any:
+    """A style sheet to which nothing points; PyExcelerate writes one without formats."""
+    return _changed(
+        (LINKS, _link("rIdY", f"{RELATIONS}/styles", "styles.xml"), ""),
+        (SHEET, '<c r="B1">', f'<c r="B1"{of_b1}>'),
+        add={STYLES: DECLARATION + styles},
+    )
+
+
+def _patched(flags: int = 0, version: int = 20, extra: bytes = b"") -> Callable[[], bytes]:
+    """The plain workbook with other fields of its first sheet's entry, in both headers."""
+
+    def build() -> bytes:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in plain_parts().items():
+                info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+                info.compress_type = zipfile.ZIP_DEFLATED
+                if name == SHEET:
+                    info.extra = extra
+                archive.writestr(info, data)
+            offset = archive.getinfo(SHEET).header_offset
+        made = bytearray(buffer.getvalue())
+        record = made.rindex(SHEET.encode()) - 46
+        for start in (offset + 4, record + 6):
+            struct.pack_into("<2H", made, start, version, flags)
+        return bytes(made)
+
+    return build
+
+
+def _one_name_in_two_encodings() -> bytes:
+    """Two entries of the same bytes as a name, one of them marked as UTF-8."""
+    target, stand_in = "worksheets/\u1042x.xls", "worksheets/yyyyyxls"
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for part, data in plain_parts().items():
+            text = data.decode().replace("worksheets/sheet1.xml", target)
+            name = f"xl/{target}" if part == SHEET else part
+            archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), text)
+        archive.writestr(zipfile.ZipInfo(f"xl/{stand_in}", (2020, 1, 1, 0, 0, 0)), _WRONG_SHEET)
+    return buffer.getvalue().replace(stand_in.encode(), target.encode())
+
+
+def _defined(attributes: str) -> Callable[[], bytes]:
+    """The plain workbook with a name for one of its cells."""
+    return _in(
+        WORKBOOK,
+        "</sheets>",
+        f'</sheets><definedNames><definedName name="rate"{attributes}>Data!$B$1</definedName>'
+        "</definedNames>",
+    )
 
 
 FORMS: dict[str, Callable[[], bytes]] = {
@@ -1089,6 +1166,108 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "archive: a name with a backslash": _renamed(SHEET, "xl\\worksheets\\sheet1.xml"),
     "archive: a name from the root": _renamed(SHEET, "/xl/worksheets/sheet1.xml"),
     "archive: a name with ..": _renamed(SHEET, "xl/x/../worksheets/sheet1.xml"),
+    "archive: an entry that is a patch": _patched(flags=0x20),
+    "archive: an entry of strong encryption": _patched(flags=0x40),
+    "archive: an entry with the last flag": _patched(flags=0x8000),
+    "archive: an entry of version 9.9": _patched(version=99),
+    "archive: an extra field that is cut short": _patched(
+        extra=struct.pack("<2sHBI", b"up", 40, 1, 0) + SHEET.encode()
+    ),
+    "archive: one name in two encodings": _one_name_in_two_encodings,
+    # -- parts in unexpected places ----------------------------------------------------------------
+    "parts: the sheet ends in .bin": _moved(SHEET, "xl/worksheets/sheet1.bin"),
+    "parts: the sheet ends in .BIN": _moved(SHEET, "xl/worksheets/sheet1.BIN"),
+    "parts: the strings end in .bin": _moved(STRINGS, "xl/sharedStrings.bin"),
+    "parts: the main part ends in .bin": _moved(WORKBOOK, "xl/workbook.bin"),
+    "parts: the styles end in .bin": _moved(STYLES, "xl/styles.bin"),
+    "styles: the target in other letters": _changed(
+        (LINKS, 'Target="styles.xml"', 'Target="STYLESX.xml"'),
+        (TYPES, f'PartName="/{STYLES}"', 'PartName="/xl/stylesx.xml"'),
+        (SHEET, '<c r="B1">', '<c r="B1" s="1">'),
+        add={"xl/stylesx.xml": plain_parts()[STYLES], STYLES: None},
+    ),
+    "styles: without formats and a relationship": _orphan_styles(f'<styleSheet xmlns="{MAIN}"/>'),
+    "styles: with formats, without a relationship": _orphan_styles(
+        plain_parts()[STYLES].decode().removeprefix(DECLARATION), ' s="1"'
+    ),
+    "styles: one number of a format twice": _looks(
+        ("<numFmt ", '<numFmt numFmtId="164" formatCode="0"/><numFmt ')
+    ),
+    "styles: an attribute twice": _in(
+        STYLES, '<xf numFmtId="164"/>', '<xf numFmtId="164" numFmtId="164"/>'
+    ),
+    "styles: an unbound prefix": _in(STYLES, "<borders>", '<borders e:x="1">'),
+    "types: the strings' type in other letters": _in(
+        TYPES, f"{CONTENT}.sharedStrings+xml", f"{CONTENT}.SHAREDSTRINGS+xml"
+    ),
+    "types: the main part's type in other letters": _in(
+        TYPES, f"{CONTENT}.sheet.main+xml", f"{CONTENT}.SHEET.main+xml"
+    ),
+    "types: an add-in": _in(
+        TYPES,
+        f"{CONTENT}.sheet.main+xml",
+        "application/vnd.ms-excel.addin.macroEnabled.main+xml",
+    ),
+    "types: with macros": _in(
+        TYPES,
+        f"{CONTENT}.sheet.main+xml",
+        "application/vnd.ms-excel.sheet.macroEnabled.main+xml",
+    ),
+    "types: the strings without a slash": _in(
+        TYPES, f'PartName="/{STRINGS}"', f'PartName="{STRINGS}"'
+    ),
+    "types: the sheet with an escape": _in(
+        TYPES, f'PartName="/{SHEET}"', 'PartName="/xl/worksheets/sheet%31.xml"'
+    ),
+    "types: the strings with an escape": _in(
+        TYPES, f'PartName="/{STRINGS}"', 'PartName="/xl/sharedString%73.xml"'
+    ),
+    # -- names and ranges --------------------------------------------------------------------------
+    "names: of a sheet that is not there": _defined(' localSheetId="99"'),
+    "names: of a sheet": _defined(' localSheetId="1"'),
+    "names: of a sheet as text": _defined(' localSheetId="x"'),
+    **{
+        f"ranges: a condition of {reference}": _in(
+            SHEET,
+            "</sheetData>",
+            f'</sheetData><conditionalFormatting sqref="{reference}"><cfRule type="expression" '
+            'dxfId="0" priority="1"><formula>TRUE</formula></cfRule></conditionalFormatting>',
+        )
+        for reference in ("A:A", "$A:$B", "1:1", "B5:A1", "A:B D5:D1")
+    },
+    **{
+        f"ranges: a link of {reference}": _in(
+            SHEET,
+            "</sheetData>",
+            f'</sheetData><hyperlinks><hyperlink ref="{reference}" location="A1"/></hyperlinks>',
+        )
+        for reference in ("A:B", "1:2", "B5:A1")
+    },
+    # -- markup that is not well-formed ------------------------------------------------------------
+    "number: the largest as XlsxWriter writes it": _number("1.797693134862316E+308"),
+    "number: the largest": _number("1.7976931348623157E+308"),
+    "number: the largest that Excel takes": _number("9.99999999999999E+307"),
+    "rows: an unbound prefix": _sheet('<row r="1">', '<row r="1" x14ac:dyDescent="0.25">'),
+    "formula: an attribute twice": _sheet("<f>B1+B2</f>", '<f t="normal" t="normal">B1+B2</f>'),
+    "strings: an attribute of a hint twice": _strings(
+        '<si><t>north</t><phoneticPr fontId="1" fontId="1"/></si><si><t>south</t></si>'
+    ),
+    "strings: an attribute of a run twice": _strings(
+        '<si><r><rPr><sz val="9" val="9"/></rPr><t>north</t></r></si><si><t>south</t></si>'
+    ),
+    "strings: an attribute of the root twice": _strings(
+        "<si><t>north</t></si><si><t>south</t></si>", f'<sst xmlns="{MAIN}" count="2" count="2">'
+    ),
+    "strings: an unbound prefix of the root": _strings(
+        "<si><t>north</t></si><si><t>south</t></si>", f'<sst xmlns="{MAIN}" e:count="2">'
+    ),
+    "strings: a run that is not closed": _strings(
+        "<si><r><rPr><b></rPr><t>north</t></r></si><si><t>south</t></si>"
+    ),
+    "strings: the end of CDATA": _strings("<si><t>nor]]>th</t></si><si><t>south</t></si>"),
+    "strings: an unknown entity behind the last": _strings(
+        "<si><t>north</t></si><si><t>south</t></si><si><t>&foo;</t></si>"
+    ),
 }
 """Every form by its name."""
 

@@ -32,7 +32,7 @@ from judge.workbook.dates import (
     is_elapsed_format,
     to_serial,
 )
-from judge.workbook.formula_shift import shift_formula
+from judge.workbook.formula_shift import formula_shape, shift_formula
 from judge.workbook.number_formats import BUILTIN_FORMATS
 
 SERIALS = st.one_of(
@@ -181,6 +181,13 @@ def test_shared_formulas_move_as_openpyxl_moves_them(formula: str, rows: int, co
         ("=A1", -1, 0, "=#REF!"),
         ("=A1", 0, -1, "=#REF!"),
         ("=XFD1048576", 1, 0, "=#REF!"),
+        # Beyond the last column or row there are no references, but names.
+        ("=YTD2020*A7", 1, 0, "=YTD2020*A8"),
+        ("=YTD2020*A7", 0, 1, "=YTD2020*B7"),
+        ("=XFE1+XFD1", 1, 0, "=XFE1+XFD2"),
+        ("=A1048577+A1048575", 1, 0, "=A1048577+A1048576"),
+        ("=SUM(A:XFE)+SUM(A:B)", 0, 1, "=SUM(A:XFE)+SUM(B:C)"),
+        ("=SUM(1:1048577)+SUM(1:2)", 1, 0, "=SUM(1:1048577)+SUM(2:3)"),
         ("=SUM(A:A)", 0, -1, "=SUM(#REF!)"),
         ("=$A$1+A$1+$A1", 5, 5, "=$A$1+F$1+$A6"),
         ("=Table1[A1]*A1", 1, 0, "=Table1[A1]*A2"),
@@ -193,3 +200,8 @@ def test_shared_formulas_move_as_openpyxl_moves_them(formula: str, rows: int, co
 )
 def test_formulas_that_move(formula: str, rows: int, columns: int, moved: str) -> None:
     assert shift_formula(formula, rows, columns) == moved
+
+
+def test_a_name_that_looks_like_a_cell_stays_in_the_shape() -> None:
+    assert formula_shape("=YTD2020*A7") == "=YTD2020*#"
+    assert formula_shape("=YTD2020*A7") != formula_shape("=YTD2021*A7")

@@ -69,6 +69,12 @@ USUAL = [
     "sheets: a macro sheet",
     "styles: a date format of East Asia",
     "types: the sheet in other letters",
+    "types: the sheet with an escape",
+    "types: with macros",
+    "parts: the sheet ends in .BIN",
+    "styles: without formats and a relationship",
+    "names: of a sheet",
+    *(name for name in FORMS if name.startswith("ranges: ")),
 ]
 """Forms in which programs write workbooks."""
 
