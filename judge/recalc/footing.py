@@ -12,14 +12,17 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
 from judge.recalc.formula import ESCAPED_LETTER
 from judge.recalc.references import Reference
 from judge.recalc.rewrite import check_size, without_formulas
+from judge.recalc.services.package import only_elements
+from judge.recalc.services.slim import less_of
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
-from judge.workbook.cell import CellValue
+from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
@@ -52,6 +55,87 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
         return workbook.data
 
 
+def slimmed(package: bytes) -> bytes:
+    """The package of a workbook with nothing but what the quick engines compute from.
+
+    They fail at some of what no value depends on: comments, the values last seen in other
+    workbooks. LibreOffice needs some of it for functions that they lack, and reduces its own
+    package.
+
+    Args:
+        package: the workbook; returned as it is where it cannot be read here.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            entries = [each for each in archive.infolist() if _may_hold_cells(each.filename)]
+            check_size(entries)
+            parts = {each.filename: _slimmed(each.filename, archive.read(each)) for each in entries}
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        # What cannot be read here is reported by whoever needs it.
+        return package
+    return _packed({name: content for name, content in parts.items() if content is not None})
+
+
+def _may_hold_cells(name: str) -> bool:
+    return name.lower().endswith(".rels") or less_of(name, b"") is not None
+
+
+def _slimmed(name: str, content: bytes) -> bytes | None:
+    content = only_elements(content)
+    if name.lower().endswith(".rels") and (b"<!" in content or b"\0" in content):
+        raise WorkbookError(f"{name} is not read here")
+    if name == "xl/styles.xml":
+        return content  # IronCalc needs more of it than LibreOffice
+    less = less_of(name, content)
+    return _without(less, b"externalReferences") if less and name == _MAIN else less
+
+
+def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRef]) -> bytes:
+    """A package with no other formulas than those of some cells, and without names.
+
+    Args:
+        package: a slimmed package; returned as it is where it cannot be read here.
+        parts: worksheet -> name of its part.
+        cells: the cells. What they read, that is computed, is among them.
+    """
+    kept: dict[str, set[bytes]] = {part: set() for part in parts.values()}
+    for sheet, row, column in cells:
+        kept[parts[sheet]].add(cell_name(row, column).encode())
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            check_size(archive.infolist())
+            contents = {name: archive.read(name) for name in archive.namelist()}
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        return package
+    for name, content in contents.items():
+        if name in kept:
+            contents[name] = without_formulas(content, kept[name], filling=True)
+        elif name == _MAIN:
+            contents[name] = _without(content, b"definedNames")
+    return _packed(contents)
+
+
+_MAIN = "xl/workbook.xml"
+
+
+def _without(content: bytes, element: bytes) -> bytes:
+    """A part without the first element of a name."""
+    start = re.search(rb"<(\w+:)?%s\b[^<>]*(?<!/)>" % element, content)
+    if start is None:
+        return content
+    before, end = content[: start.start()], b"</%s%s>" % (start[1] or b"", element)
+    _, closed, after = content[start.end() :].partition(end)
+    return before + after if closed else content
+
+
+def _packed(parts: Mapping[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy:
+        for name, content in parts.items():
+            copy.writestr(zipfile.ZipInfo(name), content)
+    return target.getvalue()
+
+
 def is_ascii_only(package: bytes) -> bool:
     """Whether no part of a package holds text beyond ASCII that a formula could read.
 
@@ -61,7 +145,7 @@ def is_ascii_only(package: bytes) -> bool:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
-            check_size(archive)
+            check_size(archive.infolist())
             return not any(_beyond_ascii(archive.read(entry)) for entry in archive.infolist())
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         return False
@@ -140,7 +224,7 @@ def _reduced(
     archive: zipfile.ZipFile, parts: Mapping[str, str], footing: Footing, index: FormulaIndex
 ) -> bytes | None:
     superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
-    check_size(archive)
+    check_size(archive.infolist())
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {
         part

@@ -23,7 +23,7 @@ from judge.recalc.cascade import Cascade, CascadeResult, address
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
-from judge.recalc.footing import TextBeyondAscii, is_ascii_only, reduced
+from judge.recalc.footing import TextBeyondAscii, is_ascii_only, of_cells, reduced, slimmed
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
@@ -79,7 +79,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
 
 
-RULES = 5
+RULES = 6
 """Incremented whenever the policy or the cascade decides differently."""
 
 
@@ -290,6 +290,8 @@ class Recalculator:
                 f"{address(min(intersecting))}"
             )
         package = reduced(workbook, rests_on, index)
+        slim = slimmed(package)
+        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
             workbook=package,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
@@ -298,7 +300,9 @@ class Recalculator:
             timeout_s=self._timeout_s,
             intersecting=intersecting,
             dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
-            reads_text=None if is_ascii_only(package) else TextBeyondAscii(workbook),
+            reads_text=None if is_ascii_only(slim) else TextBeyondAscii(workbook),
+            slim=slim,
+            narrowed=lambda sure: of_cells(slim, parts, sure),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

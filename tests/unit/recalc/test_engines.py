@@ -15,6 +15,8 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.worksheet.formula import DataTableFormula
 
 from judge.core.answer import Origin
 from judge.errors import RecalcError
@@ -484,7 +486,57 @@ def test_the_embedded_engines_alone_still_serve(engines: dict[str, Any]) -> None
     assert book.sheet_names == (SHEET,)
 
 
+def commented(book: bytes) -> bytes:
+    made = openpyxl.load_workbook(io.BytesIO(book))
+    made.worksheets[0]["H9"].comment = Comment("Is that right?", "Ann")
+    return saved(made)
+
+
+def with_data_table(book: bytes) -> bytes:
+    made = openpyxl.load_workbook(io.BytesIO(book))
+    made.worksheets[0]["H9"] = DataTableFormula(ref="H9:H10", r1="J1", dt2D=False, dtr=False)
+    return saved(made)
+
+
+def with_parts(book: bytes) -> bytes:
+    target = io.BytesIO(book)
+    with zipfile.ZipFile(target, "a") as archive:
+        for number in range(10_001):
+            archive.writestr(f"x/{number}.bin", b"")
+    return target.getvalue()
+
+
+def saved(book: openpyxl.Workbook) -> bytes:
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+UNREAD = {
+    "a comment": commented,
+    "a data table": with_data_table,
+    "ten thousand parts": with_parts,
+}
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("beside", [None, '=INDIRECT("A1")'])
+@pytest.mark.parametrize("what", UNREAD)
+def test_what_an_engine_cannot_open_is_kept_from_it_where_no_cell_needs_it(
+    recalculator: Recalculator, what: str, beside: str | None
+) -> None:
+    cells: dict[str, object] = {"A1": True, "A2": 15, "E1": "=SUM(A1:A2)"}
+    if beside is not None:
+        cells["E2"] = beside
+    book = open_workbook(UNREAD[what](package(cells)))
+    asked = CellRange(SHEET, 1, 5, 2, 5)
+    result = recalculator.fill(book, [asked], origin=Origin.SOLUTION)
+    assert result.values[ref(1, 5)] == 15  # LibreOffice counts TRUE
+
+
 UNRELATED = {
+    "another workbook": {"E9": "='[other.xlsx]S'!A1"},
+    "a slow search": {"E9": "=SUMPRODUCT((C:C=1)*(D:D=2))+MATCH(3,C:C,0)"},
     "a letter": {"C9": "\u00e9"},
     "a volatile function": {"E9": "=TODAY()"},
     "an unknown function": {"E9": "=MYMACRO(1)"},

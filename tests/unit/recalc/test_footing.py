@@ -8,12 +8,22 @@ import zipfile
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from judge.recalc import rewrite
 from judge.recalc.dependency import FormulaIndex, dependencies
-from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, is_ascii_only, reduced
+from judge.recalc.footing import (
+    WORTH_BYTES,
+    WORTH_FORMULAS,
+    is_ascii_only,
+    of_cells,
+    reduced,
+    slimmed,
+)
 from judge.recalc.rewrite import without_formulas
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.recalc.fakes import package
@@ -109,6 +119,50 @@ def test_a_package_that_would_unpack_to_too_much_is_not_copied(
     assert left_of(workbook).data != workbook.data
     monkeypatch.setattr(rewrite, "COPIED_BYTES", 5_000)
     assert left_of(workbook).data == workbook.data
+
+
+def names_of(package: bytes) -> set[str]:
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        return set(archive.namelist())
+
+
+def test_the_quick_engines_get_only_what_values_come_from() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.worksheets[0]
+    sheet["A1"], sheet["A2"] = 1, "=A1+1"
+    sheet["A1"].comment = Comment("hi", "me")
+    stream = io.BytesIO()
+    made.save(stream)
+    slim = slimmed(stream.getvalue())
+    assert not any("comment" in name or "docProps" in name for name in names_of(slim))
+    picture = io.BytesIO(stream.getvalue())
+    with zipfile.ZipFile(picture, "a") as archive:
+        archive.writestr("docProps/thumbnail.jpeg", b"\xff\xd8" * 500_000)
+    assert slimmed(picture.getvalue()) == slim
+    assert formulas(open_workbook(slim)) == {"Sheet!=A1+1"}
+
+
+def test_what_cannot_be_slimmed_stays_as_it_is() -> None:
+    bomb = with_part("xl/_rels/workbook.xml.rels", b"<!DOCTYPE r [<!ENTITY a 'b'>]><r/>")
+    assert slimmed(bomb) == bomb
+    assert slimmed(b"no package") == b"no package"
+
+
+def test_only_the_formulas_of_some_cells_are_left() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.worksheets[0]
+    sheet.title = "S"
+    sheet["A1"], sheet["A2"], sheet["A3"] = 1, "=A1+1", "=A2+Rate"
+    sheet["B1"] = ArrayFormula("B1:B2", "=A1:A2*2")
+    sheet["C1"] = DataTableFormula(ref="C1:C2", r1="F1", dt2D=False, dtr=False)
+    made.defined_names["Rate"] = DefinedName("Rate", attr_text="S!$A$1")
+    stream = io.BytesIO()
+    made.save(stream)
+    left = of_cells(
+        slimmed(stream.getvalue()), {"S": "xl/worksheets/sheet1.xml"}, {CellRef("S", 2, 1)}
+    )
+    assert formulas(open_workbook(left)) == {"S!=A1+1"}
+    assert b"Rate" not in zipfile.ZipFile(io.BytesIO(left)).read("xl/workbook.xml")
 
 
 def with_part(name: str, content: bytes) -> bytes:
