@@ -19,7 +19,7 @@ from judge.recalc.contract import (
 )
 from judge.recalc.dependency import Dependencies
 from judge.recalc.engines import LIBREOFFICE
-from judge.recalc.ground import ReadsText
+from judge.recalc.ground import Reads
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
 
@@ -57,6 +57,8 @@ class Question:
         dependencies_of: what one cell depends on.
         reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
             if it has none.
+        reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
+        reads_spilled: where formulas may spill to; None if none does.
         slim: the package that the quick engines get; None for the same.
         narrowed: the package that they get for cells that are sure, with no other formulas than
             theirs; None for the same.
@@ -69,7 +71,9 @@ class Question:
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
     dependencies_of: Callable[[CellRef], Dependencies] | None = None
-    reads_text: ReadsText | None = None
+    reads_text: Reads | None = None
+    reads_logical: Reads | None = None
+    reads_spilled: Reads | None = None
     slim: bytes | None = None
     narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
 

@@ -119,7 +119,13 @@ class _Inquiry:
         self._asking = Asking(engines, question)
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
-        self._ground = Ground(question.dependencies, trust, question.reads_text)
+        self._ground = Ground(
+            question.dependencies,
+            trust,
+            question.reads_text,
+            question.reads_logical,
+            question.reads_spilled,
+        )
         all_sure = self._sure_cells()
         self._sure = all_sure & question.formulas.keys()
         # The pair computes sure cells apart from all others, so that nothing else in the workbook
@@ -264,6 +270,8 @@ class _Inquiry:
         A choice, or None, is what it would be with any answer of the engines that are missing:
         an engine that is late, out of time or ended can only leave a cell open.
         """
+        if self._ground.valueless(cell):
+            return None
         results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
             # An engine that is the only one was requested by name, and is believed.
@@ -297,7 +305,13 @@ class _Inquiry:
             return _Open(frozenset((LIBREOFFICE,)))
         quick = {name: results[name] for name in self._pair if name in results}
         if LIBREOFFICE in results:
-            return self._beside_office(cell, results[LIBREOFFICE], quick, missing)
+            office = results[LIBREOFFICE]
+            spilled = self._ground.reads_spilled(cell)
+            if spilled or self._ground.reads_logical(cell):
+                choice = self._against_office(office, quick, missing)
+                if choice is not None or spilled:
+                    return choice
+            return self._beside_office(cell, office, quick, missing)
         if missing.intersection(self._pair):
             return _Open(missing.intersection(self._pair))
         choice = self._without_office(cell, quick)
@@ -307,6 +321,27 @@ class _Inquiry:
             return _Open(frozenset((FORMULAS,)))
         last = {FORMULAS: results[FORMULAS]} if FORMULAS in results else {}
         return self._without_office(cell, quick | last)
+
+    def _against_office(
+        self, office: CellValue, quick: Mapping[str, CellValue], missing: frozenset[str]
+    ) -> _Choice | _Open | None:
+        """The choice where LibreOffice is known to read something otherwise than Excel.
+
+        It needs another engine that agrees with it; else the pair is believed if it agrees.
+        """
+        awaited = missing.intersection(self._pair)
+        for word in quick.values():
+            likewise = with_logical(office, word)
+            if same_value(likewise, word) and not (awaited and office in (0, 1)):
+                return _Choice(likewise, (LIBREOFFICE,))
+        if awaited:
+            return _Open(awaited)
+        words = [*quick.values()]
+        if len(words) < len(PAIR_ENGINES) or any(map(is_doubtful, words)):
+            return None
+        if not same_value(*words):
+            return None
+        return _Choice(words[0], PAIR_ENGINES, {LIBREOFFICE: office, **quick})
 
     def _beside_office(
         self,
@@ -417,7 +452,15 @@ class _Inquiry:
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
     def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
+        valueless = self._ground.valueless(cell)
+        if valueless:
+            return f"its value in Excel is not known: {valueless}"
         said = []
+        if self._ground.reads_spilled(cell):
+            said.append(
+                "it may read cells to which a dynamic array formula spills, and the file does not "
+                "say which these are (write the range that it fills as its reference)"
+            )
         if cell in self._question.intersecting:
             said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
         for name in self._engines:

@@ -23,7 +23,15 @@ from judge.recalc.cascade import Cascade, CascadeResult, address
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
-from judge.recalc.footing import TextBeyondAscii, is_ascii_only, of_cells, reduced, slimmed
+from judge.recalc.footing import (
+    is_ascii_only,
+    logical_constants,
+    of_cells,
+    reduced,
+    slimmed,
+    spills,
+    text_beyond_ascii,
+)
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.services import services_digest
@@ -300,7 +308,10 @@ class Recalculator:
             timeout_s=self._timeout_s,
             intersecting=intersecting,
             dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
-            reads_text=None if is_ascii_only(slim) else TextBeyondAscii(workbook),
+            reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
+            reads_logical=logical_constants(workbook, slim),
+            # A program that calculates writes how far its formulas reach.
+            reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
         )

@@ -44,7 +44,7 @@ NOBODY = {"libreoffice": [1, 9], "ironcalc": [1, 9], "formualizer": [1, 9]}
 TRUST = read_table(
     {
         "measured_with": {},
-        "functions": {"SUM": SURE, "TEXT": UNSURE, "DAY": OFFICE_WRONG, "CELL": NOBODY},
+        "functions": {"SUM": SURE, "TEXT": UNSURE, "DAY": OFFICE_WRONG, "BAHTTEXT": NOBODY},
     }
 )
 
@@ -155,7 +155,7 @@ def test_a_value_of_libreoffice_never_gives_way_to_an_error() -> None:
 
 
 def test_a_table_without_a_better_engine_leaves_libreoffice() -> None:
-    value, _, _ = ask("=CELL(A2)", libreoffice=4, ironcalc=5, formualizer=5)
+    value, _, _ = ask("=BAHTTEXT(A2)", libreoffice=4, ironcalc=5, formualizer=5)
     assert value == 4
 
 
@@ -197,10 +197,10 @@ def test_what_libreoffice_cannot_the_others_may() -> None:
 
 
 def test_without_libreoffice_two_must_agree_or_one_be_good() -> None:
-    assert ask("=CELL(A2)", ironcalc=1, formualizer=1)[0] == 1
+    assert ask("=BAHTTEXT(A2)", ironcalc=1, formualizer=1)[0] == 1
     assert ask("=DAY(A2)", ironcalc=4, formualizer=5)[0] == 5
-    value, outcome, _ = ask("=CELL(A2)", ironcalc=4, formualizer=5)
-    assert value == "ironcalc says 4; formualizer says 5 (CELL)"
+    value, outcome, _ = ask("=BAHTTEXT(A2)", ironcalc=4, formualizer=5)
+    assert value == "ironcalc says 4; formualizer says 5 (BAHTTEXT)"
     assert outcome.values == {}
 
 
@@ -214,12 +214,12 @@ def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
 
 
 def test_an_engine_alone_is_taken_at_its_word() -> None:
-    assert ask("=CELL(A2)", ironcalc=4)[0] == 4
-    assert ask("=CELL(A2)", ironcalc=NAME)[0] == "ironcalc says #NAME? (CELL)"
+    assert ask("=BAHTTEXT(A2)", ironcalc=4)[0] == 4
+    assert ask("=BAHTTEXT(A2)", ironcalc=NAME)[0] == "ironcalc says #NAME? (BAHTTEXT)"
 
 
 def test_the_slow_engine_is_asked_last_and_only_where_it_is_needed() -> None:
-    value, _, engines = ask("=CELL(A2)", ironcalc=4, formualizer=5, formulas=4)
+    value, _, engines = ask("=BAHTTEXT(A2)", ironcalc=4, formualizer=5, formulas=4)
     assert value == 4
     _, _, engines = ask("=SUM(A2)", ironcalc=4, formualizer=4, formulas=9)
     assert engines["formulas"].asked == []
@@ -231,8 +231,8 @@ def test_an_engine_that_falls_over_on_a_workbook_is_passed_by() -> None:
     )
     assert value == 4
     assert outcome.complete
-    value, outcome, _ = ask("=CELL(A2)", ironcalc=RecalcError("ironcalc: boom"))
-    assert value == "ironcalc: boom (CELL)"
+    value, outcome, _ = ask("=BAHTTEXT(A2)", ironcalc=RecalcError("ironcalc: boom"))
+    assert value == "ironcalc: boom (BAHTTEXT)"
     assert not outcome.complete
 
 
@@ -282,9 +282,9 @@ def test_values_that_differ_in_the_last_digits_are_the_same() -> None:
 def test_the_slowest_engine_is_not_asked_where_a_faster_one_ran_out_of_time() -> None:
     slow = ScriptedEngine("libreoffice", OutOfTimeError("took longer"))
     last = ScriptedEngine("formulas", {ref(1): 1})
-    cell = Cell(1, 1, None, formula="=CELL(A2)")
+    cell = Cell(1, 1, None, formula="=BAHTTEXT(A2)")
     rests_on = dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
-    question = Question(b"", {ref(1): "=CELL(A2)"}, rests_on, PLAIN, timeout_s=0.01)
+    question = Question(b"", {ref(1): "=BAHTTEXT(A2)"}, rests_on, PLAIN, timeout_s=0.01)
     outcome = Cascade([slow, last], TRUST).compute(question)
     assert last.asked == []
     assert "took longer" in outcome.failed[ref(1)]
@@ -631,7 +631,7 @@ def rests_on(formula: str) -> Dependencies:
 
 
 @pytest.mark.parametrize(("engines", "more"), [(2, None), (2, 5), (3, None), (3, 5)])
-@pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)", "=CELL(A2)"])
+@pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)", "=BAHTTEXT(A2)"])
 @pytest.mark.parametrize(
     "alphabet",
     [(5, 6, ABSENT), (5, NUM, VALUE), (1, True, None)],

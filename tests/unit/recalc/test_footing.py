@@ -18,15 +18,18 @@ from judge.recalc.footing import (
     WORTH_BYTES,
     WORTH_FORMULAS,
     is_ascii_only,
+    logical_constants,
     of_cells,
     reduced,
     slimmed,
+    spills,
 )
+from judge.recalc.references import Reference
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
-from tests.unit.recalc.fakes import package
+from tests.unit.recalc.fakes import package, workbook
 
 ROWS = WORTH_FORMULAS + 50
 
@@ -163,6 +166,57 @@ def test_only_the_formulas_of_some_cells_are_left() -> None:
     )
     assert formulas(open_workbook(left)) == {"S!=A1+1"}
     assert b"Rate" not in zipfile.ZipFile(io.BytesIO(left)).read("xl/workbook.xml")
+
+
+def spilling_book(more: dict[str, object], dynamic: bool = True) -> bytes:
+    """A workbook whose C1 is a dynamic array formula with its own cell as reference."""
+    made = package({"A1": 3, "A2": 1, "C1": ("C1", "=SORT(A1:A2)"), **more})
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(made)) as archive, zipfile.ZipFile(target, "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if dynamic:
+                content = content.replace(b'<c r="C1"', b'<c r="C1" cm="1"')
+            copy.writestr(name, content)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("more", "area", "expected"),
+    [
+        ({}, (1, 3, 1, 3), False),  # its own cell
+        ({}, (2, 3, 2, 3), True),
+        ({}, (1, 1, 9, 4), True),
+        ({}, (1, 1, 9, 2), False),
+        ({"C2": 1}, (2, 3, 9, 3), False),
+        ({"C2": 1}, (1, 4, 1, 4), True),
+        ({"D1": 1}, (2, 3, 2, 9), True),
+        ({"D1": 1}, (1, 4, 9, 9), False),
+    ],
+)
+def test_a_dynamic_array_may_reach_free_cells(
+    more: dict[str, object], area: tuple[int, int, int, int], expected: bool
+) -> None:
+    reaches = spills(spilling_book(more), {"S": "xl/worksheets/sheet1.xml"})
+    assert reaches is not None
+    assert reaches("S", Reference(None, *area)) is expected
+
+
+def test_an_array_formula_of_one_cell_does_not_spill() -> None:
+    assert spills(spilling_book({}, dynamic=False), {"S": "xl/worksheets/sheet1.xml"}) is None
+
+
+def test_constants_true_and_false_are_seen() -> None:
+    book = workbook({"A1": True, "A2": 1, "A3": "=A2>0"})
+    logical = logical_constants(book, book.data)
+    assert logical is not None
+    assert [logical("S", Reference(None, row, 1, row, 1)) for row in (1, 2, 3)] == [
+        True,
+        False,
+        False,
+    ]
+    plain = workbook({"A1": 1})
+    assert logical_constants(plain, plain.data) is None
 
 
 def with_part(name: str, content: bytes) -> bytes:
