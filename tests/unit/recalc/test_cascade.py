@@ -11,6 +11,8 @@ import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,7 @@ from judge.recalc.contract import (
     OutOfTimeError,
 )
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies
+from judge.recalc.ground import Reads
 from judge.recalc.service import read_answer
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, Request
@@ -605,7 +608,11 @@ ENGINES = ("formualizer", "ironcalc", "libreoffice")
 
 
 def outcome_of(
-    formula: str, answers: Sequence[object], times: Sequence[float | CrashedError], more: object
+    formula: str,
+    answers: Sequence[object],
+    times: Sequence[float | CrashedError],
+    more: object,
+    misread: Mapping[str, Reads] = MappingProxyType({}),
 ) -> CellValue:
     """The value of one formula where engines answer something after some processor time."""
     engines = []
@@ -620,6 +627,7 @@ def outcome_of(
     if more is not None:
         engines.append(ScriptedEngine("formulas", {ref(1): more}))  # type: ignore[dict-item]
     question = Question(b"", {ref(1): formula}, rests_on(formula), PLAIN, 60.0)
+    question = replace(question, **misread)  # type: ignore[arg-type]
     return Cascade(engines, TRUST).compute(question).values.get(ref(1))
 
 
@@ -628,6 +636,70 @@ def rests_on(formula: str) -> Dependencies:
     """What a formula in A1 depends on that is alone on its sheet."""
     cell = Cell(1, 1, None, formula=formula)
     return dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
+
+
+@pytest.mark.parametrize("misread", ["reads_logical", "reads_spilled"])
+@pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)"])
+@pytest.mark.parametrize("alphabet", [(5, 6, ABSENT), (1, True, None)], ids=["values", "logical"])
+def test_so_it_is_where_libreoffice_misreads_something(
+    formula: str, alphabet: tuple[object, ...], misread: str
+) -> None:
+    reads: dict[str, Reads] = {misread: lambda sheet, reference: True}
+    for answers in itertools.product(alphabet, repeat=3):
+        value = outcome_of(formula, answers, [0.0] * 3, None, reads)
+        for times in itertools.product(TIMES, repeat=3):
+            given = [TIMES[each] for each in times]
+            other = outcome_of(formula, answers, given, None, reads)
+            assert other is None or (value is not None and same_value(other, value)), (
+                answers,
+                times,
+            )
+
+
+@pytest.mark.parametrize(
+    ("misread", "answers", "value"),
+    [
+        ("reads_logical", (5, 5, 6), 5),
+        ("reads_logical", (5, 6, 6), 6),
+        ("reads_logical", (5, 4, 6), 6),
+        ("reads_spilled", (5, 5, 6), 5),
+        ("reads_spilled", (5, 6, 6), 6),
+        ("reads_spilled", (5, 4, 6), None),
+        ("reads_spilled", (None, 5, 6), None),
+    ],
+)
+def test_what_libreoffice_misreads_needs_a_second_engine(
+    misread: str, answers: Sequence[object], value: CellValue
+) -> None:
+    reads: dict[str, Reads] = {misread: lambda sheet, reference: True}
+    assert outcome_of("=TEXT(A2,1)", answers, [0.0] * 3, None, reads) == value
+
+
+def test_the_pair_computes_sure_cells_apart() -> None:
+    """What keeps an engine from the whole workbook does not matter to a sure cell."""
+
+    class Choosy(ScriptedEngine):
+        def compute(self, workbook: bytes, *rest: Any, **more: Any) -> EngineResult:
+            if workbook == b"slim":
+                raise RecalcError("a comment")
+            assert workbook == b"narrowed"
+            return super().compute(workbook, *rest, **more)
+
+    cells = [Cell(1, 1, None, formula="=SUM(A3)"), Cell(2, 1, None, formula="=TEXT(A3,1)")]
+    index = FormulaIndex([SHEET], lambda _: cells)
+    question = Question(
+        b"whole",
+        {ref(cell.row): cell.formula or "" for cell in cells},
+        dependencies([(SHEET, cell) for cell in cells], index),
+        PLAIN,
+        60.0,
+        slim=b"slim",
+        narrowed=lambda sure: b"narrowed" if sure == {ref(1)} else b"",
+    )
+    quick = [Choosy(name, {ref(1): 5}) for name in ("formualizer", "ironcalc")]
+    office = ScriptedEngine("libreoffice", {ref(1): 6, ref(2): "x"})
+    outcome = Cascade([office, *quick], TRUST).compute(question)
+    assert outcome.values == {ref(1): 5, ref(2): "x"}
 
 
 @pytest.mark.parametrize(("engines", "more"), [(2, None), (2, 5), (3, None), (3, 5)])
