@@ -211,7 +211,10 @@ def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
         workbook: the workbook.
         package: what the quick engines get of it.
     """
-    if not any(_LOGICAL.search(part) for part in _parts(package).values()):
+    if not any(
+        (b'"b"' in part or b"'b'" in part) and _LOGICAL.search(part)
+        for part in _parts(package).values()
+    ):
         return None
     return Constants(workbook, lambda value: isinstance(value, bool))
 
