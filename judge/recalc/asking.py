@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
@@ -17,7 +18,8 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.dependency import Dependencies
-from judge.recalc.ground import ReadsText
+from judge.recalc.engines import LIBREOFFICE
+from judge.recalc.ground import Reads
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
 
@@ -25,7 +27,7 @@ QUICK_S = 0.3
 QUICK_S_OF_FORMULA = 1e-3
 QUICK_S_OF_BYTE = 2e-6
 """Processor seconds that each quick engine gets where LibreOffice can compute everything as well,
-and what it gets in addition for each formula and for each byte of the workbook: several times what
+and what it gets in addition for each formula and for each byte that it opens: several times what
 they need in the published suites. LibreOffice is sooner done than an engine that needs more."""
 
 SECOND_OPINION_S = 15.0
@@ -55,6 +57,11 @@ class Question:
         dependencies_of: what one cell depends on.
         reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
             if it has none.
+        reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
+        reads_spilled: where formulas may spill to; None if none does.
+        slim: the package that the quick engines get; None for the same.
+        narrowed: the package that they get for cells that are sure, with no other formulas than
+            theirs; None for the same.
     """
 
     workbook: bytes
@@ -64,12 +71,35 @@ class Question:
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
     dependencies_of: Callable[[CellRef], Dependencies] | None = None
-    reads_text: ReadsText | None = None
+    reads_text: Reads | None = None
+    reads_logical: Reads | None = None
+    reads_spilled: Reads | None = None
+    slim: bytes | None = None
+    narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
+
+    def package_for(self, engine: str) -> bytes:
+        """What an engine opens."""
+        return self.workbook if engine == LIBREOFFICE or self.slim is None else self.slim
+
+    def narrowed_to(self, sure: AbstractSet[CellRef]) -> Question:
+        """The question for the cells that are sure, in a workbook with nothing but such cells.
+
+        Args:
+            sure: all cells that are sure, requested or not.
+        """
+        if self.narrowed is None:
+            return self
+        return replace(
+            self,
+            formulas={cell: text for cell, text in self.formulas.items() if cell in sure},
+            dependencies=replace(self.dependencies, cells=len(sure)),
+            slim=self.narrowed(sure),
+        )
 
     @property
     def quick_s(self) -> float:
         """Processor seconds for a quick engine that LibreOffice can replace."""
-        formulas, size = self.dependencies.cells, len(self.workbook)
+        formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
 
@@ -111,6 +141,11 @@ class Asking:
         self.given_s: dict[str, float] = {}
 
     @property
+    def quick_s(self) -> float:
+        """Processor seconds for a quick engine that LibreOffice can replace."""
+        return self._question.quick_s
+
+    @property
     def timely(self) -> dict[str, EngineResult]:
         """The answers that every other run gets as well, however busy the machine is."""
         return {
@@ -118,6 +153,14 @@ class Asking:
             for name, answer in self.answers.items()
             if answer.seconds <= LATE_SHARE * self.given_s[name]
         }
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every engine that was asked answered in time, or never does."""
+        quick_s, full_s = self._question.quick_s, self._question.timeout_s
+        return self.timely.keys() == self.answers.keys() and all(
+            self.given_s[name] <= quick_s < full_s for name in self.silent
+        )
 
     @property
     def missing(self) -> frozenset[str]:
@@ -164,7 +207,7 @@ class Asking:
         try:
             self.answers[first], then = engine.compute_both(
                 other,
-                self._question.workbook,
+                self._question.package_for(first),
                 self._ranges,
                 timeout_s=limit_s,
                 dialect=self._question.dialect,
@@ -193,7 +236,7 @@ class Asking:
             return
         try:
             self.answers[name] = self._engines[name].compute(
-                self._question.workbook,
+                self._question.package_for(name),
                 self._ranges,
                 timeout_s=limit_s,
                 dialect=self._question.dialect,

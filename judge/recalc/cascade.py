@@ -120,8 +120,20 @@ class _Inquiry:
         self._asking = Asking(engines, question)
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
-        self._ground = Ground(question.dependencies, trust, question.reads_text)
-        self._sure = self._sure_cells()
+        self._ground = Ground(
+            question.dependencies,
+            trust,
+            question.reads_text,
+            question.reads_logical,
+            question.reads_spilled,
+        )
+        all_sure = self._sure_cells()
+        self._sure = all_sure & question.formulas.keys()
+        # The pair computes sure cells apart from all others, so that nothing else in the workbook
+        # can keep it from that.
+        self._apart = self._asking
+        if self._sure and question.narrowed is not None:
+            self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
@@ -131,21 +143,27 @@ class _Inquiry:
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
             self._outcome.notes.append(f"engines disagree in {more} more cells")
-        asking = self._asking
-        quick_s, full_s = self._question.quick_s, self._question.timeout_s
         self._outcome.complete = (
-            asking.timely.keys() == asking.answers.keys()
-            and all(asking.given_s[name] <= quick_s < full_s for name in asking.silent)
+            self._asking.is_settled
+            and self._apart.is_settled
             and not any(isinstance(choice, _Open) for choice in self._decided.values())
         )
         return self._outcome
 
     def _sure_cells(self) -> AbstractSet[CellRef]:
-        """The cells in which an agreement of the pair is accepted without asking LibreOffice."""
+        """The cells in which an agreement of the pair is accepted, requested or not."""
         # The quick engines count days from 1900 alone.
         if self._pair != PAIR_ENGINES or self._question.dialect.date_1904:
             return frozenset()
-        return self._ground.sure() & self._question.formulas.keys()
+        return self._ground.sure()
+
+    def _asked(self, name: str, cell: CellRef) -> Asking:
+        """Where an engine was asked about a cell."""
+        return self._apart if name in self._pair and cell in self._sure else self._asking
+
+    def _missing(self, cell: CellRef) -> frozenset[str]:
+        """The engines that may have a value for a cell that is not there (yet)."""
+        return frozenset(name for name in self._engines if name in self._asked(name, cell).missing)
 
     def _ask(self) -> None:
         """Asks the engines in turn, until no answer could change a cell any more."""
@@ -156,34 +174,53 @@ class _Inquiry:
             opened = {
                 cell: choice for cell, choice in self._decided.items() if isinstance(choice, _Open)
             }
-            needed = frozenset[str]().union(*{choice.engines for choice in opened.values()})
-            name = next((name for name in _IN_ORDER if self._may_answer(name, needed)), None)
-            if name is None:
+            needed = {
+                (name, cell in self._sure): self._asked(name, cell)
+                for cell, choice in opened.items()
+                for name in choice.engines
+            }
+            asked = next(
+                (
+                    (name, asking)
+                    for (name, _), asking in sorted(needed.items(), key=_in_order)
+                    if self._may_answer(name, asking)
+                ),
+                None,
+            )
+            if asked is None:
                 return
-            self._asking.ask(name, self._question.timeout_s)
+            name, asking = asked
+            asking.ask(name, self._question.timeout_s)
             for cell in opened:
                 self._decided[cell] = self._decide(cell)
 
-    def _may_answer(self, name: str, needed: AbstractSet[str]) -> bool:
-        if name not in needed or not self._asking.may_answer(name):
+    def _may_answer(self, name: str, asking: Asking) -> bool:
+        if not asking.may_answer(name):
             return False
         # It takes a hundred times as long as the others: if they run out of time, so does it.
-        return name != FORMULAS or not self._asking.out_of_time_of(self._question.timeout_s)
+        limit_s = self._question.timeout_s
+        return name != FORMULAS or not (
+            self._asking.out_of_time_of(limit_s) or self._apart.out_of_time_of(limit_s)
+        )
 
     def _ask_first(self) -> None:
         """Asks the engines that will be needed in any case."""
-        question, asking = self._question, self._asking
+        question, asking, apart = self._question, self._asking, self._apart
+        all_sure = len(self._sure) == len(question.formulas)
         if LIBREOFFICE not in self._engines:
-            asking.ask_pair(question.timeout_s)
-        elif len(self._sure) == len(question.formulas):
-            asking.ask_pair(question.quick_s, second_alone=False)
+            if self._sure:
+                apart.ask_pair(question.timeout_s)
+            if not all_sure:
+                asking.ask_pair(question.timeout_s)
+        elif all_sure:
+            apart.ask_pair(apart.quick_s, second_alone=False)
         else:
             # LibreOffice will be asked in any case, so it starts together with the others.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
                 if self._sure:
-                    asking.ask_pair(question.quick_s, second_alone=False)
-                elif self._pair:
+                    apart.ask_pair(apart.quick_s, second_alone=False)
+                if self._pair and apart is not (asking if self._sure else None):
                     asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
                 asked.result()
 
@@ -211,10 +248,9 @@ class _Inquiry:
 
     def _results(self, cell: CellRef) -> dict[str, CellValue]:
         """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order."""
-        answers = self._asking.answers
         found: dict[str, CellValue] = {}
         for name in _IN_ORDER:
-            answer = answers.get(name)
+            answer = self._asked(name, cell).answers.get(name)
             value = None if answer is None else self._usable(name, cell, answer.values.get(cell))
             if value is not None:
                 found[name] = value
@@ -237,7 +273,9 @@ class _Inquiry:
         A choice, or None, is what it would be with any answer of the engines that are missing:
         an engine that is late, out of time or ended can only leave a cell open.
         """
-        results, missing = self._results(cell), self._asking.missing
+        if self._ground.valueless(cell):
+            return None
+        results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
             # An engine that is the only one was requested by name, and is believed.
             for name, value in results.items():
@@ -270,7 +308,13 @@ class _Inquiry:
             return _Open(frozenset((LIBREOFFICE,)))
         quick = {name: results[name] for name in self._pair if name in results}
         if LIBREOFFICE in results:
-            return self._beside_office(cell, results[LIBREOFFICE], quick, missing)
+            office = results[LIBREOFFICE]
+            spilled = self._ground.reads_spilled(cell)
+            if spilled or self._ground.reads_logical(cell):
+                choice = self._against_office(office, quick, missing)
+                if choice is not None or spilled:
+                    return choice
+            return self._beside_office(cell, office, quick, missing)
         if missing.intersection(self._pair):
             return _Open(missing.intersection(self._pair))
         choice = self._without_office(cell, quick)
@@ -280,6 +324,27 @@ class _Inquiry:
             return _Open(frozenset((FORMULAS,)))
         last = {FORMULAS: results[FORMULAS]} if FORMULAS in results else {}
         return self._without_office(cell, quick | last)
+
+    def _against_office(
+        self, office: CellValue, quick: Mapping[str, CellValue], missing: frozenset[str]
+    ) -> _Choice | _Open | None:
+        """The choice where LibreOffice is known to read something otherwise than Excel.
+
+        It needs another engine that agrees with it; else the pair is believed if it agrees.
+        """
+        awaited = missing.intersection(self._pair)
+        for word in quick.values():
+            likewise = with_logical(office, word)
+            if same_value(likewise, word) and not (awaited and office in (0, 1)):
+                return _Choice(likewise, (LIBREOFFICE,))
+        if awaited:
+            return _Open(awaited)
+        words = [*quick.values()]
+        if len(words) < len(PAIR_ENGINES) or any(map(is_doubtful, words)):
+            return None
+        if not same_value(*words):
+            return None
+        return _Choice(words[0], PAIR_ENGINES, {LIBREOFFICE: office, **quick})
 
     def _beside_office(
         self,
@@ -390,14 +455,23 @@ class _Inquiry:
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
     def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
+        valueless = self._ground.valueless(cell)
+        if valueless:
+            return f"its value in Excel is not known: {valueless}"
         said = []
+        if self._ground.reads_spilled(cell):
+            said.append(
+                "it may read cells to which a dynamic array formula spills, and the file does not "
+                "say which these are (write the range that it fills as its reference)"
+            )
         if cell in self._question.intersecting:
             said.append("Excel takes one cell of a range here, which only LibreOffice can compute")
         for name in self._engines:
-            answer = self._asking.answers.get(name)
+            asking = self._asked(name, cell)
+            answer = asking.answers.get(name)
             if answer is None:
-                if name in self._asking.silent:
-                    said.append(self._asking.silent[name])
+                if name in asking.silent:
+                    said.append(asking.silent[name])
                 continue
             if cell in answer.failed:
                 said.append(f"{name}: {answer.failed[cell]}")
@@ -411,6 +485,11 @@ class _Inquiry:
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(said) + formula if said else f"no engine is available{formula}"
+
+
+def _in_order(asked: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
+    (name, is_sure), _ = asked
+    return _IN_ORDER.index(name), is_sure
 
 
 def _shown(value: CellValue) -> str:

@@ -89,6 +89,7 @@ class Dependencies:
         array_sensitive: whether a formula depends on being entered as an array formula or not.
         broken: whether a formula refers to something that no longer exists.
         opaque: whether a formula uses names, tables, or references made from text.
+        valueless: why the values of some formulas in Excel cannot be known.
         complete: whether every formula that can be reached is known; False where a formula makes
             references from text, and where there is more to follow than is followed. Then every
             formula of the workbook is counted, as it is where a formula reaches cells beyond the
@@ -112,6 +113,7 @@ class Dependencies:
     complete: bool
     cells: int
     named_cells: int = 0
+    valueless: frozenset[str] = frozenset()
     footing: Footing | None = None
     walk: Walk | None = field(default=None, repr=False, compare=False)
 
@@ -126,6 +128,7 @@ class _Sum:
         self._functions: set[str] = set()
         self._volatile: set[str] = set()
         self._unprefixed: set[str] = set()
+        self._valueless: set[str] = set()
         self._unknown = self._names = self._arrays = self._broken = self._opaque = False
         self.further = False
 
@@ -141,6 +144,7 @@ class _Sum:
         self._functions |= said.functions
         self._volatile |= said.volatile
         self._unprefixed |= said.unprefixed
+        self._valueless |= {said.valueless} - {""}
         self._unknown = self._unknown or bool(said.unknown)
         self._names = self._names or bool(said.names)
         self._arrays = self._arrays or said.array_sensitive
@@ -164,6 +168,7 @@ class _Sum:
             complete=complete,
             cells=self.cells,
             named_cells=self.named_cells,
+            valueless=frozenset(self._valueless),
             footing=None if self.further or self._arrays or arrays else footing,
         )
 

@@ -11,15 +11,24 @@ import io
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
 from judge.recalc.formula import ESCAPED_LETTER
 from judge.recalc.references import Reference
 from judge.recalc.rewrite import check_size, without_formulas
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
-from judge.workbook.cell import CellValue
+from judge.recalc.services.package import only_elements
+from judge.recalc.services.slim import less_of
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    WHOLE_SHEET,
+    cell_name,
+    column_number,
+)
+from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
@@ -52,6 +61,84 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
         return workbook.data
 
 
+def slimmed(package: bytes) -> bytes:
+    """The package of a workbook with nothing but what the quick engines compute from.
+
+    They fail at some of what no value depends on: comments, the values last seen in other
+    workbooks. LibreOffice needs some of it for functions that they lack, and reduces its own
+    package.
+
+    Args:
+        package: the workbook; returned as it is where it cannot be read here.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            entries = [each for each in archive.infolist() if _may_hold_cells(each.filename)]
+            check_size(entries)
+            parts = {each.filename: _slimmed(each.filename, archive.read(each)) for each in entries}
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        # What cannot be read here is reported by whoever needs it.
+        return package
+    return _packed({name: content for name, content in parts.items() if content is not None})
+
+
+def _may_hold_cells(name: str) -> bool:
+    return name.lower().endswith(".rels") or less_of(name, b"") is not None
+
+
+def _slimmed(name: str, content: bytes) -> bytes | None:
+    content = only_elements(content)
+    if name.lower().endswith(".rels") and (b"<!" in content or b"\0" in content):
+        raise WorkbookError(f"{name} is not read here")
+    if name == "xl/styles.xml":
+        return content  # IronCalc needs more of it than LibreOffice
+    less = less_of(name, content)
+    return _without(less, b"externalReferences") if less and name == _MAIN else less
+
+
+def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRef]) -> bytes:
+    """A package with no other formulas than those of some cells, and without names.
+
+    Args:
+        package: a slimmed package; returned as it is where it cannot be read here.
+        parts: worksheet -> name of its part.
+        cells: the cells. What they read, that is computed, is among them.
+    """
+    kept: dict[str, set[bytes]] = {part: set() for part in parts.values()}
+    for sheet, row, column in cells:
+        kept[parts[sheet]].add(cell_name(row, column).encode())
+    contents = dict(_parts(package))
+    if not contents:
+        return package
+    for name, content in contents.items():
+        if name in kept:
+            contents[name] = without_formulas(content, kept[name], filling=True)
+        elif name == _MAIN:
+            contents[name] = _without(content, b"definedNames")
+    return _packed(contents)
+
+
+_MAIN = "xl/workbook.xml"
+
+
+def _without(content: bytes, element: bytes) -> bytes:
+    """A part without the first element of a name."""
+    start = re.search(rb"<(\w+:)?%s\b[^<>]*(?<!/)>" % element, content)
+    if start is None:
+        return content
+    before, end = content[: start.start()], b"</%s%s>" % (start[1] or b"", element)
+    _, closed, after = content[start.end() :].partition(end)
+    return before + after if closed else content
+
+
+def _packed(parts: Mapping[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy:
+        for name, content in parts.items():
+            copy.writestr(zipfile.ZipInfo(name), content)
+    return target.getvalue()
+
+
 def is_ascii_only(package: bytes) -> bool:
     """Whether no part of a package holds text beyond ASCII that a formula could read.
 
@@ -61,23 +148,25 @@ def is_ascii_only(package: bytes) -> bool:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
-            check_size(archive)
+            check_size(archive.infolist())
             return not any(_beyond_ascii(archive.read(entry)) for entry in archive.infolist())
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         return False
 
 
-class TextBeyondAscii:
-    """Which cells of a workbook hold text beyond ASCII.
+class Constants:
+    """Which cells of a workbook hold constants of some kind.
 
-    The text that a file keeps as the value of a formula does not count: it is computed again.
+    What a file keeps as the value of a formula does not count: it is computed again.
 
     Args:
         workbook: the workbook.
+        is_meant: whether a value is of that kind.
     """
 
-    def __init__(self, workbook: Workbook) -> None:
+    def __init__(self, workbook: Workbook, is_meant: Callable[[CellValue], bool]) -> None:
         self._workbook = workbook
+        self._is_meant = is_meant
         self._known: dict[str, Mapping[int, Sequence[int]] | None] = {}
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
@@ -95,10 +184,10 @@ class TextBeyondAscii:
         return False
 
     def _columns(self, sheet: str) -> Mapping[int, Sequence[int]] | None:
-        """Column -> the sorted rows of its cells with such text."""
+        """Column -> the sorted rows of its cells with such constants."""
         try:
             values = self._workbook.stored_values(sheet)
-            keys = [key for key, value in values.items() if _is_beyond_ascii(value)]
+            keys = [key for key, value in values.items() if self._is_meant(value)]
             if keys:
                 computed = set(self._workbook.sheet(sheet).formula_keys(WHOLE_SHEET))
                 keys = sorted(key for key in keys if key not in computed)
@@ -108,6 +197,111 @@ class TextBeyondAscii:
         for key in keys:
             columns[key & COLUMN_MASK].append(key >> COLUMN_BITS)
         return columns
+
+
+def text_beyond_ascii(workbook: Workbook) -> Constants:
+    """Where a workbook holds text beyond ASCII."""
+    return Constants(workbook, _is_beyond_ascii)
+
+
+def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
+    """Where a workbook holds TRUE and FALSE; None if nowhere.
+
+    Args:
+        workbook: the workbook.
+        package: what the quick engines get of it.
+    """
+    if not any(
+        (b'"b"' in part or b"'b'" in part) and _LOGICAL.search(part)
+        for part in _parts(package).values()
+    ):
+        return None
+    return Constants(workbook, lambda value: isinstance(value, bool))
+
+
+_LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")
+
+
+class Spills:
+    """Where formulas may spill to: below and to the right of dynamic array formulas.
+
+    Only those whose reference is their own cell, as libraries write them; Excel finds out on
+    loading how far they reach.
+
+    Args:
+        sheets: sheet -> row and column of these formulas, and whether the cells below and to the
+            right are free.
+    """
+
+    def __init__(self, sheets: Mapping[str, Sequence[tuple[int, int, bool, bool]]]) -> None:
+        self._sheets = sheets
+
+    def __call__(self, sheet: str, reference: Reference) -> bool:
+        """Whether a rectangle holds a cell to which a formula may spill, beside its own."""
+        for row, column, down, right in self._sheets.get(sheet, ()):
+            last_row, last_column = reference.max_row, reference.max_column
+            if not down:
+                last_row = min(last_row, row)
+            if not right:
+                last_column = min(last_column, column)
+            reaches = last_row > row or last_column > column
+            within = last_row >= max(row, reference.min_row)
+            if reaches and within and last_column >= max(column, reference.min_column):
+                return True
+        return False
+
+
+def spills(package: bytes, parts: Mapping[str, str]) -> Spills | None:
+    """Where the formulas of a package may spill to; None if none does.
+
+    Args:
+        package: what the quick engines get.
+        parts: worksheet -> name of its part.
+    """
+    contents = _parts(package)
+    sheets = {
+        sheet: _spilling(contents[part])
+        for sheet, part in parts.items()
+        if b' cm="' in contents.get(part, b"")
+    }
+    return Spills(sheets) if any(sheets.values()) else None
+
+
+def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
+    filled = set(_FILLED_CELL.findall(xml))
+    spilling = []
+    for formula in _SPILLING.finditer(xml):
+        if b' cm="' in formula["before"] + formula["after"]:
+            row, column = int(formula["row"]), column_number(formula["letters"].decode())
+            down = cell_name(row + 1, column).encode() not in filled
+            right = cell_name(row, column + 1).encode() not in filled
+            if down or right:
+                spilling.append((row, column, down, right))
+    if len(spilling) > MOST_SPILLING:
+        first_row = min(row for row, *_ in spilling)
+        return [(first_row, min(column for _, column, *_ in spilling), True, True)]
+    return spilling
+
+
+MOST_SPILLING = 1000
+"""Beyond so many formulas of a sheet that may spill, all that is below and to the right counts."""
+
+_FILLED_CELL = re.compile(rb"""<c [^<>]*?\br="([A-Z]{1,3}\d{1,7})"[^<>]*(?<!/)>""")
+_SPILLING = re.compile(
+    rb"""<c(?P<before>[^<>]*?) r="(?P<cell>(?P<letters>[A-Z]{1,3})(?P<row>\d{1,7}))\""""
+    rb"""(?P<after>[^<>]*)>"""
+    rb"""<f(?=[^<>]* t="array")[^<>]* ref="(?P=cell)(?::(?P=cell))?\""""
+)
+
+
+def _parts(package: bytes) -> Mapping[str, bytes]:
+    """The parts of a slimmed package; none if it cannot be read here."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            check_size(archive.infolist())
+            return {name: archive.read(name) for name in archive.namelist()}
+    except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
+        return {}
 
 
 def _is_beyond_ascii(value: CellValue) -> bool:
@@ -140,7 +334,7 @@ def _reduced(
     archive: zipfile.ZipFile, parts: Mapping[str, str], footing: Footing, index: FormulaIndex
 ) -> bytes | None:
     superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
-    check_size(archive)
+    check_size(archive.infolist())
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {
         part

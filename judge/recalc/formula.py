@@ -71,6 +71,7 @@ class FormulaTraits:
         spans: whether a corner of a range is computed.
         unbounded: whether what it may read does not follow from the rectangles that it names.
         beyond_ascii: whether it holds text beyond ASCII; names of sheets do not count.
+        valueless: why its value in Excel cannot be known; empty if it can.
     """
 
     functions: frozenset[str]
@@ -86,6 +87,7 @@ class FormulaTraits:
     spans: bool
     unbounded: bool
     beyond_ascii: bool
+    valueless: str = ""
 
 
 def traits(formula: str) -> FormulaTraits:
@@ -155,7 +157,24 @@ def _traits(formula: str) -> FormulaTraits:
         spans=reading.spans,
         unbounded=reading.unbounded or bool(bare & _UNBOUNDED),
         beyond_ascii=reading.beyond_ascii,
+        valueless=reading.valueless,
     )
+
+
+ELSEWHERE = (
+    "CELL and INFO tell here where the file is or which program computes it, which differs from "
+    "one run to another"
+)
+UNBALANCED = "a bracket of the formula has no counterpart, so that Excel does not load it"
+"""Why the value of a formula cannot be known."""
+
+_OF_CELLS = frozenset(
+    (
+        *("address", "col", "color", "contents", "format", "parentheses"),
+        *("prefix", "protect", "row", "type", "width"),
+    )
+)
+"""What ``CELL`` tells that is in the workbook."""
 
 
 NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
@@ -182,6 +201,8 @@ class _Frame:
     """Whether its second argument is computed from others."""
     bare_range: bool = False
     """Whether the argument being read is only a range so far."""
+    text: str | None = None
+    """The text with which the argument begins."""
     tokens: int = 0
 
     @property
@@ -204,6 +225,7 @@ class _Reading:
         self.spans = False
         self.unbounded = False
         self.beyond_ascii = False
+        self.valueless = ""
         self.uses: set[str] = set()
         self._stack = [_Frame(None, native=False, around=None)]
         self._top_comparison = False
@@ -227,6 +249,9 @@ class _Reading:
             if kind == "structured":
                 position = self._skip_brackets(formula, position)
             getattr(self, f"_{kind}", self._plain)(found[0])
+        # Text in an array constant may hold brackets.
+        if len(self._stack) > 1 and "{" not in formula:
+            self.valueless = UNBALANCED
         while len(self._stack) > 1:
             self._close(")")
         self._end_argument(self._stack[0])
@@ -244,6 +269,11 @@ class _Reading:
 
     def _quoted(self, _: str) -> None:
         """A quoted name that is not followed by a sheet reference does not matter here."""
+
+    def _text(self, token: str) -> None:
+        self._plain(token)
+        frame = self._stack[-1]
+        frame.text = token if frame.tokens == 1 else None
 
     def _plain(self, token: str) -> None:
         self._at_top(token)
@@ -332,8 +362,13 @@ class _Reading:
         frame.tokens = 0
         frame.argument += 1
         frame.bare_range = False
+        frame.text = None
 
     def _end_argument(self, frame: _Frame) -> None:
+        if frame.function in ("CELL", "INFO") and frame.argument == 0:
+            asked = (frame.text or "").strip('"').casefold() if frame.tokens == 1 else ""
+            if frame.function == "INFO" or asked not in _OF_CELLS:
+                self.valueless = self.valueless or ELSEWHERE
         if not frame.bare_range or frame.native:
             return
         if frame.function is None or frame.tokens > 1 or frame.function not in TAKES_RANGES:

@@ -24,8 +24,8 @@ from judge.recalc.references import Reference
 from judge.recalc.trust import TrustTable
 from judge.workbook.cell import CellRef
 
-ReadsText = Callable[[str, Reference], bool]
-"""Whether a rectangle, on the sheet of a real name, holds text beyond ASCII."""
+Reads = Callable[[str, Reference], bool]
+"""Whether a rectangle, on the sheet of a real name, holds something, such as text beyond ASCII."""
 
 
 class Ground:
@@ -38,16 +38,28 @@ class Ground:
         dependencies: what the cells depend on.
         trust: what the benchmark found.
         reads_text: where there is text beyond ASCII; None if there is none.
+        reads_logical: where there are constants TRUE and FALSE; None if there are none.
+        reads_spilled: where formulas may spill to; None if none does.
     """
 
     def __init__(
-        self, dependencies: Dependencies, trust: TrustTable, reads_text: ReadsText | None
+        self,
+        dependencies: Dependencies,
+        trust: TrustTable,
+        reads_text: Reads | None,
+        reads_logical: Reads | None = None,
+        reads_spilled: Reads | None = None,
     ) -> None:
         self._dependencies = dependencies
         self._trust = trust
         self._reads_text = reads_text
         self._named: AbstractSet[CellRef] | None = None
         self._whole: AbstractSet[CellRef] | None = None
+        self._valued: AbstractSet[CellRef] | None = None
+        self._reads_logical = reads_logical
+        self._reads_spilled = reads_spilled
+        self._logical: AbstractSet[CellRef] | None = None
+        self._spilled: AbstractSet[CellRef] | None = None
 
     def sure(self) -> AbstractSet[CellRef]:
         """The cells in which an agreement of the pair is accepted.
@@ -71,7 +83,13 @@ class Ground:
                 or (self._reads_text is not None and _misnames(step, walk.index))
             )
 
-        return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, self._reads_text)
+        def reads_unsure(sheet: str, reference: Reference) -> bool:
+            return any(
+                reads is not None and reads(sheet, reference)
+                for reads in (self._reads_text, self._reads_spilled)
+            )
+
+        return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, reads_unsure)
 
     def _is_sure(self, said: FormulaTraits) -> bool:
         return not (
@@ -103,6 +121,49 @@ class Ground:
             self._whole = self._without(lambda said: said.broken)
         return cell not in self._whole
 
+    def valueless(self, cell: CellRef) -> str:
+        """Why the value of a cell in Excel may not be known; empty if it is."""
+        reasons = self._dependencies.valueless
+        if not reasons:
+            return ""
+        if self._valued is None:
+            self._valued = self._without(lambda said: bool(said.valueless))
+        return "" if cell in self._valued else "; ".join(sorted(reasons))
+
+    def reads_logical(self, cell: CellRef) -> bool:
+        """Whether a cell depends on TRUE or FALSE as a constant, which is a number to LibreOffice.
+
+        Only if it depends on nothing that the quick engines lack altogether, such as tables and
+        array formulas.
+        """
+        walk = self._dependencies.walk
+        if self._reads_logical is None or walk is None:
+            return False
+        if self._logical is None:
+            plain = self._without(
+                lambda said: bool(
+                    said.opaque
+                    or said.unbounded
+                    or said.array_sensitive
+                    or said.unprefixed
+                    or said.unknown
+                )
+            )
+            self._logical = plain & _passed_on(walk, lambda _: False, self._reads_logical)
+        return cell in self._logical
+
+    def reads_spilled(self, cell: CellRef) -> bool:
+        """Whether a cell may depend on one to which a formula spills that the file does not name.
+
+        LibreOffice computes such a formula in its own cell alone.
+        """
+        walk = self._dependencies.walk
+        if self._reads_spilled is None or walk is None:
+            return False
+        if self._spilled is None:
+            self._spilled = _passed_on(walk, lambda step: step.anywhere, self._reads_spilled)
+        return cell in self._spilled
+
     def _without(self, has: Callable[[FormulaTraits], bool]) -> AbstractSet[CellRef]:
         """The cells that certainly depend on no formula of some kind."""
         walk = self._dependencies.walk
@@ -123,7 +184,7 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
 
 
 def _passed_on(
-    walk: Walk, is_marked: Callable[[Followed], bool], reads_text: ReadsText | None = None
+    walk: Walk, is_marked: Callable[[Followed], bool], reads_text: Reads | None = None
 ) -> AbstractSet[CellRef]:
     """The cells that are marked, and those that read them; so are all that read themselves."""
     marked: set[CellRef] = set()
@@ -143,7 +204,7 @@ class _FreeCells:
     turn it is, and is marked later. So a rectangle is searched once.
     """
 
-    def __init__(self, index: FormulaIndex, reads_text: ReadsText | None) -> None:
+    def __init__(self, index: FormulaIndex, reads_text: Reads | None) -> None:
         self._index = index
         self._reads_text = reads_text
         self._free: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)

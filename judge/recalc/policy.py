@@ -22,7 +22,15 @@ from judge.recalc.cascade import Cascade, CascadeResult, address
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
-from judge.recalc.footing import TextBeyondAscii, is_ascii_only, reduced
+from judge.recalc.footing import (
+    is_ascii_only,
+    logical_constants,
+    of_cells,
+    reduced,
+    slimmed,
+    spills,
+    text_beyond_ascii,
+)
 from judge.recalc.formula import traits
 from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.names import Mode
@@ -289,6 +297,8 @@ class Recalculator:
                 f"{address(min(intersecting))}"
             )
         package = reduced(workbook, rests_on, index)
+        slim = slimmed(package)
+        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
             workbook=package,
             formulas={cell.ref: cell.source.formula or "" for cell in cells},
@@ -297,7 +307,12 @@ class Recalculator:
             timeout_s=self._timeout_s,
             intersecting=intersecting,
             dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
-            reads_text=None if is_ascii_only(package) else TextBeyondAscii(workbook),
+            reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
+            reads_logical=logical_constants(workbook, slim),
+            # A program that calculates writes how far its formulas reach.
+            reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
+            slim=slim,
+            narrowed=lambda sure: of_cells(slim, parts, sure),
         )
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}

@@ -11,7 +11,7 @@ import io
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from xml.sax.saxutils import escape
 
@@ -67,13 +67,12 @@ def with_values(
         return _copy(archive, changes, date_1904=date_1904)
 
 
-def check_size(archive: zipfile.ZipFile) -> None:
-    """Makes sure that a package can be copied; no part unpacks to more than it claims.
+def check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Makes sure that parts of a package can be copied; none unpacks to more than it claims.
 
     Raises:
-        WorkbookError: it is too large.
+        WorkbookError: they are too large.
     """
-    entries = archive.infolist()
     if len(entries) > COPIED_PARTS or sum(each.file_size for each in entries) > COPIED_BYTES:
         raise WorkbookError(f"the package unpacks to more than {COPIED_BYTES:,} bytes")
 
@@ -95,7 +94,7 @@ def _lookup(
     return lambda row, column, _: cells.get((row, column), KEEP)
 
 
-def without_formulas(xml: bytes, kept: AbstractSet[bytes]) -> bytes:
+def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = False) -> bytes:
     """A sheet in which formula cells are blank, except for some.
 
     Formulas that fill or are shared by other cells stay, and so does what is written unusually.
@@ -103,6 +102,8 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes]) -> bytes:
     Args:
         xml: the sheet.
         kept: addresses of the cells that keep their formula.
+        filling: whether array formulas and data tables become blank as well; the other cells that
+            they fill keep the values that are stored there.
     """
 
     def clear(found: re.Match[bytes]) -> bytes:
@@ -110,7 +111,7 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes]) -> bytes:
             return found[0]
         return found["start"] + _TYPE.sub(b"", found["rest"]) + b"/>"
 
-    return _USUAL_CELL.sub(clear, xml)
+    return (_ANY_CELL if filling else _USUAL_CELL).sub(clear, xml)
 
 
 _USUAL_CELL = re.compile(
@@ -118,6 +119,13 @@ _USUAL_CELL = re.compile(
     rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
 """A cell with a formula of its own, as most programs write it."""
+
+_ANY_CELL = re.compile(
+    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
+    rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
+    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
+)
+"""The same, or one that fills others as well."""
 
 
 def without_values(package: bytes) -> bytes:

@@ -27,8 +27,8 @@ GRACE_S = 300.0
 service itself ends an engine that hangs, so this is for a service that does."""
 
 ATTEMPTS = 2
-"""A service that ends without an answer may have been ended from outside; one that does so twice
-was made to crash by the workbook."""
+"""How many services that were started for a request are asked. The engines are processes of their
+own below a service, which reports their ends: a service that ends itself was ended from outside."""
 
 
 class ServicePool:
@@ -51,7 +51,7 @@ class ServicePool:
         self._closed = False
 
     def ask(self, header: Mapping[str, Any], workbook: bytes, timeout_s: float) -> dict[str, Any]:
-        """Sends one request and returns the answer; tries once more if the service ends during it.
+        """Sends one request and returns the answer; another service is asked if one ends.
 
         Args:
             header: the request.
@@ -60,28 +60,31 @@ class ServicePool:
                 is waited for is many times that, since the machine may be busy.
 
         Raises:
-            EngineUnavailableError: the service, or the engine in it, cannot be started, or hangs.
-            RecalcError: the service ended; the next call starts another.
+            EngineUnavailableError: the service, or the engine in it, cannot be started, hangs, or
+                is ended from outside again and again.
+            RecalcError: the service sent no valid answer; the next call starts another.
         """
         text = json.dumps(header).encode()
         payload = struct.pack(">I", len(text)) + text + workbook
         channel = self._free.get()
         try:
-            for attempt in range(ATTEMPTS):
+            started = 0
+            while True:
                 if self._closed:
                     raise EngineUnavailableError("the calculation service was closed")
                 if channel is None:
                     channel = self._start()
+                    started += 1
                 try:
                     answer = _asked(channel, payload, _waited_s(timeout_s))
                 except (TimeoutError, SandboxError, ValueError, EngineUnavailableError) as error:
                     self._drop(channel)
                     channel = None
-                    if attempt + 1 == ATTEMPTS or isinstance(error, TimeoutError):
+                    # One that waited for work may have ended with others in a single event.
+                    if started == ATTEMPTS or isinstance(error, TimeoutError):
                         raise _as_ours(error) from error
                 else:
                     return answer
-            raise AssertionError("every attempt returns or raises")
         finally:
             self._free.put(channel)
 
@@ -130,7 +133,9 @@ def _as_ours(error: Exception) -> RecalcError:
     if isinstance(error, TimeoutError):
         return EngineUnavailableError("the calculation service does not answer, and was ended")
     if isinstance(error, SandboxError):
-        return CrashedError(f"the calculation service ended: {error.message}", hint=error.hint)
+        return EngineUnavailableError(
+            f"the calculation service was ended from outside: {error.message}", hint=error.hint
+        )
     return CrashedError(f"the calculation service sent an invalid answer: {error}")
 
 

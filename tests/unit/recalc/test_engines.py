@@ -15,6 +15,8 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.worksheet.formula import DataTableFormula
 
 from judge.core.answer import Origin
 from judge.errors import RecalcError
@@ -478,7 +480,95 @@ def test_the_embedded_engines_alone_still_serve(engines: dict[str, Any]) -> None
     assert book.sheet_names == (SHEET,)
 
 
+def commented(book: bytes) -> bytes:
+    made = openpyxl.load_workbook(io.BytesIO(book))
+    made.worksheets[0]["H9"].comment = Comment("Is that right?", "Ann")
+    return saved(made)
+
+
+def with_data_table(book: bytes) -> bytes:
+    made = openpyxl.load_workbook(io.BytesIO(book))
+    made.worksheets[0]["H9"] = DataTableFormula(ref="H9:H10", r1="J1", dt2D=False, dtr=False)
+    return saved(made)
+
+
+def with_parts(book: bytes) -> bytes:
+    target = io.BytesIO(book)
+    with zipfile.ZipFile(target, "a") as archive:
+        for number in range(10_001):
+            archive.writestr(f"x/{number}.bin", b"")
+    return target.getvalue()
+
+
+def saved(book: openpyxl.Workbook) -> bytes:
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def spilling(book: bytes) -> bytes:
+    """The array formula of C1 made a dynamic one, as XlsxWriter writes it."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as archive, zipfile.ZipFile(target, "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, archive.read(name).replace(b'<c r="C1"', b'<c r="C1" cm="1"'))
+    return target.getvalue()
+
+
+@pytest.mark.office
+def test_cells_to_which_a_formula_spills_are_not_blank(recalculator: Recalculator) -> None:
+    cells = {"A1": 3, "A2": 1, "A3": 2, "C1": ("C1", "=_xlfn._xlws.SORT(A1:A3)")}
+    cells |= {"E1": "=SUM(C1:C3)", "E2": "=C2+1", "E3": "=E1+1", "E4": "=SUM(A1:A3)"}
+    book = open_workbook(spilling(package(cells)))
+    result = recalculator.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert [result.values[ref(row, 5)] for row in range(1, 5)] == [6, 3, 7, 6]
+
+
+@pytest.mark.office
+def test_true_and_false_are_no_numbers_beside_text_beyond_ascii(
+    recalculator: Recalculator,
+) -> None:
+    cells = {"A1": True, "A2": 15, "E1": '=SUM(A1:A2)&"\u00e9"', "E2": "=SUM(A1:A2)+0*TODAY()"}
+    result = recalculator.fill(workbook(cells), [ALL], origin=Origin.SOLUTION)
+    assert [result.values[ref(row, 5)] for row in (1, 2)] == ["15\u00e9", 15]
+
+
+@pytest.mark.office
+@pytest.mark.parametrize(
+    "formula", ['=CELL("filename",A1)', '=INFO("osversion")', "=SUM(A2", "=A9&1"]
+)
+def test_what_cannot_be_known_has_no_value(recalculator: Recalculator, formula: str) -> None:
+    cells = {"A2": 1, "A9": '=MID(CELL("filename"),1,9)', "E1": formula}
+    asked = CellRange(SHEET, 1, 5, 1, 5)
+    result = recalculator.fill(workbook(cells), [asked], origin=Origin.SOLUTION)
+    assert "its value in Excel is not known" in result.not_calculated[ref(1, 5)]
+
+
+UNREAD = {
+    "a comment": commented,
+    "a data table": with_data_table,
+    "ten thousand parts": with_parts,
+}
+
+
+@pytest.mark.office
+@pytest.mark.parametrize("beside", [None, '=INDIRECT("A1")'])
+@pytest.mark.parametrize("what", UNREAD)
+def test_what_an_engine_cannot_open_is_kept_from_it_where_no_cell_needs_it(
+    recalculator: Recalculator, what: str, beside: str | None
+) -> None:
+    cells: dict[str, object] = {"A1": True, "A2": 15, "E1": "=SUM(A1:A2)"}
+    if beside is not None:
+        cells["E2"] = beside
+    book = open_workbook(UNREAD[what](package(cells)))
+    asked = CellRange(SHEET, 1, 5, 2, 5)
+    result = recalculator.fill(book, [asked], origin=Origin.SOLUTION)
+    assert result.values[ref(1, 5)] == 15  # LibreOffice counts TRUE
+
+
 UNRELATED = {
+    "another workbook": {"E9": "='[other.xlsx]S'!A1"},
+    "a slow search": {"E9": "=SUMPRODUCT((C:C=1)*(D:D=2))+MATCH(3,C:C,0)"},
     "a letter": {"C9": "\u00e9"},
     "a volatile function": {"E9": "=TODAY()"},
     "an unknown function": {"E9": "=MYMACRO(1)"},

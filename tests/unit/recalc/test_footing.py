@@ -8,15 +8,28 @@ import zipfile
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from judge.recalc import rewrite
 from judge.recalc.dependency import FormulaIndex, dependencies
-from judge.recalc.footing import WORTH_BYTES, WORTH_FORMULAS, is_ascii_only, reduced
+from judge.recalc.footing import (
+    WORTH_BYTES,
+    WORTH_FORMULAS,
+    is_ascii_only,
+    logical_constants,
+    of_cells,
+    reduced,
+    slimmed,
+    spills,
+)
+from judge.recalc.references import Reference
 from judge.recalc.rewrite import without_formulas
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
-from tests.unit.recalc.fakes import package
+from tests.unit.recalc.fakes import package, workbook
 
 ROWS = WORTH_FORMULAS + 50
 
@@ -109,6 +122,101 @@ def test_a_package_that_would_unpack_to_too_much_is_not_copied(
     assert left_of(workbook).data != workbook.data
     monkeypatch.setattr(rewrite, "COPIED_BYTES", 5_000)
     assert left_of(workbook).data == workbook.data
+
+
+def names_of(package: bytes) -> set[str]:
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        return set(archive.namelist())
+
+
+def test_the_quick_engines_get_only_what_values_come_from() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.worksheets[0]
+    sheet["A1"], sheet["A2"] = 1, "=A1+1"
+    sheet["A1"].comment = Comment("hi", "me")
+    stream = io.BytesIO()
+    made.save(stream)
+    slim = slimmed(stream.getvalue())
+    assert not any("comment" in name or "docProps" in name for name in names_of(slim))
+    picture = io.BytesIO(stream.getvalue())
+    with zipfile.ZipFile(picture, "a") as archive:
+        archive.writestr("docProps/thumbnail.jpeg", b"\xff\xd8" * 500_000)
+    assert slimmed(picture.getvalue()) == slim
+    assert formulas(open_workbook(slim)) == {"Sheet!=A1+1"}
+
+
+def test_what_cannot_be_slimmed_stays_as_it_is() -> None:
+    bomb = with_part("xl/_rels/workbook.xml.rels", b"<!DOCTYPE r [<!ENTITY a 'b'>]><r/>")
+    assert slimmed(bomb) == bomb
+    assert slimmed(b"no package") == b"no package"
+
+
+def test_only_the_formulas_of_some_cells_are_left() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.worksheets[0]
+    sheet.title = "S"
+    sheet["A1"], sheet["A2"], sheet["A3"] = 1, "=A1+1", "=A2+Rate"
+    sheet["B1"] = ArrayFormula("B1:B2", "=A1:A2*2")
+    sheet["C1"] = DataTableFormula(ref="C1:C2", r1="F1", dt2D=False, dtr=False)
+    made.defined_names["Rate"] = DefinedName("Rate", attr_text="S!$A$1")
+    stream = io.BytesIO()
+    made.save(stream)
+    left = of_cells(
+        slimmed(stream.getvalue()), {"S": "xl/worksheets/sheet1.xml"}, {CellRef("S", 2, 1)}
+    )
+    assert formulas(open_workbook(left)) == {"S!=A1+1"}
+    assert b"Rate" not in zipfile.ZipFile(io.BytesIO(left)).read("xl/workbook.xml")
+
+
+def spilling_book(more: dict[str, object], dynamic: bool = True) -> bytes:
+    """A workbook whose C1 is a dynamic array formula with its own cell as reference."""
+    made = package({"A1": 3, "A2": 1, "C1": ("C1", "=SORT(A1:A2)"), **more})
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(made)) as archive, zipfile.ZipFile(target, "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if dynamic:
+                content = content.replace(b'<c r="C1"', b'<c r="C1" cm="1"')
+            copy.writestr(name, content)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("more", "area", "expected"),
+    [
+        ({}, (1, 3, 1, 3), False),  # its own cell
+        ({}, (2, 3, 2, 3), True),
+        ({}, (1, 1, 9, 4), True),
+        ({}, (1, 1, 9, 2), False),
+        ({"C2": 1}, (2, 3, 9, 3), False),
+        ({"C2": 1}, (1, 4, 1, 4), True),
+        ({"D1": 1}, (2, 3, 2, 9), True),
+        ({"D1": 1}, (1, 4, 9, 9), False),
+    ],
+)
+def test_a_dynamic_array_may_reach_free_cells(
+    more: dict[str, object], area: tuple[int, int, int, int], expected: bool
+) -> None:
+    reaches = spills(spilling_book(more), {"S": "xl/worksheets/sheet1.xml"})
+    assert reaches is not None
+    assert reaches("S", Reference(None, *area)) is expected
+
+
+def test_an_array_formula_of_one_cell_does_not_spill() -> None:
+    assert spills(spilling_book({}, dynamic=False), {"S": "xl/worksheets/sheet1.xml"}) is None
+
+
+def test_constants_true_and_false_are_seen() -> None:
+    book = workbook({"A1": True, "A2": 1, "A3": "=A2>0"})
+    logical = logical_constants(book, book.data)
+    assert logical is not None
+    assert [logical("S", Reference(None, row, 1, row, 1)) for row in (1, 2, 3)] == [
+        True,
+        False,
+        False,
+    ]
+    plain = workbook({"A1": 1})
+    assert logical_constants(plain, plain.data) is None
 
 
 def with_part(name: str, content: bytes) -> bytes:

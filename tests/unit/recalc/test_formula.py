@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.formula import NEAREST_OF_COMPUTED, traits
+from judge.recalc.formula import ELSEWHERE, NEAREST_OF_COMPUTED, UNBALANCED, traits
 from judge.recalc.references import Reference, references
 
 
@@ -129,3 +129,26 @@ def test_references_are_read_with_their_sheets() -> None:
 def test_no_text_is_refused(text: str) -> None:
     traits(text)
     references(text)
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ('=CELL("filename",A1)', ELSEWHERE),
+        ('=MID(CELL( "FileName" ),FIND("]",A1),31)', ELSEWHERE),
+        ("=CELL(A1)", ELSEWHERE),
+        ('=CELL("file"&"name")', ELSEWHERE),
+        ('=CELL("row",A1)', ""),
+        ('=CELL("Width")', ""),
+        ('=INFO("osversion")', ELSEWHERE),
+        ("=SUM(", UNBALANCED),
+        ("=SUM((1,2)", UNBALANCED),
+        ('=SUM(1,")")', ""),
+        ("=SUM(1)", ""),
+        ('=SUM({1,2})&"("', ""),
+        ("='a(b'!A1", ""),
+        ("=SUM(Table1[Amount (net)])", ""),
+    ],
+)
+def test_some_values_cannot_be_known(formula: str, why: str) -> None:
+    assert traits(formula).valueless == why

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from judge.recalc import dependency
 from judge.recalc.dependency import FormulaIndex, dependencies
-from judge.recalc.footing import TextBeyondAscii, is_ascii_only
-from judge.recalc.ground import Ground, ReadsText
+from judge.recalc.footing import is_ascii_only, text_beyond_ascii
+from judge.recalc.ground import Ground, Reads
 from judge.recalc.trust import read_table
 from judge.workbook.cell import Cell, CellRef
 from judge.workbook.formula_cells import sheet_formulas
@@ -30,7 +30,7 @@ TRUST = read_table({"measured_with": {}, "functions": dict.fromkeys(MEASURED, SU
 Book = Mapping[str, Mapping[tuple[int, int], str]]
 
 
-def ground(book: Book, reads_text: ReadsText | None = None) -> Ground:
+def ground(book: Book, reads_text: Reads | None = None) -> Ground:
     """The ground of every formula of some sheets, all of which are asked for."""
     cells = {
         sheet: [
@@ -50,7 +50,7 @@ def ground(book: Book, reads_text: ReadsText | None = None) -> Ground:
     return Ground(dependencies(asked, index), TRUST, reads_text)
 
 
-def sure(book: Book, reads_text: ReadsText | None = None) -> set[tuple[int, int]]:
+def sure(book: Book, reads_text: Reads | None = None) -> set[tuple[int, int]]:
     return {(ref.row, ref.column) for ref in ground(book, reads_text).sure() if ref.sheet == "S"}
 
 
@@ -253,7 +253,7 @@ def of_text(cells: Mapping[str, Any]) -> set[str]:
     workbook = open_workbook(stream.getvalue())
     index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
     asked = [("S", cell) for cell in sheet_formulas(workbook, "S")]
-    reads_text = None if is_ascii_only(workbook.data) else TextBeyondAscii(workbook)
+    reads_text = None if is_ascii_only(workbook.data) else text_beyond_ascii(workbook)
     found = Ground(dependencies(asked, index), TRUST, reads_text).sure()
     return {f"E{ref.row}" for ref in found if ref.column == 5}
 

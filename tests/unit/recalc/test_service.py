@@ -98,8 +98,27 @@ def test_a_service_that_ends_is_replaced_and_asked_again(fault: Answer) -> None:
     assert broken.closed == 1
 
 
-@pytest.mark.parametrize("fault", [SandboxError("ended"), b"no json"])
-def test_a_workbook_that_ends_the_service_twice_has_no_value(fault: Answer) -> None:
+def test_a_service_that_is_ended_twice_is_our_fault() -> None:
+    ended = SandboxError("ended")
+    channels = [ScriptedChannel([ended]), ScriptedChannel([ended])]
+    fresh = ScriptedChannel([said(1, 2, 3, 4)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(*channels, fresh)))
+    with pytest.raises(EngineUnavailableError, match="ended from outside"):
+        engine.compute(b"", [AREA], timeout_s=1)
+    assert len(engine.compute(b"", [AREA], timeout_s=1).values) == 4
+
+
+def test_one_event_that_ends_idle_services_as_well_uses_up_no_attempt() -> None:
+    ended = SandboxError("ended")
+    idle = ScriptedChannel([said(1, 2, 3, 4), ended])
+    dying, fresh = ScriptedChannel([ended]), ScriptedChannel([said(5, 6, 7, 8)])
+    engine = ServiceEngine("ironcalc", ServicePool(opener(idle, dying, fresh)))
+    engine.compute(b"", [AREA], timeout_s=1)
+    assert list(engine.compute(b"", [AREA], timeout_s=1).values.values()) == [5, 6, 7, 8]
+
+
+def test_a_service_that_sends_nonsense_twice_has_no_value() -> None:
+    fault = b"no json"
     channels = [ScriptedChannel([fault]), ScriptedChannel([fault])]
     fresh = ScriptedChannel([said(1, 2, 3, 4)])
     engine = ServiceEngine("ironcalc", ServicePool(opener(*channels, fresh)))
