@@ -18,8 +18,8 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.dependency import Dependencies
-from judge.recalc.engines import LIBREOFFICE
 from judge.recalc.ground import Reads
+from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
 
