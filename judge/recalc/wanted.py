@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window, parse_window
+from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.facts.pivots import refreshed_windows
-from judge.workbook.formula_cells import BROKEN_DATA_TABLE, DATA_TABLE, filling_cells
+from judge.workbook.formula_cells import DATA_TABLE, UNCOMPUTED_TABLE, filling_cells
 from judge.workbook.reader import Workbook
 
 
@@ -63,7 +63,7 @@ def wanted_cells(
 
 def _is_filled(own: Cell, source: Cell) -> bool:
     """Whether a formula that fills a range decides on a cell that has a formula of its own."""
-    return own.formula == "=" or source.formula in {DATA_TABLE, BROKEN_DATA_TABLE}
+    return own.formula == "=" or source.formula in {DATA_TABLE, UNCOMPUTED_TABLE}
 
 
 def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
@@ -73,8 +73,9 @@ def uncomputed_cells(cells: Iterable[WantedCell]) -> dict[CellRef, str]:
     """
     why = {
         "=": "its formula has no text",
-        BROKEN_DATA_TABLE: "it is in a data table, and the file does not name the cells that the "
-        "inputs of the table replace",
+        UNCOMPUTED_TABLE: "no engine computes it: it is in a data table that does not name the "
+        "cells that its inputs replace, or beyond the first two rows or columns of one with one "
+        "input",
     }
     formulas = ((cell.ref, cell.source.formula or "=") for cell in cells)
     return {ref: why[formula] for ref, formula in formulas if formula in why}
@@ -127,15 +128,25 @@ def _filled(
     workbook.preload(asked, blanks=True)
     stored = {area: workbook.cells(area) for area in asked}
     for source, area, part in overlaps:
+        beyond = replace(source, formula=UNCOMPUTED_TABLE)
+        computed = _computed_window(workbook, part.sheet, source)
         for row in range(part.min_row, part.max_row + 1):
             for column in range(part.min_column, part.max_column + 1):
                 own = stored[area].get((row, column))
                 yield WantedCell(
                     CellRef(part.sheet, row, column),
-                    source,
+                    source if computed is None or computed.holds(row, column) else beyond,
                     has_cached_value=own is not None and own.value is not None,
                     number_format=own.number_format if own is not None else "General",
                 )
+
+
+def _computed_window(workbook: Workbook, sheet: str, source: Cell) -> Window | None:
+    """The cells of a data table that LibreOffice computes; None for all that a formula fills."""
+    if source.formula != DATA_TABLE:
+        return None
+    raw = workbook.sheet(sheet).raw_formula(cell_key(source.row, source.column))
+    return None if raw is None else raw.computed_window
 
 
 FILLED_LIMIT = 250_000

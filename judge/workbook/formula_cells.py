@@ -11,8 +11,8 @@ from judge.workbook.reader import Workbook
 DATA_TABLE = "=TABLE()"
 """The formula of the cells of a data table, which has no text."""
 
-BROKEN_DATA_TABLE = "=TABLE(#REF!)"
-"""The same if the file does not name the cells that its inputs replace."""
+UNCOMPUTED_TABLE = "=TABLE(#REF!)"
+"""The same if no engine computes it, as where the file does not name its input cells."""
 
 
 def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
@@ -29,7 +29,7 @@ def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
         cell
         for cell in sheet_formulas(workbook, sheet)
         if cell.array_range is not None
-        and (":" in cell.array_range or cell.formula in {DATA_TABLE, BROKEN_DATA_TABLE})
+        and (":" in cell.array_range or cell.formula in {DATA_TABLE, UNCOMPUTED_TABLE})
     ]
 
 
@@ -44,7 +44,7 @@ def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
     for cell in workbook.formula_cells(_whole(sheet)):
         raw = target.raw_formula(cell_key(cell.row, cell.column))
         if raw is not None and raw.kind == "dataTable":
-            formula = DATA_TABLE if raw.names_inputs else BROKEN_DATA_TABLE
+            formula = DATA_TABLE if raw.computed_window else UNCOMPUTED_TABLE
             cells.append(replace(cell, formula=formula, array_range=raw.reference))
         else:
             cells.append(cell)

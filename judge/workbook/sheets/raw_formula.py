@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from judge.workbook.address import MAX_COLUMN, cell_key, parse_cell, parse_window
+from judge.workbook.address import MAX_COLUMN, Window, cell_key, parse_cell, parse_window
 
 # What XML allows in text, apart from markup and from the carriage return, which it rewrites.
 TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
@@ -17,6 +18,7 @@ FORMULA_KINDS = frozenset({"normal", "shared", "array", "dataTable"})
 FILLING_KINDS = frozenset({"array", "dataTable"})
 """Types of formulas that give values to a whole range, whose first cell has the formula."""
 
+_FLAGS = {"0": False, "false": False, "1": True, "true": True}
 _FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
 _ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
@@ -93,25 +95,29 @@ class RawFormula:
         return self._attributes.get("si")
 
     @property
-    def names_inputs(self) -> bool:
-        """Whether a data table says which cells its inputs replace, so that it can be computed.
+    def computed_window(self) -> Window | None:
+        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
 
-        Excel shows ``#REF!`` where such a cell was deleted, LibreOffice what is stored. Both need
-        a row above the table and a column left of it.
+        The table must name the cells that its inputs replace: Excel shows ``#REF!`` where such a
+        cell was deleted, LibreOffice what is stored. There must be a row above it and a column left
+        of it. Of a table with one input, LibreOffice computes two columns, or two rows.
         """
         self._parse()
         given = self._attributes
         window = parse_window(self.reference or "")
         if window is None or min(window.min_row, window.min_column) == 1:
-            return False
-        flags = {name: given.get(name, "0") for name in ("dt2D", "dtr", "del1", "del2")}
-        if any(flag not in {"0", "false", "1", "true"} for flag in flags.values()):
-            return False
-        numbers = "12" if flags["dt2D"] in {"1", "true"} else "1"
-        return all(
-            flags[f"del{number}"] in {"0", "false"} and _is_cell(given.get(f"r{number}", ""))
-            for number in numbers
-        )
+            return None
+        flags = {name: _FLAGS.get(given.get(name, "0")) for name in ("dt2D", "dtr", "del1", "del2")}
+        if None in flags.values():
+            return None
+        numbers = "12" if flags["dt2D"] else "1"
+        if any(flags[f"del{each}"] or not _is_cell(given.get(f"r{each}", "")) for each in numbers):
+            return None
+        if flags["dt2D"]:
+            return window
+        if flags["dtr"]:
+            return replace(window, max_row=min(window.max_row, window.min_row + 1))
+        return replace(window, max_column=min(window.max_column, window.min_column + 1))
 
     def belongs_to(self, key: int) -> bool:
         """Whether a formula that fills a range says which one, and is in its first cell."""

@@ -123,6 +123,37 @@ def test_only_libreoffice_computes_data_tables(text: str, others: list[str]) -> 
     assert computed.values == {ref(row, 2): 2 * row for row in range(2, 6)}
 
 
+@pytest.mark.parametrize(
+    ("attributes", "computed"),
+    [
+        ('dtr="0" r1="A7"', "BC"),
+        ('dtr="1" r1="A7"', "BCD"),
+        ('dt2D="1" dtr="1" r1="A7" r2="A8"', "BCD"),
+    ],
+)
+def test_libreoffice_computes_two_columns_or_rows_of_a_table_with_one_input(
+    attributes: str, computed: str
+) -> None:
+    rows = (
+        f'<row r="2"><c r="B2">{data_table(attributes, "B2:D4")}<v>7</v></c></row>'
+        '<row r="4"><c r="D4"><v>7</v></c></row>'
+    )
+    book = open_workbook(Book({SHEET: f"<sheetData>{rows}</sheetData>"}).to_bytes())
+    found = {
+        cell.ref for cell in wanted_cells(book, [ALL])[0] if cell.source.formula != "=TABLE(#REF!)"
+    }
+    last = 3 if 'dtr="1"' in attributes and "dt2D" not in attributes else 4
+    expected = {ref(row, "ABCD".index(each) + 1) for row in range(2, last + 1) for each in computed}
+    assert found == expected
+    area = CellRange(SHEET, 2, 2, 4, 4)
+    office = ScriptedEngine(
+        "libreoffice", {ref(row, column): 7 for row in (2, 3, 4) for column in (2, 3, 4)}
+    )
+    result = Recalculator([office]).fill(book, [area], origin=Origin.SOLUTION)
+    assert result.values.keys() == expected
+    assert len(result.values) + len(result.not_calculated) == 9
+
+
 def test_a_data_table_of_one_cell_is_one() -> None:
     (found,), _ = wanted_cells(with_formula(data_table(TABLE, "B2")), [ALL])
     assert found.source.formula == "=TABLE()"
