@@ -97,7 +97,7 @@ def _slimmed(name: str, content: bytes) -> bytes | None:
 
 
 def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRef]) -> bytes:
-    """A package with no other formulas than those of some cells, and without names.
+    """A package with the formulas of some cells alone, and without names.
 
     Args:
         package: a slimmed package; returned as it is where it cannot be read here.
@@ -237,7 +237,7 @@ class Spills:
         self._sheets = sheets
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
-        """Whether a rectangle holds a cell to which a formula may spill, beside its own."""
+        """Whether a rectangle holds a cell to which a formula may spill, its own aside."""
         for row, column, down, right in self._sheets.get(sheet, ()):
             last_row, last_column = reference.max_row, reference.max_column
             if not down:
