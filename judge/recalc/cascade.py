@@ -327,7 +327,8 @@ class _Inquiry:
     ) -> _Choice | _Open | None:
         """The choice where LibreOffice is known to read something differently from Excel.
 
-        It needs another engine that agrees with it; failing that, the pair is believed if it agrees.
+        It needs another engine that agrees with it. Failing that, the pair is believed if it
+        agrees.
         """
         awaited = missing.intersection(self._pair)
         for word in quick.values():
