@@ -60,8 +60,8 @@ class Question:
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
         reads_spilled: where formulas may spill to; None if none does.
         slim: the package that the quick engines get; None for the same.
-        narrowed: the package that they get for cells that are sure, with no other formulas than
-            theirs; None for the same.
+        narrowed: the package that they get for cells that are sure, with their formulas
+            alone; None for the same.
     """
 
     workbook: bytes

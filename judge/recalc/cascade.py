@@ -328,9 +328,10 @@ class _Inquiry:
     def _against_office(
         self, office: CellValue, quick: Mapping[str, CellValue], missing: frozenset[str]
     ) -> _Choice | _Open | None:
-        """The choice where LibreOffice is known to read something otherwise than Excel.
+        """The choice where LibreOffice is known to read something differently from Excel.
 
-        It needs another engine that agrees with it; else the pair is believed if it agrees.
+        It needs another engine that agrees with it. Failing that, the pair is believed if it
+        agrees.
         """
         awaited = missing.intersection(self._pair)
         for word in quick.values():

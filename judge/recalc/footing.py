@@ -97,7 +97,7 @@ def _slimmed(name: str, content: bytes) -> bytes | None:
 
 
 def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRef]) -> bytes:
-    """A package with no other formulas than those of some cells, and without names.
+    """A package with the formulas of some cells alone, and without names.
 
     Args:
         package: a slimmed package; returned as it is where it cannot be read here.
@@ -237,7 +237,7 @@ class Spills:
         self._sheets = sheets
 
     def __call__(self, sheet: str, reference: Reference) -> bool:
-        """Whether a rectangle holds a cell to which a formula may spill, beside its own."""
+        """Whether a rectangle holds a cell to which a formula may spill, its own aside."""
         for row, column, down, right in self._sheets.get(sheet, ()):
             last_row, last_column = reference.max_row, reference.max_column
             if not down:
@@ -271,7 +271,7 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
     filled = set(_FILLED_CELL.findall(xml))
     spilling = []
     for formula in _SPILLING.finditer(xml):
-        if b' cm="' in formula["before"] + formula["after"]:
+        if b' cm="' in formula["rest"]:
             row, column = int(formula["row"]), column_number(formula["letters"].decode())
             down = cell_name(row + 1, column).encode() not in filled
             right = cell_name(row, column + 1).encode() not in filled
@@ -286,11 +286,10 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
 MOST_SPILLING = 1000
 """Beyond so many formulas of a sheet that may spill, all that is below and to the right counts."""
 
-_FILLED_CELL = re.compile(rb"""<c [^<>]*?\br="([A-Z]{1,3}\d{1,7})"[^<>]*(?<!/)>""")
+_FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")
 _SPILLING = re.compile(
-    rb"""<c(?P<before>[^<>]*?) r="(?P<cell>(?P<letters>[A-Z]{1,3})(?P<row>\d{1,7}))\""""
-    rb"""(?P<after>[^<>]*)>"""
-    rb"""<f(?=[^<>]* t="array")[^<>]* ref="(?P=cell)(?::(?P=cell))?\""""
+    rb"""<c r="(?P<cell>(?P<letters>[A-Z]{1,3})(?P<row>\d{1,7}))"(?P<rest>[^<>]*+)>"""
+    rb"""<f(?=[^<>]*? t="array")[^<>]*? ref="(?P=cell)(?::(?P=cell))?\""""
 )
 
 
