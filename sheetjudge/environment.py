@@ -116,8 +116,8 @@ class SpreadsheetTask(vf.Task[SpreadsheetTaskData, vf.State, SpreadsheetTaskConf
         """
         rewards = await asyncio.to_thread(opened_rewards, self.config)
         found = await rewards.judge.ajudge(self.data.id, trace.last_reply)
-        trace.info["verdicts"] = [each.verdict.value for each in found.cases]
-        trace.info["causes"] = [cause_without_golds(each) for each in found.cases]
+        trace.info["verdicts"] = [case.verdict.value for case in found.cases]
+        trace.info["causes"] = [cause_without_golds(case) for case in found.cases]
         scores = {"soft_score": found.soft, "hard_score": found.hard}
         if rewards.counts_cells(self.data.id):
             scores["cell_accuracy_score"] = mean_cell_accuracy(found.cases)

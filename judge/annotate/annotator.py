@@ -186,7 +186,7 @@ class Annotator(Closable):
             SandboxError: the sandbox failed.
         """
         task = self.book.task(draft.task_id)
-        answers = [each for each in draft.answers if isinstance(each, SetCell)]
+        answers = [answer for answer in draft.answers if isinstance(answer, SetCell)]
         proposal = self.maker.propose(
             task,
             draft.base,
@@ -199,7 +199,7 @@ class Annotator(Closable):
         if proposal.gold is None:
             return Preview(proposal, (), _why_no_gold(proposal), ())
         new = CaseData(draft.number, proposal.input, proposal.gold)
-        others = [each for each in self.cases(task.id) if each.number != draft.number]
+        others = [case for case in self.cases(task.id) if case.number != draft.number]
         findings = check_cases(
             task,
             sorted([*others, new], key=lambda each: each.number),
@@ -208,7 +208,9 @@ class Annotator(Closable):
             killing={draft.number} if kills else (),
         )
         own = tuple(
-            each for each in findings if each.case == draft.number and each.rule != "recorded"
+            finding
+            for finding in findings
+            if finding.case == draft.number and finding.rule != "recorded"
         )
         problem = "" if answers else _open_vote(proposal)
         return Preview(proposal, own, problem, _doubts(proposal, by_hand=bool(answers)))
@@ -251,12 +253,12 @@ class Annotator(Closable):
 def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
     """What the record of a case says of how it was made."""
     edits: Sequence[Edit] = draft.edits
-    by = [each.name for each in proposal.sources if each.agrees]
+    by = [source.name for source in proposal.sources if source.agrees]
     return {
-        "edits": [edit_to_json(each) for each in edits],
-        "structural": any(not isinstance(each, SetCell) for each in edits),
+        "edits": [edit_to_json(edit) for edit in edits],
+        "structural": any(not isinstance(edit, SetCell) for edit in edits),
         "changed": [address(ref) for ref in changed_cells(draft.base.input, proposal.input)],
-        "answers_by_hand": [edit_to_json(each) for each in draft.answers],
+        "answers_by_hand": [edit_to_json(answer) for answer in draft.answers],
         "gold_by": by or [BY_HAND],
         "gold_disagreeing": [each.name for each in proposal.disagreeing],
         "decided": proposal.decided,
@@ -273,13 +275,19 @@ def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
 
 
 def _why_no_gold(proposal: Proposal) -> str:
-    told = "; ".join(f"{each.name}: {each.problem}" for each in proposal.sources if each.problem)
+    told = "; ".join(
+        f"{source.name}: {source.problem}" for source in proposal.sources if source.problem
+    )
     return f"nothing says what the answer is now ({told})"
 
 
 def refusals(preview: Preview) -> list[str]:
     """Why a preview is not saved without being forced: doubts, and rules that it breaks."""
-    broken = [f"rule {each.rule}: {each.message}" for each in preview.findings if each.is_error]
+    broken = [
+        f"rule {finding.rule}: {finding.message}"
+        for finding in preview.findings
+        if finding.is_error
+    ]
     return [*preview.doubts, *broken]
 
 
@@ -300,9 +308,9 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
     voices = proposal.voices + by_hand
     if voices < LEAST_AGREEING:
         missing = [
-            f"{each.name} says nothing: {each.problem}"
-            for each in proposal.sources
-            if each.agrees is None and each.name != FORMULAS
+            f"{source.name} says nothing: {source.problem}"
+            for source in proposal.sources
+            if source.agrees is None and source.name != FORMULAS
         ]
         same = (
             f" ({' and '.join(proposal.agreeing)} do the same)"

@@ -52,7 +52,7 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
                 return f"{where} of the gold is an answer without a formula"
     if not found:
         return "the gold's answer holds no formulas"
-    reached = {each for formula in set(found) for each in references(formula)}
+    reached = {reference for formula in set(found) for reference in references(formula)}
     stored_cells = StoredCells(before)
     for edit in edits:
         if isinstance(edit, SetCell) and edit.content is not None:
@@ -127,9 +127,9 @@ def moved_cells(
     agree = comparator(get_profile("standard"))
     moved = []
     for old_range, new_range in zip(old.ranges, new.ranges, strict=True):
-        stored = [each for each in old.values if _within(each, old_range)]
+        stored = [value for value in old.values if _within(value, old_range)]
         places = {(each.row, each.column) for each in stored}
-        places |= {(each.row, each.column) for each in new.values if _within(each, new_range)}
+        places |= {(value.row, value.column) for value in new.values if _within(value, new_range)}
         for place in sorted(places):
             first, second = CellRef(old_range.sheet, *place), CellRef(new_range.sheet, *place)
             was, now = old.values.get(first), new.values.get(second)

@@ -74,7 +74,7 @@ class Archive:
 
     def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
         """The record of the last time that a case was saved here."""
-        found = [each for each in self.records(task_id) if each["case"] == number]
+        found = [record for record in self.records(task_id) if record["case"] == number]
         return found[-1] if found else None
 
     def version(self, sha256: str) -> bytes:

@@ -85,7 +85,7 @@ def _are_identifiers(group: Group) -> bool:
     if group.kind is not Kind.NUMBER:
         return False
     values = [each for each in group.values() if isinstance(each, int | float)]
-    long = all(float(each).is_integer() and abs(each) >= LEAST_IDENTIFIER for each in values)
+    long = all(float(value).is_integer() and abs(value) >= LEAST_IDENTIFIER for value in values)
     return bool(_IDENTIFIER.search(group.heading)) or group.is_looked_up or long
 
 
@@ -241,7 +241,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
     limits = [each for each in subject.limits if most / 1000 <= abs(each) <= max(most * 2, 1)]
     if len(numbers) <= MOST_FEW:
         limits += _bounds(group, subject)
-    whole = all(each.is_integer() for each in numbers)
+    whole = all(number.is_integer() for number in numbers)
     for limit in limits[:3]:
         step = 1 if whole and float(limit).is_integer() else 0.001
         for value in (limit, limit - step, limit + step):
@@ -258,7 +258,7 @@ def _bounds(group: Group, subject: Subject) -> list[float]:
     found: list[float] = []
     for other in subject.groups:
         values = [each for each in other.values() if _is_number(each)]
-        numbers = [float(each) for each in values]  # type: ignore[arg-type]
+        numbers = [float(value) for value in values]  # type: ignore[arg-type]
         if other is not group and len(numbers) > 2 and numbers == sorted(numbers):
             found += [numbers[1], numbers[-1]]
     return found
@@ -390,4 +390,4 @@ def _blank_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _filled(groups: Sequence[Group], row: int) -> int:
-    return sum(row in each.cells for each in groups)
+    return sum(row in group.cells for group in groups)

@@ -143,8 +143,8 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
             if ref in touched.cells
             or _is_opaque(formulas[ref].formula or "")
             or any(
-                touched.meets(_sheet_of(each, ref.sheet, names), each)
-                for each in rests(formulas[ref].formula or "")
+                touched.meets(_sheet_of(rest, ref.sheet, names), rest)
+                for rest in rests(formulas[ref].formula or "")
             )
         ]
         if not fresh:

@@ -184,8 +184,8 @@ class DraftFiles:
 def step_of(edits: Sequence[Edit], answers: Sequence[Edit]) -> dict[str, Any]:
     """Edits as a step of a draft."""
     return {
-        "edits": [edit_to_json(each) for each in edits],
-        "answers": [edit_to_json(each) for each in answers],
+        "edits": [edit_to_json(edit) for edit in edits],
+        "answers": [edit_to_json(answer) for answer in answers],
     }
 
 

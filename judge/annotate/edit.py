@@ -125,7 +125,7 @@ def _restructure(data: bytes, edit: Edit, cells: set[CellRef]) -> tuple[bytes, s
             data = copy_package(data, renamed(workbook.package, edit.sheet, edit.name))
             names = {edit.sheet: edit.name}
             cells = {
-                CellRef(names.get(each.sheet, each.sheet), each.row, each.column) for each in cells
+                CellRef(names.get(cell.sheet, cell.sheet), cell.row, cell.column) for cell in cells
             }
         case MergeCells():
             data, emptied = _merge(workbook, edit)
@@ -137,7 +137,7 @@ def _restructure(data: bytes, edit: Edit, cells: set[CellRef]) -> tuple[bytes, s
                 raise UsageError("rows are counted from 1, and at least one must be given")
             by = edit.count if isinstance(edit, InsertRows) else -edit.count
             data = with_rows_moved(workbook, edit.sheet, edit.row, by)
-            cells = {place for each in cells if (place := _moved(each, edit.sheet, edit.row, by))}
+            cells = {place for cell in cells if (place := _moved(cell, edit.sheet, edit.row, by))}
         case SetCell():
             raise AssertionError("cells are set in one go")
     return data, cells

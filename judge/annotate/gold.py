@@ -171,7 +171,7 @@ class GoldMaker:
         order = [*first, *(number for number in range(len(sources)) if number not in first)]
         judged = tuple(self._judged(task, gold, sources[number]) for number in order)
         moved = moved_cells(task, base.gold_workbook, gold, self._recalculator)
-        ordered = [winner, *(each for each in sides if each is not winner)] if winner else []
+        ordered = [winner, *(side for side in sides if side is not winner)] if winner else []
         return Proposal(
             input_data,
             gold,
@@ -350,7 +350,7 @@ def reference_name(reference: Submission) -> str:
 
 def reference_names(references: Sequence[Submission]) -> list[str]:
     """A name for each reference; of those with the same name, each gets its number."""
-    names = [reference_name(each) for each in references]
+    names = [reference_name(reference) for reference in references]
     return [
         name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
         for place, name in enumerate(names)

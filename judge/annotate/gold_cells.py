@@ -43,8 +43,8 @@ def answer_changes(
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
     """What else to set so that array formulas are replaced as a whole."""
     found: list[SetCell] = []
-    set_already = {each.ref for each in changes}
-    for sheet in {each.ref.sheet for each in changes}:
+    set_already = {change.ref for change in changes}
+    for sheet in {change.ref.sheet for change in changes}:
         for source in filling_cells(gold, sheet):
             window = parse_window((source.array_range or "").replace("$", ""))
             if window is None or not any(
@@ -66,11 +66,11 @@ def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
 
 def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
     """The formulas of an inserted row, where those above and below it are the same formula."""
-    inserted = [each for each in edits if isinstance(each, InsertRows)]
+    inserted = [edit for edit in edits if isinstance(edit, InsertRows)]
     if len(inserted) != 1 or inserted[0].count != 1 or inserted[0].row < 2:
         return []
     sheet, row = inserted[0].sheet, inserted[0].row
-    given = {each.ref for each in edits if isinstance(each, SetCell)}
+    given = {edit.ref for edit in edits if isinstance(edit, SetCell)}
     pair = gold.cells(CellRange(sheet, row - 1, 1, row, MAX_COLUMN))
     rows = row_map(row, 1)
     found = []

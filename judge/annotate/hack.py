@@ -160,8 +160,9 @@ def accepted_solutions(
     for given in files:
         file = given / SUBMISSIONS_FILE if given.is_dir() else given
         shown = given.name if names.count(given.name) == 1 else str(given)
-        for each in load_submissions(file, annotator.book.suite, ids=[task_id]):
-            found[f"{shown}: {each.label or each.model or 'solution'} #{each.sample}"] = each
+        for submission in load_submissions(file, annotator.book.suite, ids=[task_id]):
+            name = submission.label or submission.model or "solution"
+            found[f"{shown}: {name} #{submission.sample}"] = submission
     rules = GradingRules(get_profile("standard"))
     for case in annotator.cases(task_id):
         for trial in try_case(task, case, found, annotator.sandbox, annotator.recalculator, rules):
@@ -178,12 +179,12 @@ def accepted_solutions(
 def _unsettled(proposal: Proposal) -> str:
     """Why the answer is not settled; empty if independent sources agree on it."""
     if proposal.gold is None:
-        told = [f"{each.name}: {each.problem}" for each in proposal.sources if each.problem]
+        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         return f"nothing says what the answer is ({'; '.join(told)})"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
     if proposal.voices < LEAST_AGREEING:
-        told = [f"{each.name}: {each.problem}" for each in proposal.sources if each.problem]
+        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         same = (
             f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""
         )
@@ -211,14 +212,14 @@ def _refusal(
     assert proposal.gold is not None
     new = CaseData(base.number + 1, proposal.input, proposal.gold)
     broken = [
-        each
-        for each in check_cases(
+        case
+        for case in check_cases(
             task,
             [base, new],
             recalculator=annotator.recalculator,
             killing={new.number} if kills else (),
         )
-        if each.is_error
+        if case.is_error
     ]
     return broken[0].message if broken else ""
 
@@ -236,7 +237,7 @@ def save_hack(annotator: Annotator, task_id: str, author: str, hack: Hack) -> Sa
     facts = {
         "kind": "hack",
         **record_facts(draft, hack.proposal),
-        "kills": [each.name for each in hack.kills],
+        "kills": [kill.name for kill in hack.kills],
     }
     return annotator.book.save(draft, hack.proposal.input, hack.proposal.gold, facts)
 

@@ -232,7 +232,7 @@ def _other_text(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | No
         values = sorted({str(column.cells[row].value) for row in rows})
         if 1 < len(values) < len(rows):
             for row in rng.sample(rows, min(2, len(rows))):
-                others = [each for each in values if each != column.cells[row].value]
+                others = [value for value in values if value != column.cells[row].value]
                 edits.append(_put(table, row, column, rng.choice(others)))
     return "rows moved to another category", edits
 

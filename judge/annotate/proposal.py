@@ -63,17 +63,17 @@ class Proposal:
     @property
     def agreeing(self) -> tuple[str, ...]:
         """Names of the sources that agree with the gold."""
-        return tuple(each.name for each in self.sources if each.agrees)
+        return tuple(source.name for source in self.sources if source.agrees)
 
     @property
     def disagreeing(self) -> tuple[GoldSource, ...]:
         """The sources that disagree with the gold."""
-        return tuple(each for each in self.sources if each.agrees is False)
+        return tuple(source for source in self.sources if source.agrees is False)
 
     @property
     def voices(self) -> int:
         """How many independent sources agree with the gold."""
-        return len({each.voice or each.name for each in self.sources if each.agrees})
+        return len({source.voice or source.name for source in self.sources if source.agrees})
 
     @property
     def vote(self) -> str:

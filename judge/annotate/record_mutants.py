@@ -65,9 +65,11 @@ def _ends(
 def _across(found: Group, row: int, subject: Subject) -> list[Group]:
     """The groups of the run of neighbouring numbers in a row."""
     beside = {
-        each.column: each
-        for each in subject.groups
-        if each.sheet == found.sheet and row in each.cells and _number(each.cells[row]) is not None
+        group.column: group
+        for group in subject.groups
+        if group.sheet == found.sheet
+        and row in group.cells
+        and _number(group.cells[row]) is not None
     }
     first = last = found.column
     while first - 1 in beside:
@@ -111,7 +113,7 @@ def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 def _last_full(table: Table) -> int:
     """The last row with most cells."""
     columns = table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE)
-    return max(table.rows, key=lambda row: (sum(row in each.cells for each in columns), row))
+    return max(table.rows, key=lambda row: (sum(row in column.cells for column in columns), row))
 
 
 def _last_of_first_key(table: Table) -> int:
@@ -152,23 +154,27 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     exact.
     """
     made = 0
-    for sheet in dict.fromkeys(each.sheet for each in subject.groups):
+    for sheet in dict.fromkeys(group.sheet for group in subject.groups):
         groups = sorted(
-            (each for each in subject.groups if each.sheet == sheet and each.kind is Kind.NUMBER),
+            (
+                group
+                for group in subject.groups
+                if group.sheet == sheet and group.kind is Kind.NUMBER
+            ),
             key=lambda each: each.column,
         )
-        rows = sorted({row for each in groups for row in each.rows(Kind.NUMBER)})
+        rows = sorted({row for group in groups for row in group.rows(Kind.NUMBER)})
         in_cells = {limit: _bounds(groups, limit) for limit in subject.limits}
         for limit in sorted(in_cells, key=lambda each: not in_cells[each]):
             bounds = in_cells[limit]
-            added = [each for each in groups if each not in bounds][:3]
+            added = [group for group in groups if group not in bounds][:3]
             decimals = short_sum(limit)
             bounded = [row for row in rows if not bounds or row in bounds[0].cells]
             if len(added) < 3 or decimals is None or not bounded or made == 2:
                 continue
             made += 1
             row = rng.choice(bounded)
-            held = {each.ref(row): _number(each.cells.get(row)) for each in groups}
+            held = {group.ref(row): _number(group.cells.get(row)) for group in groups}
             before = {ref: number for ref, number in held.items() if number is not None}
             new = dict(zip((each.ref(row) for each in added), decimals, strict=True))
             yield Idea(
@@ -185,7 +191,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 def _bounds(groups: Sequence[Group], limit: float) -> list[Group]:
     """The columns that hold nothing but a limit."""
-    return [each for each in groups if set(each.values()) == {limit}]
+    return [group for group in groups if set(group.values()) == {limit}]
 
 
 def _set(values: Mapping[CellRef, int | float]) -> tuple[Edit, ...]:

@@ -118,7 +118,7 @@ def _down(values: Values, sheet: str, column: int) -> list[CellValue]:
 
 
 def _is_ascending(values: Sequence[CellValue]) -> bool:
-    keys = [_comparable(each) for each in values]
+    keys = [_comparable(value) for value in values]
     if len(set(keys)) < LEAST_SORTED or None in keys or len({type(key) for key in keys}) > 1:
         return False
     return keys == sorted(keys)  # type: ignore[type-var]
@@ -275,8 +275,8 @@ class OnceEach:
 
 def _again(answer: Values, sheet: str, column: int) -> str:
     texts = [each for each in _down(answer, sheet, column) if isinstance(each, str)]
-    counts = Counter(each.casefold() for each in texts)
-    return next((each for each in texts if counts[each.casefold()] > 1), "")
+    counts = Counter(text.casefold() for text in texts)
+    return next((text for text in texts if counts[text.casefold()] > 1), "")
 
 
 def once_each(
@@ -299,11 +299,11 @@ def once_each(
     found = []
     for sheet, column in sorted({(ref.sheet, ref.column) for ref in golds[0]}):
         lists = [[_comparable(each) for each in _down(gold, sheet, column)] for gold in golds]
-        texts = [[each for each in values if isinstance(each, str)] for values in lists]
+        texts = [[value for value in values if isinstance(value, str)] for values in lists]
         heading = headings.get((sheet, column), "").strip()
         if not heading or not _names(instruction, heading):
             continue
-        if all(len(set(each)) == len(each) > 1 for each in texts) and all(
+        if all(len(set(text)) == len(text) > 1 for text in texts) and all(
             _repeats(set(each), columns) for each, columns in zip(texts, inputs, strict=True)
         ):
             found.append(OnceEach(sheet, column))
@@ -317,8 +317,8 @@ def _names(instruction: str, heading: str) -> bool:
 def _repeats(words: set[str], columns: Sequence[Sequence[CellValue]]) -> bool:
     """Whether a column of an input holds all the words, and one of them several times."""
     for values in columns:
-        held = [_comparable(each) for each in values]
-        repeated = any(held.count(each) > 1 for each in words)
-        if repeated and sum(each in held for each in words) >= len(words) - 1:
+        held = [_comparable(value) for value in values]
+        repeated = any(held.count(word) > 1 for word in words)
+        if repeated and sum(word in held for word in words) >= len(words) - 1:
             return True
     return False

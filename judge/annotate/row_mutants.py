@@ -181,7 +181,7 @@ def _may_insert(subject: Subject, table: Table, row: int) -> bool:
             return False
     return any(
         group.sheet == table.sheet
-        and any(each.number == group.column for each in table.columns)
+        and any(column.number == group.column for column in table.columns)
         and table.last_row in group.cells
         for group in subject.groups
     )
@@ -206,7 +206,7 @@ def _group_at(subject: Subject, ref: CellRef) -> Group | None:
 
 def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random) -> list[Edit]:
     """A key that is looked up becomes the last one of the table, which is further down now."""
-    columns = {each.number for each in table.columns}
+    columns = {column.number for column in table.columns}
     for keys in subject.groups:
         if not keys.is_looked_up or keys.sheet != table.sheet or keys.column not in columns:
             continue

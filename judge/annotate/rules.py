@@ -120,7 +120,7 @@ def check_cases(
             opened.append(_open(task, case))
         except (WorkbookError, PositionError) as error:
             found.append(BrokenRule(task.id, case.number, "readable", error.message))
-    kills = {each["case"] for each in records if each.get("kills")} | set(killing)
+    kills = {record["case"] for record in records if record.get("kills")} | set(killing)
     for index, case_opened in enumerate(opened):
         try:
             if index:
@@ -198,7 +198,7 @@ def answers_apart(
         gold=first,
         output=second,
     )
-    ranges = [each for each in plan.output_ranges if each is not None]
+    ranges = [output_range for output_range in plan.output_ranges if output_range is not None]
     first_computed = recalculator.fill(first, plan.gold_ranges, origin=Origin.GOLD)
     second_computed = recalculator.fill(second, ranges, origin=Origin.GOLD)
     first_known, second_known = _alike_where_unknown(

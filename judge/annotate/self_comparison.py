@@ -59,10 +59,10 @@ class SelfComparison:
         self.golds: tuple[Values, ...] = ()
         try:
             cases = [base, *others]
-            self.golds = tuple(self._values(each.gold) for each in cases)
+            self.golds = tuple(self._values(case.gold) for case in cases)
             self._once = once_each(
                 self.golds,
-                [_texts(each.input) for each in cases],
+                [_texts(case.input) for case in cases],
                 _headings(task, base),
                 task.instruction,
             )
@@ -85,9 +85,9 @@ class SelfComparison:
             output = self._answer(program, self._edited(idea.edits), idea.word, idea.plain)
             if output is None:
                 continue
-            verdicts = [self._compared(each, idea, program, output) for each in idea.twins]
-            if all(each is not None and each.verdict is Verdict.WA for each in verdicts):
-                first = next(each for each in verdicts if each is not None)
+            verdicts = [self._compared(twin, idea, program, output) for twin in idea.twins]
+            if all(verdict is not None and verdict.verdict is Verdict.WA for verdict in verdicts):
+                first = next(verdict for verdict in verdicts if verdict is not None)
                 found.append(Trial(name, first.verdict, first.cause, first.comparison))
         return tuple(found)
 

@@ -201,10 +201,10 @@ def verdicts_by_name(
         names: (task, sample) -> name of the solution.
     """
     found: dict[str, dict[str, dict[int, Verdict]]] = {}
-    for each in results:
-        name = names.get((each.task_id, each.sample))
+    for result in results:
+        name = names.get((result.task_id, result.sample))
         if name is not None:
-            found.setdefault(each.task_id, {}).setdefault(name, {})[each.case] = each.verdict
+            found.setdefault(result.task_id, {}).setdefault(name, {})[result.case] = result.verdict
     return found
 
 
@@ -259,7 +259,9 @@ def try_case(
 
 def killed(trials: Iterable[Trial]) -> list[Trial]:
     """The trials that a solution lost for a fault of its own."""
-    return [each for each in trials if each.verdict.is_scored and each.verdict is not Verdict.AC]
+    return [
+        trial for trial in trials if trial.verdict.is_scored and trial.verdict is not Verdict.AC
+    ]
 
 
 # -- a whole suite --------------------------------------------------------------------------------
@@ -288,11 +290,18 @@ def measure(
     results = judge_solutions(out / "solutions", pairs, settings, on_event=on_event)
     made: list[tuple[Task, Submission]] = []
     if mutants:
-        lost = {(each.task_id, each.sample) for each in results if each.verdict is not Verdict.AC}
+        lost = {
+            (result.task_id, result.sample)
+            for result in results
+            if result.verdict is not Verdict.AC
+        }
         for task, right in pairs:
             if right.key not in lost:
                 first = FIRST_MUTANT * (right.sample + 1)
-                made += [(task, each) for each in wrong_solutions(task, right, first_sample=first)]
+                made += [
+                    (task, solution)
+                    for solution in wrong_solutions(task, right, first_sample=first)
+                ]
         if made:
             results += judge_solutions(out / "mutants", made, settings, on_event=on_event)
     everything = [*pairs, *made]
@@ -320,4 +329,4 @@ def solution_name(submission: Submission) -> str:
 def _untouched_passes(task: Task, settings: Settings) -> bool:
     judge = CaseJudge(settings.recalculator, settings.rules)
     checks = (verify_case(task, case, judge) for case in task.cases)
-    return any(bool(each.untouched_accepted) for each in checks)
+    return any(bool(check.untouched_accepted) for check in checks)

@@ -84,9 +84,9 @@ def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str
     words = (each.strip() for each in (*compared, *quoted))
     return tuple(
         dict.fromkeys(
-            each
-            for each in words
-            if 0 < len(each) <= LONGEST_WORD and any(map(str.isalpha, each)) and each[0] != "="
+            word
+            for word in words
+            if 0 < len(word) <= LONGEST_WORD and any(map(str.isalpha, word)) and word[0] != "="
         )
     )
 

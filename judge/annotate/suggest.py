@@ -61,7 +61,7 @@ _FAMILIES = (
 
 
 def _family(mutator: str) -> str:
-    return next((min(each) for each in _FAMILIES if mutator in each), mutator)
+    return next((min(family) for family in _FAMILIES if mutator in family), mutator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ class Suggester:
         """What the victims and the references read of the input."""
         programs = list(self._victims.values())
         found = []
-        for each in programs:
+        for program in programs:
             with self._maker.sandbox.session() as session:
-                found.append(cells_read(session, each, self._base.input, self._limits))
+                found.append(cells_read(session, program, self._base.input, self._limits))
         return merged_reads(found)
 
     def examine(self, found: Sequence[Idea]) -> Iterator[Suggestion]:
@@ -374,7 +374,9 @@ _ERRORS_DISPUTED = "answers that become errors, of ideas on which right solution
 def _gives_a_value(trial: Trial) -> bool:
     """Whether a program gives a value where the gold holds an error: it should have found none."""
     differences = trial.comparison.get("differences", [])
-    return any(each["kind"] == DifferenceClass.ERROR_VALUE.value for each in differences)
+    return any(
+        difference["kind"] == DifferenceClass.ERROR_VALUE.value for difference in differences
+    )
 
 
 KILLS_NONE = "it makes none of the programs fail"

@@ -93,14 +93,20 @@ def precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, 
         formula = cell.formula or ""
         if followed > FOLLOWED_LIMIT or index.work_left < 0 or traits(formula).opaque:
             return None
-        for each in references(formula):
-            sheet = home if each.sheet is None else index.named(each.sheet)
+        for reference in references(formula):
+            sheet = home if reference.sheet is None else index.named(reference.sheet)
             if sheet is None:
                 continue
-            area = CellRange(sheet, each.min_row, each.min_column, each.max_row, each.max_column)
+            area = CellRange(
+                sheet,
+                reference.min_row,
+                reference.min_column,
+                reference.max_row,
+                reference.max_column,
+            )
             if area not in areas:
                 areas.add(area)
-                waiting.extend(search.unseen(each, home))
+                waiting.extend(search.unseen(reference, home))
     return tuple(sorted(areas))
 
 

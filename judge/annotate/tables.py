@@ -77,7 +77,7 @@ class Table:
 
     def inputs(self, *kinds: Kind) -> list[Column]:
         """Columns of some kinds that a solution reads."""
-        return [each for each in self.columns if not each.is_answer and each.kind in kinds]
+        return [column for column in self.columns if not column.is_answer and column.kind in kinds]
 
     def ref(self, row: int, column: int) -> CellRef:
         """A cell of the table's sheet."""
@@ -198,7 +198,7 @@ def _is_text(cell: Cell) -> bool:
 def _kind(cells: Mapping[int, Cell]) -> Kind:
     """What most constants are; a column of formulas if there are none."""
     constants = Counter(
-        kind_of_value(each.value) for each in cells.values() if each.formula is None
+        kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )
     if constants:
         return constants.most_common(1)[0][0]

@@ -120,7 +120,7 @@ def _near(column: Column, limits: tuple[float, ...]) -> list[float]:
         if isinstance(value := column.cells[row].value, int | float)
     ]
     most = max(numbers, default=0)
-    return [each for each in limits if most and most / 1000 <= abs(each) <= most * 2][:3]
+    return [limit for limit in limits if most and most / 1000 <= abs(limit) <= most * 2][:3]
 
 
 def equal_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:

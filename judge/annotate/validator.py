@@ -64,7 +64,7 @@ def problem_of(
             answer is.
     """
     if proposal.gold is None:
-        told = [f"{each.name}: {each.problem}" for each in proposal.sources if each.problem]
+        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         return "" if kills else f"nothing says what the answer is ({'; '.join(told)})"
     gold = open_workbook(proposal.gold)
     if not proposal.moved and not kills:
@@ -124,13 +124,13 @@ def _has_errors(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
 
 def _is_filled(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
     answer = answer_of(task, gold, recalculator)
-    return bool(answer.unknown) or any(each not in {None, ""} for each in answer.values.values())
+    return bool(answer.unknown) or any(value not in {None, ""} for value in answer.values.values())
 
 
 def doubts_of(proposal: Proposal) -> tuple[str, ...]:
     """What else a person should know before a proposal is accepted."""
     return tuple(
-        f"{each.name} says nothing: {each.problem}"
-        for each in proposal.sources
-        if each.agrees is None and each.problem
+        f"{source.name} says nothing: {source.problem}"
+        for source in proposal.sources
+        if source.agrees is None and source.problem
     )

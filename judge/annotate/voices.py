@@ -106,4 +106,4 @@ def voice_of_program(submission: Submission) -> str:
 
 def vote_line(sides: Sequence[Side]) -> str:
     """The vote in one line: ``2 (a, b) against 1 (formulas of the gold)``."""
-    return " against ".join(f"{each.voices} ({', '.join(each.names)})" for each in sides)
+    return " against ".join(f"{side.voices} ({', '.join(side.names)})" for side in sides)

@@ -217,7 +217,7 @@ def _blanks_not_seen(node: ast.AST) -> ast.AST | None:
     held = node.comparators[0]
     blank = isinstance(held, ast.Constant) and held.value is None
     blanks = isinstance(held, ast.Tuple | ast.List | ast.Set) and any(
-        isinstance(each, ast.Constant) and each.value in {None, ""} for each in held.elts
+        isinstance(elt, ast.Constant) and elt.value in {None, ""} for elt in held.elts
     )
     match node.ops[0]:
         case ast.Is() if blank:
@@ -290,7 +290,7 @@ def _only_integers(node: ast.AST) -> ast.AST | None:
         and node.func.id == "isinstance"
         and len(node.args) == 2
         and isinstance(kinds := node.args[1], ast.Tuple)
-        and {"int", "float"} <= {each.id for each in kinds.elts if isinstance(each, ast.Name)}
+        and {"int", "float"} <= {elt.id for elt in kinds.elts if isinstance(elt, ast.Name)}
     ):
         node.args[1] = ast.Name("int", ast.Load())
         return node

@@ -50,7 +50,7 @@ class JudgedSubmission:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdict of each case, in case order."""
-        return tuple(each.verdict for each in self.cases)
+        return tuple(case.verdict for case in self.cases)
 
     @property
     def soft(self) -> float | None:
@@ -65,14 +65,14 @@ class JudgedSubmission:
     @property
     def failed(self) -> tuple[CaseResult, ...]:
         """The cases that the judge itself failed on (JE), which may be tried again."""
-        return tuple(each for each in self.cases if each.verdict is Verdict.JE)
+        return tuple(case for case in self.cases if case.verdict is Verdict.JE)
 
 
 def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmission:
     """All cases of a job together, with the scores."""
     results = {each.result.case: each.result for each in judged}
-    cases = tuple(results[each.case.number] for each in job.cases)
-    verdicts = [each.verdict for each in cases]
+    cases = tuple(results[case.case.number] for case in job.cases)
+    verdicts = [case.verdict for case in cases]
     return JudgedSubmission(
         task_id=job.task.id,
         sample=job.sample,

@@ -88,9 +88,9 @@ def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -
     marked = MarkedSheet(Path(sheet))
     sample = _recorded_sample(loaded.path, marked.audit_id)
     now = {
-        (each.task_id, each.sample, number): result.verdict.value
-        for each in loaded.submissions
-        for number, result in each.automatic.items()
+        (submission.task_id, submission.sample, number): result.verdict.value
+        for submission in loaded.submissions
+        for number, result in submission.automatic.items()
     }
     changed = sum(now.get(key) != verdict for key, verdict in sample.verdicts.items())
     return audit_rates(sample, marked.marks(sample), method_of(seed=seed), rejudged_cases=changed)

@@ -92,7 +92,9 @@ def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
     """
     if isinstance(run.submissions, SubmissionIndex) and not run.submissions.facts.expects:
         return 0, []
-    verdicts = {(each.task_id, each.sample, each.case): each.verdict for each in run.results}
+    verdicts = {
+        (result.task_id, result.sample, result.case): result.verdict for result in run.results
+    }
     expected_cases = 0
     mismatches: list[Mismatch] = []
     for task, submission in run.submissions:

@@ -65,7 +65,9 @@ def desktop_way(
         return None
     _check_none(options, _OTHERS, f"does not belong to --mode {MODE}")
     setting = _changed(load_desktop_setting(suite_format), options)
-    problems = ((each.question, why_not_asked(each.question)) for each in assignments)
+    problems = (
+        (assignment.question, why_not_asked(assignment.question)) for assignment in assignments
+    )
     left_out = tuple((question.id, problem) for question, problem in problems if problem)
     if len(left_out) == len(assignments):
         raise UsageError(
@@ -80,7 +82,7 @@ def without(
 ) -> tuple[Assignment, ...]:
     """The tasks that are not left out."""
     ids = {task_id for task_id, _ in left_out}
-    return tuple(each for each in assignments if each.question.id not in ids)
+    return tuple(assignment for assignment in assignments if assignment.question.id not in ids)
 
 
 def _changed(setting: DesktopSetting, options: InferOptions) -> DesktopSetting:

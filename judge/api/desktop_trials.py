@@ -155,7 +155,9 @@ class Trial:
         (scored,) = score(self._run, options)
         wanted = self.task.id, self.sample, self.case.number
         self.result = next(
-            each for each in scored.results if (each.task_id, each.sample, each.case) == wanted
+            result
+            for result in scored.results
+            if (result.task_id, result.sample, result.case) == wanted
         )
         verdict = self.result.verdict
         lines = difference_overview(self.result.comparison, MOST_DIFFERENCES)

@@ -50,7 +50,7 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
 
 def typed_way(options: InferOptions, assignments: Sequence[Assignment]) -> TypedWay | None:
     """How tasks are asked that expect a typed answer; None if none of them does."""
-    forms = {each.question.answer.is_file for each in assignments}
+    forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
         return None
     assert options.mode is not None
@@ -76,10 +76,10 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
     if name in {None, "both"}:
         return tuple(tasks)
     found = tuple(
-        each for each in tasks if each.phrasing is not None and each.phrasing.name == name
+        task for task in tasks if task.phrasing is not None and task.phrasing.name == name
     )
     if not found:
-        known = sorted({each.phrasing.name for each in tasks if each.phrasing is not None})
+        known = sorted({task.phrasing.name for task in tasks if task.phrasing is not None})
         raise UsageError(
             f"--instruction {str(name)[:80]}: no task of {suite} that is asked about is phrased so",
             hint=f"Phrasings: {', '.join(known)}."
@@ -95,7 +95,7 @@ def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> B
     Raises:
         UsageError: no task has a plan, or the documents cannot be read.
     """
-    if options.oracle_plan and not any(each.question.plan for each in assignments):
+    if options.oracle_plan and not any(assignment.question.plan for assignment in assignments):
         raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
     folder = as_path(options.documents)
     documents = None if folder is None else DocumentFolder(folder)

@@ -95,7 +95,9 @@ def _way(
     check_combinations(options, setting.executes)
     typed = typed_way(options, assignments)
     template = template_for(options, setting)
-    if typed is not None and all(not each.question.answer.is_file for each in assignments):
+    if typed is not None and all(
+        not assignment.question.answer.is_file for assignment in assignments
+    ):
         check_typed(options)
         return typed.setting, typed.template, typed
     return setting, template, typed

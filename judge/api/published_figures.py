@@ -31,10 +31,10 @@ def add_published_figures(
     if folder is None:
         return False
     accepted: dict[tuple[str, int], bool] = {}
-    for each in results:
-        key = each.task_id, each.sample
-        official = each.comparison.get("official_equal")
-        agrees = each.verdict is Verdict.AC if official is None else official
+    for result in results:
+        key = result.task_id, result.sample
+        official = result.comparison.get("official_equal")
+        agrees = result.verdict is Verdict.AC if official is None else official
         accepted[key] = accepted.get(key, True) and agrees
     # A folder that is gone leaves the report as it is; each case says so where it matters.
     with contextlib.suppress(SubmissionError, SuiteError):

@@ -97,7 +97,7 @@ class Rejudgement:
     @property
     def changed(self) -> list[RejudgedCase]:
         """The cases whose verdict has changed."""
-        return [each for each in self.cases if each.changed]
+        return [case for case in self.cases if case.changed]
 
     def to_json(self) -> dict[str, Any]:
         """What changed, as a JSON object."""
@@ -133,13 +133,13 @@ class Rejudgement:
             ],
             "unproven": [
                 {
-                    "task": each.after.task_id,
-                    "sample": each.after.sample,
-                    "case": each.after.case,
-                    "why": each.unproven,
+                    "task": case.after.task_id,
+                    "sample": case.after.sample,
+                    "case": case.after.case,
+                    "why": case.unproven,
                 }
-                for each in self.cases
-                if each.unproven
+                for case in self.cases
+                if case.unproven
             ],
         }
 
@@ -332,9 +332,9 @@ def _judged_again(
 def _cases(request: _Request) -> list[tuple[Task, int, TestCase]]:
     suite = request.corrected.suite
     return [
-        (suite.task(each.task_id), each.sample, case)
-        for each in request.loaded.submissions
-        for case in suite.task(each.task_id).cases
+        (suite.task(submission.task_id), submission.sample, case)
+        for submission in request.loaded.submissions
+        for case in suite.task(submission.task_id).cases
     ]
 
 
@@ -386,12 +386,14 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
 def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
     """What a reader of the scores has to know is not in them."""
     lines = []
-    judged = {each.key for each in loaded.submissions}
+    judged = {submission.key for submission in loaded.submissions}
     if left := len(loaded.submitted - judged):
         lines.append(f"{left} solutions of {SUBMISSIONS_FILE} are not in {REPORT_FILE}")
-    if without := sum(len(each.cases) - len(each.automatic) for each in loaded.submissions):
+    if without := sum(
+        len(submission.cases) - len(submission.automatic) for submission in loaded.submissions
+    ):
         lines.append(f"{without} cases have no verdict on record")
-    tasks = {each.task_id for each in loaded.submissions}
+    tasks = {submission.task_id for submission in loaded.submissions}
     if absent := len(suite.tasks) - len(tasks):
         lines.append(f"{absent} of {len(suite.tasks)} tasks of the suite have no result here")
     return tuple(lines)
@@ -457,12 +459,12 @@ def _report(
 ) -> ReportDocument:
     report = build_report(
         run,
-        [(suite.task(each.task_id), each.sample) for each in loaded.submissions],
+        [(suite.task(submission.task_id), submission.sample) for submission in loaded.submissions],
         results,
         without_submission=loaded.tasks_without_submission,
         suite_tasks=suite.tasks,
         overrides=read_overrides(store) if overrides is None else overrides,
-        asked=[each.asking for each in loaded.submissions],
+        asked=[submission.asking for submission in loaded.submissions],
         suspicions=loaded.suspicions,
     )
     add_published_figures(report, suite, run.get("outputs"), results)
@@ -544,6 +546,6 @@ def _history(
         "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},
         "to": rules,
-        "changed_cases": sum(each.changed for each in cases),
+        "changed_cases": sum(case.changed for case in cases),
     }
     return [*(run.get("rejudged") or ()), entry]

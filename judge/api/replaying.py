@@ -223,14 +223,14 @@ def replay(
         resources = JudgingResources(options, stack)
         suite = resources.adapt(_suite_of(store, document, options))
         chosen = {task.id for task in suite.select(options.ids, options.limit).tasks}
-        episodes = [each for each in read_episodes(store.path) if each.key[0] in chosen]
+        episodes = [episode for episode in read_episodes(store.path) if episode.key[0] in chosen]
         if not episodes:
             raise UsageError(
                 f"{store.path}: has no episodes of these tasks",
                 hint="--replay is for runs of `judge infer --mode desktop`.",
             )
         host = desktops or open_desktops(options.sandbox, options.jobs, stack)
-        tasks = [suite.task(task_id) for task_id in {each.key[0] for each in episodes}]
+        tasks = [suite.task(task_id) for task_id in {episode.key[0] for episode in episodes}]
         settings = resources.settings_for(tasks, runs=False, remembered=backend_of(document))
         replayer = _Replayer(
             document,

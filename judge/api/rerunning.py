@@ -46,9 +46,9 @@ def rerun_cases(
     before = {key: result_of_record(each) for key, each in case_records(store).items()}
     wanted = {each.key for each in loaded.submissions}
     pairs = [
-        (suite.task(each.task_id), each)
-        for each in load_submissions(loaded.path / SUBMISSIONS_FILE, suite)
-        if each.key in wanted
+        (suite.task(load_submission.task_id), load_submission)
+        for load_submission in load_submissions(loaded.path / SUBMISSIONS_FILE, suite)
+        if load_submission.key in wanted
     ]
     with (
         tempfile.TemporaryDirectory(prefix="judge-rerun-") as folder,

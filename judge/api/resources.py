@@ -117,7 +117,7 @@ class JudgingResources:
 
     def _recipe(self, kind: str) -> WorkerRecipe:
         options = self._options
-        shared = {each.name: getattr(options, each.name) for each in fields(GradingOptions)}
+        shared = {field.name: getattr(options, field.name) for field in fields(GradingOptions)}
         shared |= {"sandbox": kind, "recalc": options.recalculation}
         return WorkerRecipe(**shared, threads=max(1, options.jobs))
 

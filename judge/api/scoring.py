@@ -150,7 +150,7 @@ class RunScorer:
             submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
         store.replace_records(
             SUBMISSIONS_FILE,
-            (submission_record(take_kept(store, each), suite) for each in submissions),
+            (submission_record(take_kept(store, submission), suite) for submission in submissions),
         )
         return index_submissions(store.path / SUBMISSIONS_FILE, suite)
 
@@ -185,7 +185,7 @@ class RunScorer:
             None if document is None else store.checked(REFERENCE_FILE, document, ReferenceDocument)
         )
         known = known_times(before, host=host, image=image)
-        pairs = [(suite.task(each.task_id), each) for each in references]
+        pairs = [(suite.task(reference.task_id), reference) for reference in references]
         factor = self._options.time_factor
         patient = replace(
             settings.limits,
@@ -221,7 +221,7 @@ class RunScorer:
         if not outputs:
             raise SubmissionError(f"{folder}: none of the chosen tasks has an output workbook")
         settings = self._resources.settings_for(
-            (each.task for each in outputs), runs=False, remembered=backend_of(run)
+            (output.task for output in outputs), runs=False, remembered=backend_of(run)
         )
         settings = self._resources.placed(settings, suite, store.path)
         if source.fresh:
@@ -254,7 +254,7 @@ class RunScorer:
     ) -> ScoredRun:
         """Writes the report on finished outputs; ``without`` is how many tasks have none."""
         results = list(outcome.results.values())
-        judged = {(each.task_id, each.sample) for each in results}
+        judged = {(result.task_id, result.sample) for result in results}
         overrides = read_overrides(store)
         report = build_report(
             run,
@@ -269,7 +269,9 @@ class RunScorer:
             suite_tasks=suite.tasks,
             overrides=overrides,
             asked=[
-                asking_of(each) for each in attempts if (str(each["id"]), each["sample"]) in judged
+                asking_of(attempt)
+                for attempt in attempts
+                if (str(attempt["id"]), attempt["sample"]) in judged
             ],
             suspicions=kept_suspicions(store),
         )
@@ -331,7 +333,7 @@ class RunScorer:
 
 def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
     """What the attempts name, each once."""
-    return ", ".join(sorted({str(each[field]) for each in attempts if each[field]}))
+    return ", ".join(sorted({str(attempt[field]) for attempt in attempts if attempt[field]}))
 
 
 def _reference_record(options: ScoreOptions) -> dict[str, object] | None:

@@ -73,7 +73,7 @@ def suspects(
             tools,
             all_signs(),
             jobs=settings.jobs,
-            submissions=[str(each) for each in submissions],
+            submissions=[str(submission) for submission in submissions],
             on_task=on_task,
         )
 
@@ -96,7 +96,9 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
     """
     found: Outputs = {}
     runs = 0
-    for path in {Path(each).resolve(): Path(each) for each in submissions}.values():
+    for path in {
+        Path(submission).resolve(): Path(submission) for submission in submissions
+    }.values():
         if not path.is_dir():
             raise UsageError(
                 f"{path}: {'a file' if path.exists() else 'no such folder'}",

@@ -82,17 +82,17 @@ def export_card(suite: Suite, origin: Origin, target: Path) -> ExportedCard:
             "the index of a dataset card is written with pyarrow, which is not installed",
             hint="pip install 'sheetjudge[parquet]'",
         )
-    questions = [each.question for each in suite.tasks if each.excluded is None]
-    groups = {each.id: dict(each.groups) for each in suite.tasks}
+    questions = [task.question for task in suite.tasks if task.excluded is None]
+    groups = {task.id: dict(task.groups) for task in suite.tasks}
     with naming_what_is_written(target), writing_suite(target) as folder:
-        rows = [_row(each, groups[each.id], folder) for each in questions]
+        rows = [_row(question, groups[question.id], folder) for question in questions]
         _write_index(rows, folder / INDEX)
         cases = [case for row in rows for case in row["cases"]]
         made = ExportedCard(
             tasks=len(rows),
             cases=len(cases),
             files=sum(len(case["inputs"]) for case in cases),
-            absent=sum(len(case.absent) for each in questions for case in each.inputs),
+            absent=sum(len(case.absent) for question in questions for case in question.inputs),
         )
         card = _card(suite, origin, made, rows)
         (folder / "README.md").write_text(card, encoding="utf-8")

@@ -292,7 +292,7 @@ def _resolved(task: Task) -> Task:
         replace(
             case,
             inputs=tuple(replace(each, path=each.path.resolve()) for each in case.inputs),
-            golds=tuple(replace(each, path=resolved(each.path)) for each in case.golds),
+            golds=tuple(replace(gold, path=resolved(gold.path)) for gold in case.golds),
         )
         for case in task.cases
     )

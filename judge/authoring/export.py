@@ -30,9 +30,9 @@ def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
         UsageError: there is none.
     """
     chosen = tuple(
-        each
-        for each in tasks
-        if _ORDER[each.standing.state] >= _ORDER[least] and each.task.excluded is None
+        task
+        for task in tasks
+        if _ORDER[task.standing.state] >= _ORDER[least] and task.task.excluded is None
     )
     if not chosen:
         raise UsageError(
@@ -90,13 +90,13 @@ def export_suite(draft: SuiteDraft, tasks: Sequence[DraftTask], target: Path) ->
 def _write_annotations(tasks: Sequence[DraftTask], folder: Path) -> None:
     annotations = (
         {
-            "id": each.record["id"],
-            **each.notes,
-            "state": each.standing.state.value,
-            "authors": list(each.standing.authors),
-            "reviewers": list(each.standing.reviewers),
+            "id": task.record["id"],
+            **task.notes,
+            "state": task.standing.state.value,
+            "authors": list(task.standing.authors),
+            "reviewers": list(task.standing.reviewers),
         }
-        for each in tasks
+        for task in tasks
     )
     lines = (dump_json(line, spaced=True) for line in annotations)
     (folder / ANNOTATIONS_FILE).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")

@@ -46,9 +46,9 @@ class TaskFields:
     def changed(self, other: TaskFields) -> TaskFields:
         """These fields, with those of ``other`` that are filled in their place."""
         filled = {
-            each.name: value
-            for each in fields(other)
-            if (value := getattr(other, each.name)) is not None
+            field.name: value
+            for field in fields(other)
+            if (value := getattr(other, field.name)) is not None
         }
         return replace(self, **filled)
 

@@ -214,11 +214,11 @@ def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> Draf
         SuiteError: it is not a suite that can be written to.
     """
     kinds = [kind_named(name) for name in _HOMES]
-    here = [each for each in kinds if (root / each.definition).is_file()]
+    here = [kind for kind in kinds if (root / kind.definition).is_file()]
     marked = [each for each in here if any(name in each.marks for name in options or ())]
     if here:
         return (marked or here)[0]
-    names = " or ".join(dict.fromkeys(each.definition for each in kinds))
+    names = " or ".join(dict.fromkeys(kind.definition for kind in kinds))
     raise SuiteError(
         f"{root} is not a suite that can be written to: it has no {names}",
         hint="`judge dataset new FOLDER` makes one; an archive has to be unpacked first",

@@ -36,7 +36,7 @@ class OwnKind:
     def records(self, root: Path) -> list[Record]:
         """The tasks in ``suite.json``."""
         records = _document(root).get("tasks")
-        if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise SuiteError(f"{root / self.definition}: field 'tasks' must be a list of tasks")
         return records
 
@@ -62,15 +62,15 @@ class OwnKind:
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """The judge's own format, with the files at the paths that they have in the suite."""
         root = source.resolve()
-        for each in tasks:
-            for case in each.task.cases:
+        for task in tasks:
+            for case in task.task.cases:
                 for path in case.paths:
                     place = target / _within(path, root)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, place)
-        text = self.text_of(source, [each.record for each in tasks])
+        text = self.text_of(source, [task.record for task in tasks])
         (target / self.definition).write_text(text, encoding="utf-8")
-        return sum(len(each.task.cases) for each in tasks)
+        return sum(len(task.task.cases) for task in tasks)
 
 
 def task_of(record: Record, root: Path) -> Task:

@@ -97,7 +97,7 @@ class RulesKind(OwnKind):
         """What differs between the inputs and the golds, unless it is stated what judges."""
         if options.get("rules") is not None or options.get("checker") is not None:
             return None
-        return propose([(each.inputs[0], each.gold) for each in self.files_of(options)])
+        return propose([(file.inputs[0], file.gold) for file in self.files_of(options)])
 
     def fields_of(self, options: Mapping[str, Any]) -> RulesFields:
         """The fields; what judges is stated in a file, or follows from what somebody kept."""

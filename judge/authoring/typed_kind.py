@@ -114,12 +114,12 @@ class TypedKind(OwnKind):
 
     def place(self, record: Record, files: Sequence[Path], scratch: Path) -> Task:
         """Copies the input files under their own names."""
-        names = [each.name for each in files]
+        names = [file.name for file in files]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"task {record['id']}: two input files are called {name}")
-        for each in files:
-            shutil.copyfile(each, scratch / each.name)
+        for file in files:
+            shutil.copyfile(file, scratch / file.name)
         record["cases"][0]["inputs"] = [f"{self.folder}/{record['id']}/{name}" for name in names]
         here = {**record, "cases": [{**record["cases"][0], "inputs": names}]}
         return task_of(here, scratch)

@@ -73,7 +73,7 @@ class WorkbookKind:
         """The list in ``dataset.json``."""
         path = root / self.definition
         records = read_json(path, SuiteError)
-        if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise SuiteError(f"{path}: must be a list of tasks")
         return records
 

@@ -57,9 +57,12 @@ def _as_json(finding: BrokenRule) -> dict[str, object]:
 
 
 def _list(findings: Sequence[BrokenRule]) -> None:
-    for each in findings:
-        mark = "error" if each.is_error else "look"
-        click.echo(f"{mark}\ttask {each.task_id}, case {each.case}\t{each.rule}\t{each.message}")
+    for finding in findings:
+        mark = "error" if finding.is_error else "look"
+        click.echo(
+            f"{mark}\ttask {finding.task_id}, case {finding.case}\t{finding.rule}"
+            f"\t{finding.message}"
+        )
 
 
 def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
@@ -67,12 +70,12 @@ def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
     from judge.cli.listing import print_table, table  # noqa: PLC0415
     from judge.console.terminal import make_console  # noqa: PLC0415
 
-    cases = Counter(each.rule for each in findings)
-    tasks = Counter(rule for rule, _ in {(each.rule, each.task_id) for each in findings})
+    cases = Counter(finding.rule for finding in findings)
+    tasks = Counter(rule for rule, _ in {(finding.rule, finding.task_id) for finding in findings})
     shown = table("!rule", "asks that", "tasks that break it", "findings")
     for rule, asks in RULES.items():
         shown.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
     console = make_console()
     print_table(shown, console)
-    whole = total - len({each.task_id for each in findings})
+    whole = total - len({finding.task_id for finding in findings})
     console.print(f"{total} tasks, {whole} without any finding")

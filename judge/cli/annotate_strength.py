@@ -96,12 +96,14 @@ def _read(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pairs:
     pairs: Pairs = []
     samples: dict[str, int] = {}
     for file in files:
-        for each in load_submissions(file, suite, ids=ids or None):
+        for submission in load_submissions(file, suite, ids=ids or None):
             # Several files may number their samples alike.
-            sample = samples.get(each.task_id, 0)
-            samples[each.task_id] = sample + 1
-            label = each.label or f"{each.model or file.stem} #{each.sample}"
-            pairs.append((suite.task(each.task_id), replace(each, sample=sample, label=label)))
+            sample = samples.get(submission.task_id, 0)
+            samples[submission.task_id] = sample + 1
+            label = submission.label or f"{submission.model or file.stem} #{submission.sample}"
+            pairs.append(
+                (suite.task(submission.task_id), replace(submission, sample=sample, label=label))
+            )
     return pairs
 
 

@@ -140,13 +140,13 @@ def suggest(suite: str, task: str, **options: Any) -> None:
         )
     with Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
         found: list[Suggestion] = []
-        for each in _suggestions(annotator, task, options):
-            found.append(each)
+        for suggestion in _suggestions(annotator, task, options):
+            found.append(suggestion)
             if options["accept"]:
-                if each.number in options["accept"]:
-                    _accept(annotator, task, each, options)
-            elif options["show_all"] or not each.rejected:
-                _show(each, as_json=options["as_json"])
+                if suggestion.number in options["accept"]:
+                    _accept(annotator, task, suggestion, options)
+            elif options["show_all"] or not suggestion.rejected:
+                _show(suggestion, as_json=options["as_json"])
     missing = sorted(set(options["accept"]) - {each.number for each in found})
     if missing:
         raise UsageError(

@@ -107,8 +107,8 @@ def print_finding(
         f"{record.get('cells', 0)} {nouns[1]}, "
         f"profile {record.get('profile')}"
     )
-    for each in differences[:show]:
-        for line in _lines_of(each, nouns[0]):
+    for difference in differences[:show]:
+        for line in _lines_of(difference, nouns[0]):
             click.echo(line)
     if len(differences) > show:
         click.echo(f"  … and {len(differences) - show} more (all with --json)")

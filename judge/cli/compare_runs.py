@@ -146,5 +146,5 @@ def _settings_table(runs: Sequence[SettingRow]) -> Table:
     shown.add_row("episodes", *(str(run.episodes) for run in runs))
     for cells in zip(*(run.cells for run in runs), strict=True):
         label = f"{cells[0].heading} {cells[0].label}".strip()
-        shown.add_row(label, *(f"{percent(each.solved.value)} of {each.tasks}" for each in cells))
+        shown.add_row(label, *(f"{percent(cell.solved.value)} of {cell.tasks}" for cell in cells))
     return shown

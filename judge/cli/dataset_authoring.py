@@ -262,23 +262,23 @@ def review(
             return
     tasks = draft.tasks() if task_id is None else (draft.task(task_id),)
     if as_json:
-        click.echo(json.dumps([_json_of(each) for each in tasks], ensure_ascii=False, indent=2))
+        click.echo(json.dumps([_json_of(task) for task in tasks], ensure_ascii=False, indent=2))
         return
     wanted = [(name, *_ANSWERS[name]) for name in draft.kind.wanted_for_review]
     headings = [heading for _, heading, _ in wanted]
     shown = table("!task", "state", "authors", "reviewers", *headings, "note")
-    for each in tasks:
-        standing = each.standing
+    for task in tasks:
+        standing = task.standing
         shown.add_row(
-            each.task.id,
+            task.task.id,
             standing.state.value + (" (changed since)" if standing.changed_since else ""),
             ", ".join(standing.authors) or "not on record",
             ", ".join(standing.reviewers),
-            *(said[each.notes.get(name)] for name, _, said in wanted),
+            *(said[task.notes.get(name)] for name, _, said in wanted),
             standing.note or "",
         )
     print_table(shown)
-    counts = [sum(each.standing.state is state for each in tasks) for state in State]
+    counts = [sum(task.standing.state is state for task in tasks) for state in State]
     click.echo(
         ", ".join(f"{count} {state.value}" for count, state in zip(counts, State, strict=True))
     )
@@ -360,7 +360,9 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
     from judge.suites.sources import load_sources  # noqa: PLC0415  likewise
 
     loaded = load_suite(suite)
-    published = {each.name: each for each in load_sources(data_folder())}.get(suite)
+    published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(
+        suite
+    )
     origin = Origin(loaded.name, licence or "", source or "")
     if published is not None:
         origin = Origin(published.title, licence or published.licence, source or published.homepage)

@@ -82,8 +82,8 @@ def _show(outcome: Hack, saved: str | None, *, as_json: bool) -> None:
             "refused": outcome.refused,
             "gold_by": list(outcome.proposal.agreeing),
             "trials": [
-                {"solution": each.name, "verdict": each.verdict.value, "cause": each.cause}
-                for each in outcome.trials
+                {"solution": trial.name, "verdict": trial.verdict.value, "cause": trial.cause}
+                for trial in outcome.trials
             ],
         }
         click.echo(json.dumps(document, ensure_ascii=False))
@@ -92,8 +92,8 @@ def _show(outcome: Hack, saved: str | None, *, as_json: bool) -> None:
         click.echo(f"no case: {outcome.refused}", err=True)
         return
     click.echo(f"gold by: {', '.join(outcome.proposal.agreeing)}")
-    for each in outcome.trials:
-        click.echo(f"{each.verdict.value}\t{each.name}\t{each.cause}")
+    for trial in outcome.trials:
+        click.echo(f"{trial.verdict.value}\t{trial.name}\t{trial.cause}")
     if not outcome.kills:
         click.echo("it kills none of the accepted solutions, and adds nothing", err=True)
     elif saved:

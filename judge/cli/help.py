@@ -196,12 +196,14 @@ def sections_of(command: click.Command, page: Page) -> dict[str, list[click.Opti
         command: the command.
         page: its page.
     """
-    options = {each.name or "": each for each in command.params if isinstance(each, click.Option)}
+    options = {
+        param.name or "": param for param in command.params if isinstance(param, click.Option)
+    }
     if len(options) <= MOST_FLAT:
         return {"Options": list(options.values())} if options else {}
     sections = {FIRST: [options.pop(name) for name in page.first.split()]}
     for title in (*Section, OTHER):
-        sections[title] = [each for each in options.values() if _section_of(each) == title]
+        sections[title] = [option for option in options.values() if _section_of(option) == title]
     return {title: chosen for title, chosen in sections.items() if chosen}
 
 
@@ -213,8 +215,8 @@ def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
     examples = page_of(ctx).examples
     if examples:
         with formatter.section("Examples"):
-            for each in examples:
-                formatter.write(f"{'':{formatter.current_indent}}judge {each}\n")
+            for example in examples:
+                formatter.write(f"{'':{formatter.current_indent}}judge {example}\n")
 
 
 def _write_options(
@@ -233,8 +235,8 @@ def _write_options(
 
 
 def _records(options: Iterable[click.Parameter], ctx: click.Context) -> Iterator[tuple[str, str]]:
-    for each in options:
-        record = each.get_help_record(ctx)
+    for option in options:
+        record = option.get_help_record(ctx)
         if record is not None:
             left, text = record
             for long, short in _METAVARS.items():

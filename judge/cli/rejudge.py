@@ -207,9 +207,9 @@ def _lines(done: Rejudgement) -> list[str]:
         f"    {before} to {after}: {count}"
         for (before, after), count in count_changes(done.cases).items()
     ]
-    if wrong := sum(each.contradicted for each in done.cases):
+    if wrong := sum(case.contradicted for case in done.cases):
         lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")
-    told = [each for each in done.cases if each.changed or each.unproven]
+    told = [case for case in done.cases if case.changed or case.unproven]
     # What speaks against the records comes first.
     told.sort(key=lambda each: not (each.contradicted or each.unproven))
     lines += [f"  {_about(each)}" for each in told[:_MOST_CASES]]

@@ -73,25 +73,27 @@ def _print(audit: Audit, out: Path | None) -> None:
     from judge.suspects.model import Certainty  # noqa: PLC0415
 
     certainties = list(Certainty)
-    counts = Counter((each.sign, each.certainty) for each in audit.suspects)
-    overview = table("!sign", *(f">{each.value}" for each in certainties), "what it says")
+    counts = Counter((suspect.sign, suspect.certainty) for suspect in audit.suspects)
+    overview = table("!sign", *(f">{certainty.value}" for certainty in certainties), "what it says")
     for sign in audit.signs:
-        numbers = [counts[sign.name, each] for each in certainties]
-        overview.add_row(sign.name, *(str(each) if each else "-" for each in numbers), sign.title)
+        numbers = [counts[sign.name, certainty] for certainty in certainties]
+        overview.add_row(
+            sign.name, *(str(number) if number else "-" for number in numbers), sign.title
+        )
     print_table(overview)
     if audit.suspects:
         listed = table("certainty", "!task", ">case", "sign", "what is where, and why it matters")
-        for each in audit.suspects:
+        for suspect in audit.suspects:
             listed.add_row(
-                each.certainty.value,
-                visible(each.task),
-                "all" if each.case is None else str(each.case),
-                each.sign,
-                f"{visible(each.summary)}: {visible(each.why)}",
+                suspect.certainty.value,
+                visible(suspect.task),
+                "all" if suspect.case is None else str(suspect.case),
+                suspect.sign,
+                f"{visible(suspect.summary)}: {visible(suspect.why)}",
             )
         print_table(listed)
-    cases = {(each.task, each.case) for each in audit.suspects}
-    tasks = {each.task for each in audit.suspects}
+    cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
+    tasks = {suspect.task for suspect in audit.suspects}
     click.echo(
         f"{len(audit.suspects)} suspects in {len(cases)} cases of {len(tasks)} tasks; "
         f"{audit.cases} cases of {audit.tasks} tasks were examined"

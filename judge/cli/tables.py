@@ -78,7 +78,7 @@ def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> N
     folders = {run.path.parent for run in runs}
     for words, command in (
         *(("scores, cells and why, as a page", f"report {_typed(run.path)}") for run in runs[:1]),
-        *(("all runs in the browser", f"view {_typed(each)}") for each in sorted(folders)[:1]),
+        *(("all runs in the browser", f"view {_typed(folder)}") for folder in sorted(folders)[:1]),
     ):
         console.print(
             styled(("next: ", "dim"), f"judge {command}", (f"   # {words}", "dim")), soft_wrap=True
@@ -274,11 +274,11 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
     colour = "red" if mismatches else "green"
     said = f"{met} of {expected} cases have the verdict that they must get."
     console.print(styled((said, colour)))
-    for each in mismatches:
+    for mismatch in mismatches:
         console.print(
             styled(
-                f"  task {each.task_id} ({each.label}), case {each.case}: expected ",
-                verdict_piece(each.expected),
-                f", got {each.actual}",
+                f"  task {mismatch.task_id} ({mismatch.label}), case {mismatch.case}: expected ",
+                verdict_piece(mismatch.expected),
+                f", got {mismatch.actual}",
             )
         )

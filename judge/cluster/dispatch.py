@@ -59,7 +59,7 @@ class _Chunk:
     @property
     def patience_s(self) -> float:
         """How long it may take: a worker begins no case after ``RETURN_S``."""
-        return RETURN_S + STUCK_S + ATTEMPTS * max(each.wall_s for each in self.pieces)
+        return RETURN_S + STUCK_S + ATTEMPTS * max(piece.wall_s for piece in self.pieces)
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Seat:
 
     @property
     def room(self) -> bool:
-        return len(self.chunks) < DEPTH and not any(each.alone for each in self.chunks)
+        return len(self.chunks) < DEPTH and not any(chunk.alone for chunk in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Dispatcher:
         """Finds out which workers have come and which have gone."""
         self._looked = self._clock()
         there = self._cluster.workers()
-        for address in [each for each in self._seats if each not in there]:
+        for address in [seat for seat in self._seats if seat not in there]:
             self._bury(address)
         self._greeted = {key: each for key, each in self._greeted.items() if each in there}
         known = {*self._seats, *self._greeted.values(), *self._refused}
@@ -297,7 +297,7 @@ class Dispatcher:
         self._begun = True
         chunk = _Chunk(self._key("chunk"), pieces)
         folder = self._terms.folder if seat.shares else None
-        work = tuple(lean(each.work) for each in pieces)
+        work = tuple(lean(piece.work) for piece in pieces)
         if not seat.chunks:
             seat.since = self._clock()
         seat.chunks.append(chunk)
@@ -321,7 +321,7 @@ class Dispatcher:
                 self._leave_out(address, chunk, answered.problem)
             return
         try:
-            reply = Reply.from_bytes(answered.data, [each.work for each in chunk.pieces])
+            reply = Reply.from_bytes(answered.data, [piece.work for piece in chunk.pieces])
         except MalformedError as error:
             self._leave_out(address, chunk, f"its answer cannot be read: {error}")
             return
@@ -389,12 +389,12 @@ class Dispatcher:
             (self._suspect if chunk is at_fault else self._requeue)(chunk.pieces)
 
     def _requeue(self, pieces: Sequence[Piece]) -> None:
-        for each in pieces:
-            (self._suspects if each.deaths else self._again).append(each)
+        for piece in pieces:
+            (self._suspects if piece.deaths else self._again).append(piece)
 
     def _suspect(self, pieces: Sequence[Piece]) -> None:
-        for each in pieces:
-            self._suspects.append(replace(each, deaths=each.deaths + 1))
+        for piece in pieces:
+            self._suspects.append(replace(piece, deaths=piece.deaths + 1))
 
     def _given_up(self) -> Iterator[Lost]:
         """Splits what too many workers died of; gives up what they died of case by case."""

@@ -144,7 +144,7 @@ class Introduction:
             judge=str(fields.get("judge", "")),
             grader=str(fields.get("grader", "")),
             image=str(fields.get("image", "")),
-            engines=tuple(str(each) for each in engines) if isinstance(engines, list) else (),
+            engines=tuple(str(engine) for engine in engines) if isinstance(engines, list) else (),
             suite=str(fields.get("suite", "")),
         )
         return Introduction(identity, fields.get("shares") is True, str(fields.get("problem", "")))

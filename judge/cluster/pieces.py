@@ -39,7 +39,7 @@ class Piece:
         """About how much of it has to be sent, beyond the least."""
         if isinstance(self.work, Check):
             return 0
-        answers = (each.outcome.answer for each in self.work.cases if each.outcome is not None)
+        answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
         files = (file for answer in answers if answer is not None for file in answer.files)
         return sum(len(file.data) for file in files)
 
@@ -77,7 +77,7 @@ def split(work: Job | Check) -> list[Job | Check]:
     """The same work, case by case."""
     if isinstance(work, Check):
         return [work]
-    return [replace(work, cases=(each,)) for each in work.cases]
+    return [replace(work, cases=(case,)) for case in work.cases]
 
 
 def lean(work: Job | Check) -> Job | Check:

@@ -168,13 +168,13 @@ class ClusterExecutor:
             return
         self._dispatcher = self._make()
         with contextlib.closing(self._dispatcher.run(_chained(head, waiting))) as outcomes:
-            for each in outcomes:
+            for outcome in outcomes:
                 yield from _taken(known)
-                if isinstance(each, JudgedCase):
-                    yield each
-                elif not isinstance(each, CaseCheck):
-                    assert isinstance(each.work, Job)
-                    yield from _judge_errors(each.work, each.reason)
+                if isinstance(outcome, JudgedCase):
+                    yield outcome
+                elif not isinstance(outcome, CaseCheck):
+                    assert isinstance(outcome.work, Job)
+                    yield from _judge_errors(outcome.work, outcome.reason)
         yield from _taken(known)
 
     def verify(self, pairs: Sequence[tuple[Task, TestCase]]) -> Generator[CaseCheck]:
@@ -191,13 +191,13 @@ class ClusterExecutor:
         following = 0
         checks = (Check(task, case) for task, case in pairs)
         with contextlib.closing(self._dispatcher.run(checks)) as outcomes:
-            for each in outcomes:
-                if isinstance(each, CaseCheck):
-                    done[order[each.task_id, each.case]] = each
-                elif not isinstance(each, JudgedCase):
-                    assert isinstance(each.work, Check)
-                    where = (each.work.task.id, each.work.case.number)
-                    done[order[where]] = _unchecked(*where, each.reason)
+            for outcome in outcomes:
+                if isinstance(outcome, CaseCheck):
+                    done[order[outcome.task_id, outcome.case]] = outcome
+                elif not isinstance(outcome, JudgedCase):
+                    assert isinstance(outcome.work, Check)
+                    where = (outcome.work.task.id, outcome.work.case.number)
+                    done[order[where]] = _unchecked(*where, outcome.reason)
                 while following in done:
                     yield done.pop(following)
                     following += 1
@@ -214,11 +214,11 @@ def _unknown(jobs: Iterable[Job], known: list[JudgedCase]) -> Iterator[Job]:
     """The jobs without what is on record already, which is put aside."""
     for job in jobs:
         known.extend(
-            JudgedCase(each.keys, each.known, reused=True)
-            for each in job.cases
-            if each.known is not None
+            JudgedCase(case.keys, case.known, reused=True)
+            for case in job.cases
+            if case.known is not None
         )
-        left = tuple(each for each in job.cases if each.known is None)
+        left = tuple(case for case in job.cases if case.known is None)
         if left:
             yield replace(job, cases=left)
 
@@ -230,10 +230,10 @@ def _taken(known: list[JudgedCase]) -> Iterator[JudgedCase]:
 
 def _judge_errors(job: Job, reason: str) -> Iterator[JudgedCase]:
     """JE for each case of a job that was given up."""
-    for each in job.cases:
+    for case in job.cases:
         outcome = RunOutcome(Verdict.JE, reason)
-        result = case_result(job.task.id, job.sample, each.case.number, outcome, None)
-        yield JudgedCase(each.keys, result)
+        result = case_result(job.task.id, job.sample, case.case.number, outcome, None)
+        yield JudgedCase(case.keys, result)
 
 
 def _unchecked(task_id: str, case: int, reason: str) -> CaseCheck:

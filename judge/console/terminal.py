@@ -107,8 +107,8 @@ def styled(*pieces: Piece) -> Text:
 
     return Text.assemble(
         *(
-            visible(each) if isinstance(each, str) else (visible(each[0]), each[1])
-            for each in pieces
+            visible(piece) if isinstance(piece, str) else (visible(piece[0]), piece[1])
+            for piece in pieces
         )
     )
 

@@ -32,5 +32,5 @@ def cell_accuracy(result: CaseResult) -> float | None:
 
 def mean_cell_accuracy(results: Iterable[CaseResult]) -> float | None:
     """The mean over the cases that are scored; None if there is none."""
-    scored = [share for each in results if (share := cell_accuracy(each)) is not None]
+    scored = [share for result in results if (share := cell_accuracy(result)) is not None]
     return fmean(scored) if scored else None

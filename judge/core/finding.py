@@ -134,7 +134,7 @@ class About:
         if self.decimals is not None:
             found["decimals"] = self.decimals
         if self.cells:
-            found["cells"] = [_cell_json(each) for each in self.cells]
+            found["cells"] = [_cell_json(cell) for cell in self.cells]
             found["all_cells"] = self.all_cells
         return found
 
@@ -255,8 +255,8 @@ def finding_of(
         most_kept: how many differences are kept on record; all are counted.
     """
     counts: dict[str, int] = {}
-    for each in differences:
-        counts[each.kind] = counts.get(each.kind, 0) + 1
+    for difference in differences:
+        counts[difference.kind] = counts.get(difference.kind, 0) + 1
     cause = ""
     if differences:
         more = len(differences) - 1
@@ -269,7 +269,7 @@ def finding_of(
             "cells": units,
             "differing_cells": len(differences),
             "difference_counts": counts,
-            "differences": [_as_json(each) for each in differences[:most_kept]],
+            "differences": [_as_json(difference) for difference in differences[:most_kept]],
             "notes": list(notes),
         },
     )

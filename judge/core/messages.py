@@ -64,7 +64,7 @@ def content_of(text: str, pictures: Sequence[Picture] = ()) -> Content:
     """A message's content: the string itself where there are no pictures, else text, then those."""
     if not pictures:
         return text
-    return [{"type": "text", "text": text}, *(each.part for each in pictures)]
+    return [{"type": "text", "text": text}, *(picture.part for picture in pictures)]
 
 
 def plain_text(content: object) -> str:
@@ -81,7 +81,7 @@ def plain_text(content: object) -> str:
 def pictures_in(content: Content) -> list[Part]:
     """The picture parts of a content, in order."""
     parts = [] if isinstance(content, str) else content
-    return [each for each in parts if each["type"] == "picture"]
+    return [part for part in parts if part["type"] == "picture"]
 
 
 def _shown(part: object) -> str:
@@ -91,5 +91,5 @@ def _shown(part: object) -> str:
         return str(part.get("text") or "")
     if part.get("type") == "picture":
         facts = (part.get("name"), part.get("media_type"), f"{part.get('bytes')} bytes")
-        return f"[picture {', '.join(str(each) for each in facts)}]"
+        return f"[picture {', '.join(str(fact) for fact in facts)}]"
     return f"[{part.get('type')}]"

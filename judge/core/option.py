@@ -193,9 +193,7 @@ def _options_in(holder: Any) -> Mapping[str, Declaration]:
     hints = get_type_hints(holder, include_extras=True)
     declarations = {}
     for field in dataclasses.fields(holder):
-        option = next(
-            (each for each in get_args(hints[field.name]) if isinstance(each, Option)), None
-        )
+        option = next((arg for arg in get_args(hints[field.name]) if isinstance(arg, Option)), None)
         if option is not None:
             default = None if field.default is dataclasses.MISSING else field.default
             declarations[field.name] = _declaration(field.name, hints[field.name], default, option)
@@ -204,7 +202,7 @@ def _options_in(holder: Any) -> Mapping[str, Declaration]:
 
 def _declaration(name: str, hint: Any, default: object, option: Option) -> Declaration:
     bare = get_args(hint)[0]
-    members = [each for each in get_args(bare) or (bare,) if each is not NoneType]
+    members = [arg for arg in get_args(bare) or (bare,) if arg is not NoneType]
     if get_origin(bare) in {tuple, Literal}:
         members = [bare]
     literals: tuple[str, ...] = ()

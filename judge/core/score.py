@@ -171,10 +171,10 @@ def best_samples(submissions: Iterable[SubmissionScore]) -> set[tuple[str, int]]
         Task ids and sample numbers.
     """
     best: dict[str, SubmissionScore] = {}
-    for each in submissions:
-        other = best.get(each.task_id)
-        if other is None or _rank(each) > _rank(other):
-            best[each.task_id] = each
+    for submission in submissions:
+        other = best.get(submission.task_id)
+        if other is None or _rank(submission) > _rank(other):
+            best[submission.task_id] = submission
     return {(each.task_id, each.sample) for each in best.values()}
 
 

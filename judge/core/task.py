@@ -195,7 +195,7 @@ class TestCase:
     @property
     def paths(self) -> tuple[Path, ...]:
         """All files of the case: its inputs, then its golds."""
-        golds = (each.path for each in self.golds if each.path is not None)
+        golds = (gold.path for gold in self.golds if gold.path is not None)
         return (*(each.path for each in self.inputs), *golds)
 
 

@@ -178,8 +178,8 @@ def find(place: Place, elements: Sequence[Element]) -> tuple[int, int]:
 
 def _of_role(role: str, elements: Sequence[Element]) -> list[Element]:
     """Elements of a role; of roles that end like it if no other has it."""
-    exact = [each for each in elements if each.role == role]
-    return exact or [each for each in elements if each.role.endswith(f"-{role}")]
+    exact = [element for element in elements if element.role == role]
+    return exact or [element for element in elements if element.role.endswith(f"-{role}")]
 
 
 def _fits(place: Place, element: Element) -> bool:
@@ -195,5 +195,5 @@ def _hint(place: Place, elements: Sequence[Element], windows: Sequence[str]) -> 
     window = f"The window {windows[0]!r} is open; " if windows else ""
     if names:
         return f"{window}of the role {place.role!r} there are {shown}."
-    roles = sorted({each.role for each in elements})
+    roles = sorted({element.role for element in elements})
     return f"{window}the tree has the roles {', '.join(roles) or 'none'}."

@@ -115,9 +115,9 @@ def _up_to_the_end(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 
 def _code(text: str) -> ParsedReply:
     blocks = _blocks(text)
-    complete = [each for each in blocks if each.closed and (each.may_be_python or _says(each))]
+    complete = [block for block in blocks if block.closed and (block.may_be_python or _says(block))]
     actions = tuple(action for each in complete for action in _of_block(each.text))
-    if not actions and any(not each.closed for each in blocks):
+    if not actions and any(not block.closed for block in blocks):
         return ParsedReply(problem="its block of code has no end")
     return ParsedReply(actions)
 
@@ -163,15 +163,15 @@ def _published(text: str) -> Iterator[Action]:
 
 
 def _calls(text: str) -> ParsedReply:
-    blocks = [each for each in _blocks(text) if each.tag in _JSON_TAGS]
-    texts = [each.text for each in blocks if each.closed] or ([] if blocks else [text])
+    blocks = [block for block in _blocks(text) if block.tag in _JSON_TAGS]
+    texts = [block.text for block in blocks if block.closed] or ([] if blocks else [text])
     actions: list[Action] = []
     for each in texts:
         if (signal := _SIGNALS.get(each.strip())) is not None:
             actions.append(Action(signal=signal))
         elif "{" in each:
             actions += (_of_object(found) for found in _objects(each, alone=bool(blocks)))
-    if not actions and any(not each.closed for each in blocks):
+    if not actions and any(not block.closed for block in blocks):
         return ParsedReply(problem="its block of JSON has no end")
     return ParsedReply(tuple(actions))
 

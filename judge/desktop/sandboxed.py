@@ -118,8 +118,8 @@ class SandboxDesktop(Closable):
     def feed(self, events: Sequence[InputEvent]) -> None:
         """Does with mouse and keyboard what a person does, in order, and waits for nothing."""
         given = [
-            (each.kind, each.x, each.y, each.detail.encode("utf-8", "replace").decode("utf-8"))
-            for each in events
+            (event.kind, event.x, event.y, event.detail.encode("utf-8", "replace").decode("utf-8"))
+            for event in events
         ]
         for start in range(0, len(given), _MOST_EVENTS):
             some = given[start : start + _MOST_EVENTS]

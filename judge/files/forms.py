@@ -176,7 +176,7 @@ def _form_of(declared: Any) -> _Form:
     if origin is Annotated:
         return _SCALARS[declared]
     if origin in {Union, UnionType} and NoneType in arguments:
-        (inner,) = (each for each in arguments if each is not NoneType)
+        (inner,) = (argument for argument in arguments if argument is not NoneType)
         return _Nullable(_form_of(inner))
     if origin is list:
         return _Array(_form_of(arguments[0]))

@@ -82,6 +82,6 @@ def is_held(path: Path) -> bool | None:
     # "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
     fields = (line.split() for line in locks)
     return any(
-        len(each) > 5 and each[1] == "FLOCK" and each[5].rpartition(":")[2] == str(inode)
-        for each in fields
+        len(field) > 5 and field[1] == "FLOCK" and field[5].rpartition(":")[2] == str(inode)
+        for field in fields
     )

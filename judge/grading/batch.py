@@ -242,17 +242,17 @@ def grade_outputs(
     batch = _Batch(store, len(outputs), on_event)
 
     def jobs() -> Iterator[Job]:
-        for each in outputs:
-            missing = f"no such {each.task.answer.noun} in the folder"
+        for output in outputs:
+            missing = f"no such {output.task.answer.noun} in the folder"
             trusts = settings.trusts_values
-            run, outcome = read_output(each.path, missing, trusts_values=trusts)
+            run, outcome = read_output(output.path, missing, trusts_values=trusts)
             rule_key = comparison_key(
-                run, each.task, each.case, settings.rules, digests, distrusts=not trusts
+                run, output.task, output.case, settings.rules, digests, distrusts=not trusts
             )
             keys = CaseKeys(run, rule_key)
-            found = known.complete((each.task.id, each.sample, each.case.number), keys)
-            job = CaseJob(each.case, keys, outcome, known=found)
-            yield Job(each.task, None, (job,), settings.limits, each.sample)
+            found = known.complete((output.task.id, output.sample, output.case.number), keys)
+            job = CaseJob(output.case, keys, outcome, known=found)
+            yield Job(output.task, None, (job,), settings.limits, output.sample)
 
     return batch.judge(jobs(), settings.executor())
 

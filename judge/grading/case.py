@@ -232,12 +232,12 @@ def known_fault(task: Task, case: int | None = None) -> str | None:
 
 def problem_of_input(case: CaseInput) -> str | None:
     """Why an input workbook of a case cannot be read, or None where all can."""
-    for each in case.files:
-        if each.kind is FileKind.WORKBOOK:
+    for file in case.files:
+        if file.kind is FileKind.WORKBOOK:
             try:
-                open_workbook(each.path)
+                open_workbook(file.path)
             except WorkbookError as error:
-                return f"{each.path.name}: {error.message}"
+                return f"{file.path.name}: {error.message}"
     return None
 
 

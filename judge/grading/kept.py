@@ -97,8 +97,8 @@ def take_kept(store: RunDirectory, submission: Submission) -> Submission:
     Returns:
         The submission as it was.
     """
-    for each in (submission.outputs or {}).values():
-        if each.sha256 is not None and (data := kept_workbook(each.folder, each.sha256)):
+    for output in (submission.outputs or {}).values():
+        if output.sha256 is not None and (data := kept_workbook(output.folder, output.sha256)):
             store.put_workbook(data)
     return submission
 

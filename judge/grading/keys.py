@@ -135,7 +135,7 @@ class FileDigests:
 
     def of_inputs(self, case: CaseInput) -> str:
         """The digest of the input files of a case; that of the file itself where it is one."""
-        digests = [self.of(each.path) for each in case.files]
+        digests = [self.of(file.path) for file in case.files]
         if len(digests) == 1:
             return digests[0]
         named = [[each.path.name, digest] for each, digest in zip(case.files, digests, strict=True)]

@@ -57,7 +57,7 @@ class Overrides:
 
     def apply(self, results: Iterable[CaseResult]) -> list[CaseResult]:
         """The results with the changed verdicts in place; their causes say who and why."""
-        return [self._applied(each) for each in results]
+        return [self._applied(result) for result in results]
 
     def automatic(self, result: CaseResult) -> Verdict:
         """What the judge itself said of a case, whether or not somebody changed it."""
@@ -81,7 +81,9 @@ def read_overrides(store: RunDirectory) -> Overrides:
     Raises:
         StoreError: a record is not of the form that :func:`override_verdict` writes.
     """
-    latest = {record_key(each): each for each in store.read_records(OVERRIDES_FILE)}
+    latest = {
+        record_key(read_record): read_record for read_record in store.read_records(OVERRIDES_FILE)
+    }
     changes = {
         key: _override(record)
         for key, record in latest.items()

@@ -251,7 +251,7 @@ def apply_rejudged(store: RunDirectory, cases: Sequence[RejudgedCase]) -> int:
     Returns:
         How many records were appended.
     """
-    records = [each.record for each in cases if each.record is not None]
+    records = [case.record for case in cases if case.record is not None]
     for record in records:
         store.append(CASES_FILE, record)
     return len(records)
@@ -260,6 +260,6 @@ def apply_rejudged(store: RunDirectory, cases: Sequence[RejudgedCase]) -> int:
 def count_changes(cases: Sequence[RejudgedCase]) -> dict[tuple[str, str], int]:
     """(verdict before, verdict after) -> cases, commonest first; what stays is not counted."""
     counts = Counter(
-        (each.before.verdict.value, each.after.verdict.value) for each in cases if each.changed
+        (case.before.verdict.value, case.after.verdict.value) for case in cases if case.changed
     )
     return dict(counts.most_common())

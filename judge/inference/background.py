@@ -30,8 +30,8 @@ class Background:
         said: dict[str, object] = {}
         if self.oracle_plan:
             digest = hashlib.sha256()
-            for each in questions:
-                digest.update(f"{each.id}\0{each.plan}\0".encode("utf-8", "replace"))
+            for question in questions:
+                digest.update(f"{question.id}\0{question.plan}\0".encode("utf-8", "replace"))
             said |= {"oracle_plan": True, "plans_sha256": digest.hexdigest()}
         if self.documents is not None:
             said |= self.documents.identity
@@ -45,7 +45,7 @@ class Background:
         """What the records of a run keep of it."""
         if self.documents is None:
             return {}
-        return {"documents": [each.record for each in self.excerpts(question)]}
+        return {"documents": [excerpt.record for excerpt in self.excerpts(question)]}
 
     def fields(
         self, template: Template, question: TaskQuestion, instruction: str

@@ -48,7 +48,7 @@ class KeyMask:
     """
 
     def __init__(self, *secrets: str | None) -> None:
-        forms = {form for each in secrets if each for form in _forms_of(each)}
+        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
         self._plain = tuple(form.encode() for form in forms)
         spelled = sorted(map(_spelled, forms), key=len, reverse=True)
         self._pattern = re.compile("|".join(spelled).encode()) if forms else None

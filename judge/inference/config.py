@@ -218,10 +218,10 @@ def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
     Raises:
         UsageError: the variable belongs to other servers.
     """
-    owners = {public_url(each.base_url) for each in models if each.key_env == spec.key_env}
+    owners = {public_url(model.base_url) for model in models if model.key_env == spec.key_env}
     if spec.key_env is None or not owners:
         return
-    if origin_of(spec.base_url) not in {origin_of(each) for each in owners}:
+    if origin_of(spec.base_url) not in {origin_of(owner) for owner in owners}:
         raise UsageError(
             f"the key in {spec.key_env} belongs to {', '.join(sorted(owners))}: it is not sent "
             f"to {public_url(spec.base_url)}",

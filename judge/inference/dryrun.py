@@ -71,13 +71,13 @@ class DryRun:
             "samples": plan.samples,
             "prompts": [
                 {
-                    "id": each.task_id,
-                    "case": each.case,
-                    "prompt": each.text,
-                    "tokens": each.tokens,
-                    "problem": each.problem,
+                    "id": prompt.task_id,
+                    "case": prompt.case,
+                    "prompt": prompt.text,
+                    "tokens": prompt.tokens,
+                    "problem": prompt.problem,
                 }
-                for each in self.prompts
+                for prompt in self.prompts
             ],
             "calls": list(self.calls),
             "prompt_tokens": list(self.prompt_tokens),
@@ -97,9 +97,9 @@ def dry_run(plan: InferencePlan) -> DryRun:
     reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))
     rounds = max(
         setting.rounds if setting.executes else 1
-        for setting in (plan.setting_of(each.question) for each in plan.assignments)
+        for setting in (plan.setting_of(assignment.question) for assignment in plan.assignments)
     )
-    asked = [each for each in prompts if each.text is not None]
+    asked = [prompt for prompt in prompts if prompt.text is not None]
     calls = len(asked) * plan.samples
     once = sum(each.tokens for each in asked) * plan.samples
     all_rounds = once * rounds

@@ -80,9 +80,9 @@ class PictureFitter:
         """
         stitch = fit.stitch and len(pictures) > 1
         fit = replace(fit, stitch=stitch)
-        if all(fit.leaves(each) for each in pictures):
+        if all(fit.leaves(picture) for picture in pictures):
             return list(pictures)
-        key = (fit, tuple(each.sha256 for each in pictures))
+        key = (fit, tuple(picture.sha256 for picture in pictures))
         with self._lock:
             if key not in self._known:
                 self._known[key] = self._fit(pictures, fit)
@@ -97,7 +97,9 @@ class PictureFitter:
     def _fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
         if fit.stitch:
             return [self._made(pictures, fit)]
-        return [each if fit.leaves(each) else self._made([each], fit) for each in pictures]
+        return [
+            picture if fit.leaves(picture) else self._made([picture], fit) for picture in pictures
+        ]
 
     def _made(self, pictures: Sequence[Picture], fit: Fit) -> Picture:
         named = ", ".join(each.name for each in pictures)

@@ -330,7 +330,7 @@ def _documents_of_json(log: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield _HEADERS[0], _header(log)
     samples = log.get("samples") or []
     yield _SUMMARIES, _summaries(samples)
-    named = {_sample_name(each.get("id"), each.get("epoch")): each for each in samples}
+    named = {_sample_name(sample.get("id"), sample.get("epoch")): sample for sample in samples}
     yield from ((name, _sample(each)) for name, each in named.items())
 
 
@@ -395,7 +395,7 @@ def _summaries(samples: object) -> list[dict[str, Any]]:
     if len(samples) > _MOST_SAMPLES:
         raise MalformedError(f"it has {len(samples):,} samples, more than {_MOST_SAMPLES:,}")
     empty = {"input": "", "target": ""}
-    return [{**empty, **_only(as_object(each), "id", "epoch")} for each in samples]
+    return [{**empty, **_only(as_object(sample), "id", "epoch")} for sample in samples]
 
 
 def _sample(sample: dict[str, Any]) -> dict[str, Any]:
@@ -409,9 +409,9 @@ def _sample(sample: dict[str, Any]) -> dict[str, Any]:
     kept.setdefault("attachments", transcript.get("content", {}))
     messages = sample.get("messages", [])
     if isinstance(messages, list):
-        messages = [_message(each) for each in messages[:_MOST_MESSAGES]]
-        contents = (each["content"] for each in messages if isinstance(each, dict))
-        parts = sum(len(each) for each in contents if isinstance(each, list))
+        messages = [_message(message) for message in messages[:_MOST_MESSAGES]]
+        contents = (message["content"] for message in messages if isinstance(message, dict))
+        parts = sum(len(content) for content in contents if isinstance(content, list))
         if parts > _MOST_PARTS:
             raise MalformedError(f"its messages have more than {_MOST_PARTS:,} parts")
     usage = sample.get("model_usage") or {}
@@ -433,8 +433,11 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
     choices = output.get("choices")
     if isinstance(choices, list):
         choices = [
-            {**_only(each, *_OF_CHOICE), "message": _message(_only(each, "message").get("message"))}
-            for each in choices[:1]
+            {
+                **_only(choice, *_OF_CHOICE),
+                "message": _message(_only(choice, "message").get("message")),
+            }
+            for choice in choices[:1]
         ]
     return {**_only(output, "model", "completion"), "choices": choices or []}
 
@@ -535,13 +538,13 @@ def prompt_tokens_of(usage: ModelUsage) -> int:
 
 def _cost(usage: Collection[ModelUsage]) -> float | None:
     costs = [each.total_cost for each in usage]
-    known = [each for each in costs if each is not None]
+    known = [cost for cost in costs if cost is not None]
     return round(sum(known), 8) if known and len(known) == len(costs) else None
 
 
 def _calls(kept: Any) -> list[dict[str, Any]]:
     calls = kept.get("calls") if isinstance(kept, Mapping) else None
-    return [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _setting_of_sample(sample: EvalSample) -> str | None:

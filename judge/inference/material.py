@@ -112,7 +112,7 @@ def _pictures_of(
     case: CaseInput, setting: TypedSetting, words: Feedback, shelf: Shelf
 ) -> tuple[tuple[Picture, ...], list[str]]:
     """The pictures that are shown, and the lines about them."""
-    images = [each.path for each in case.files if each.kind is FileKind.IMAGE]
+    images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
     if setting.pictures == "none":
         missing = [Path(each.name) for each in case.absent if each.kind is FileKind.IMAGE]
         names = _joined(path.name for path in [*images, *missing])

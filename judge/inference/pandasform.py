@@ -136,9 +136,12 @@ def _trim_zeros(texts: list[str | None]) -> list[str | None]:
 
 def _date_texts(values: list[Value]) -> list[str]:
     moments = [value for value in values if isinstance(value, datetime)]
-    if all(not (each.hour or each.minute or each.second or each.microsecond) for each in moments):
+    if all(
+        not (moment.hour or moment.minute or moment.second or moment.microsecond)
+        for moment in moments
+    ):
         form = "%Y-%m-%d"
-    elif any(each.microsecond for each in moments):
+    elif any(moment.microsecond for moment in moments):
         form = "%Y-%m-%d %H:%M:%S.%f"
     else:
         form = "%Y-%m-%d %H:%M:%S"

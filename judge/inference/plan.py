@@ -161,7 +161,7 @@ class InferencePlan:
     def executes(self) -> bool:
         """Whether programs of any task are run between rounds; a desktop is not meant."""
         return self.desktop is None and any(
-            self.setting_of(each.question).executes for each in self.assignments
+            self.setting_of(assignment.question).executes for assignment in self.assignments
         )
 
     @property
@@ -190,7 +190,7 @@ class InferencePlan:
             **({} if self.execution_feedback else {"execution_feedback": False}),
             **cast(
                 "InferenceIdentity",
-                self.background.identity(each.question for each in self.assignments),
+                self.background.identity(assignment.question for assignment in self.assignments),
             ),
         }
 

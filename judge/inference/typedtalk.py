@@ -207,5 +207,5 @@ def _occasion(execution: Execution) -> str:
 def _named(feedback: Feedback, pictures: Sequence[Picture], *, shows: bool) -> str:
     if not pictures:
         return ""
-    names = ", ".join(each.name for each in pictures)
+    names = ", ".join(picture.name for picture in pictures)
     return feedback.say("drawn" if shows else "drawn_not_shown", names=names) + "\n"

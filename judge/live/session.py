@@ -266,7 +266,7 @@ class LiveSession:
         for gesture in gestures:
             seen, self._before = self._before or self._seen(), None
             seconds = gesture.ended - gesture.began
-            actions = [(each, ActionOutcome()) for each in gesture.actions]
+            actions = [(action, ActionOutcome()) for action in gesture.actions]
             # What mouse and keyboard did is on record with the action that ends the gesture.
             last = ActionOutcome(events=tuple(gesture.events), seconds=seconds)
             actions[-1] = actions[-1][0], last

@@ -46,12 +46,25 @@ class BlankCells:
         used = self._used_window(sheet)
         told: list[object] = []
         is_blank = False
-        for each in references(formula):
-            if used is not None and each.min_row <= used.max_row:
-                told.append((each.min_row, each.min_column, each.max_row, each.max_column))
+        for reference in references(formula):
+            if used is not None and reference.min_row <= used.max_row:
+                told.append(
+                    (
+                        reference.min_row,
+                        reference.min_column,
+                        reference.max_row,
+                        reference.max_column,
+                    )
+                )
             else:
                 is_blank = True
-                told.append((each.max_row - each.min_row, each.min_column, each.max_column))
+                told.append(
+                    (
+                        reference.max_row - reference.min_row,
+                        reference.min_column,
+                        reference.max_column,
+                    )
+                )
         if not is_blank:
             return exact
         pieces = _TEXT.split(formula)

@@ -399,7 +399,7 @@ class _Follower:
         fills = cell.array_range is not None or cell.formula in ("", "=")
         anywhere = said.opaque or said.unbounded
         reads = () if said.opaque else readable(cell.formula, said, named)
-        below = itertools.chain.from_iterable(self._search.unseen(each, sheet) for each in reads)
+        below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
         return Followed(ref, said, reads, anywhere, fills), below
 
     def dependencies(self) -> Dependencies:

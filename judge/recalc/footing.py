@@ -75,7 +75,9 @@ def slimmed(package: bytes) -> bytes:
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
             entries = [each for each in archive.infolist() if _may_hold_cells(each.filename)]
             check_size(entries)
-            parts = {each.filename: _slimmed(each.filename, archive.read(each)) for each in entries}
+            parts = {
+                entry.filename: _slimmed(entry.filename, archive.read(entry)) for entry in entries
+            }
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         # What cannot be read here is reported by whoever needs it.
         return package

@@ -176,10 +176,10 @@ class Ground:
 def _misnames(step: Followed, index: FormulaIndex) -> bool:
     """Whether a formula names a sheet in other letters than its own, some beyond ASCII."""
     return any(
-        each.sheet is not None
-        and not each.sheet.isascii()
-        and index.named(each.sheet) != each.sheet
-        for each in step.reads
+        read.sheet is not None
+        and not read.sheet.isascii()
+        and index.named(read.sheet) != read.sheet
+        for read in step.reads
     )
 
 
@@ -190,7 +190,7 @@ def _passed_on(
     marked: set[CellRef] = set()
     free = _FreeCells(walk.index, reads_text)
     for step in walk.steps:
-        if is_marked(step) or not all(free.cover(step.ref.sheet, each) for each in step.reads):
+        if is_marked(step) or not all(free.cover(step.ref.sheet, read) for read in step.reads):
             marked.add(step.ref)
         else:
             free.add(step.ref)

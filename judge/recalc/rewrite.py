@@ -73,7 +73,7 @@ def check_size(entries: Sequence[zipfile.ZipInfo]) -> None:
     Raises:
         WorkbookError: they are too large.
     """
-    if len(entries) > COPIED_PARTS or sum(each.file_size for each in entries) > COPIED_BYTES:
+    if len(entries) > COPIED_PARTS or sum(entry.file_size for entry in entries) > COPIED_BYTES:
         raise WorkbookError(f"the package unpacks to more than {COPIED_BYTES:,} bytes")
 
 

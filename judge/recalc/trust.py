@@ -89,7 +89,7 @@ class TrustTable:
 
     def coverage(self, engine: str) -> dict[str, int]:
         """How many functions were measured with an engine, and how many it can be trusted with."""
-        records = [each[engine] for each in self.functions.values() if engine in each]
+        records = [function[engine] for function in self.functions.values() if engine in function]
         return {
             "measured": len(records),
             "trusted": sum(1 for record in records if record.share >= RIGHT),

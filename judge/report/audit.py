@@ -89,7 +89,7 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
     Raises:
         UsageError: the run has no scored case.
     """
-    candidates = [each for each in run.submissions if any(_scored(each))]
+    candidates = [submission for submission in run.submissions if any(_scored(submission))]
     if not candidates:
         raise UsageError(f"{run.path}: has no scored case to audit")
     chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  a sample, no secret

@@ -83,11 +83,11 @@ def build_report_data(
         files: its workbooks, from :func:`judge.report.files.inspect_files`.
         method: confidence, resamples and seed of the intervals.
     """
-    scored = [(each, _score(each)) for each in run.submissions]
+    scored = [(submission, _score(submission)) for submission in run.submissions]
     facts = _task_facts(run.submissions, files)
     divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    results = [result for each in run.submissions for result in each.results.values()]
-    cases = sum(len(each.cases) for each in run.submissions)
+    results = [result for submission in run.submissions for result in submission.results.values()]
+    cases = sum(len(submission.cases) for submission in run.submissions)
     rows = _Rows(keep=not run.is_large)
     for each, score in scored:
         places = _places(divisions, facts[each.task_id])
@@ -104,7 +104,7 @@ def build_report_data(
         run=_identity(run.run),
         overall=_scores(counted, method),
         by_instruction_type=_breakdown(kinds, counted, facts, method),
-        breakdowns=tuple(_breakdown(each, counted, facts, method) for each in divisions),
+        breakdowns=tuple(_breakdown(division, counted, facts, method) for division in divisions),
         tables=_tables(run.suite, counted, method),
         phases=_phases(results, cases),
         differences=_differences(results),
@@ -113,7 +113,7 @@ def build_report_data(
         stale_manual_verdicts=len(run.overrides.stale),
         official_disagreements=rows.official_disagreements,
         measures=rows.measured.distributions(),
-        usage=usage_of(each.asking for each in run.submissions),
+        usage=usage_of(submission.asking for submission in run.submissions),
         repeated=repeated_runs(scores_by_task(score for _, score in scored).values()),
         tasks=tuple(rows.kept),
         tasks_without_submission=run.tasks_without_submission,
@@ -131,7 +131,7 @@ def build_report_data(
             [score for _, score in counted],
             {each.task_id: each.task for each, _ in counted if each.task is not None},
             facts,
-            aspect_divisions([each.aspects for each in facts.values()]),
+            aspect_divisions([fact.aspects for fact in facts.values()]),
             method,
         ),
         episodes=summarise_episodes(run.run, counted, classes_of(run.suite), method),
@@ -242,7 +242,7 @@ def _estimate(scores: Iterable[tuple[str, float | None]], method: Method) -> Est
 def _suspects(scored: _Scored, suspicions: Suspicions, method: Method) -> SuspectsSummary:
     ids = list(dict.fromkeys(each.task_id for each, _ in scored))
     return SuspectsSummary(
-        without=tuple(_without(scored, suspicions, each, method) for each in LEVELS),
+        without=tuple(_without(scored, suspicions, level, method) for level in LEVELS),
         standing=count_standings(suspicions, ids),
     )
 
@@ -280,19 +280,19 @@ def _task_facts(
     submissions: Sequence[LoadedSubmission], files: CaseFilesByCase
 ) -> dict[str, TaskFacts]:
     facts: dict[str, TaskFacts] = {}
-    for each in submissions:
-        if each.task_id in facts:
+    for submission in submissions:
+        if submission.task_id in facts:
             continue
-        first = files.get((each.task_id, each.cases[0]), UNKNOWN_FILES)
-        facts[each.task_id] = TaskFacts(
-            instruction_type=each.instruction_type,
+        first = files.get((submission.task_id, submission.cases[0]), UNKNOWN_FILES)
+        facts[submission.task_id] = TaskFacts(
+            instruction_type=submission.instruction_type,
             shape=first.shape,
             input_bytes=first.input_bytes,
             answer_cells=first.answer_cells,
-            groups={} if each.task is None else each.task.groups,
-            rounds=each.asking.rounds,
-            has_workbook=each.task is None or each.task.answer.is_file,
-            aspects=() if each.task is None else aspects_of(each.task.checker),
+            groups={} if submission.task is None else submission.task.groups,
+            rounds=submission.asking.rounds,
+            has_workbook=submission.task is None or submission.task.answer.is_file,
+            aspects=() if submission.task is None else aspects_of(submission.task.checker),
         )
     return facts
 
@@ -306,7 +306,7 @@ def _is_of_the_paper(run: LoadedRun) -> bool:
 
 def _instruction_types(facts: Iterable[TaskFacts]) -> Division:
     """The kinds of tasks that occur."""
-    present = sorted({each.instruction_type for each in facts})
+    present = sorted({fact.instruction_type for fact in facts})
     return replace(INSTRUCTION_TYPE, parts=tuple(Part(name, name) for name in present))
 
 
@@ -423,11 +423,11 @@ def _differences(results: Sequence[CaseResult]) -> tuple[DifferenceCount, ...]:
 
 
 def _exclusions(submissions: Sequence[LoadedSubmission]) -> Iterable[Exclusion]:
-    for each in submissions:
-        for number in each.cases:
-            result = each.results.get(number)
+    for submission in submissions:
+        for number in submission.cases:
+            result = submission.results.get(number)
             if result is None:
-                yield Exclusion(each.task_id, each.sample, number, None, "not run")
+                yield Exclusion(submission.task_id, submission.sample, number, None, "not run")
             elif not result.verdict.is_scored:
                 code = result.verdict.value
-                yield Exclusion(each.task_id, each.sample, number, code, result.cause)
+                yield Exclusion(submission.task_id, submission.sample, number, code, result.cause)

@@ -40,8 +40,8 @@ class ChartsTally:
 def charts_of(results: Iterable[CaseResult]) -> ChartsReport | None:
     """The figure of a whole run; None if no case has it."""
     tally = ChartsTally()
-    for each in results:
-        tally.add(each)
+    for result in results:
+        tally.add(result)
     return tally.report()
 
 

@@ -47,8 +47,8 @@ def comparison_markdown(comparison: RunComparison) -> str:
         parts += ["## Desktop episodes", settings_table(comparison.settings), how]
     for pair in comparison.pairs:
         heading, *lines = pair_lines(comparison, pair)
-        parts += [f"## {escape(heading)}", markdown_list(escape(each) for each in lines)]
-    parts += ["## Method", markdown_list(escape(each) for each in closing_lines(comparison))]
+        parts += [f"## {escape(heading)}", markdown_list(escape(line) for line in lines)]
+    parts += ["## Method", markdown_list(escape(line) for line in closing_lines(comparison))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,16 +75,20 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
         f"smallest difference that would be found: {smallest}",
         *(
             line
-            for each in comparison.episodes
-            if (each.first, each.second) == (pair.first, pair.second)
-            for line in _episode_lines(each)
+            for episode in comparison.episodes
+            if (episode.first, episode.second) == (pair.first, pair.second)
+            for line in _episode_lines(episode)
         ),
     ]
 
 
 def head_lines(comparison: RunComparison) -> list[str]:
     """What decided verdicts of the runs and is not in the suite as published; often nothing."""
-    return [f"{run.name} {DEPARTS}: {each}" for run in comparison.runs for each in run.departures]
+    return [
+        f"{run.name} {DEPARTS}: {departure}"
+        for run in comparison.runs
+        for departure in run.departures
+    ]
 
 
 def closing_lines(comparison: RunComparison) -> list[str]:

@@ -54,7 +54,8 @@ def summarise_episodes(
     return EpisodesSummary(
         episodes=len(found),
         settings=tuple(
-            setting_row("", run, _of_setting(scored, each), columns, method) for each in settings
+            setting_row("", run, _of_setting(scored, setting), columns, method)
+            for setting in settings
         ),
         endings=_endings(found),
         steps=_histogram(found, lambda entry: entry.steps),

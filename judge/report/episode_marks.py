@@ -126,8 +126,8 @@ def _mark(kind: str, event: _Event, text: str = "") -> Mark:
 
 
 def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
-    for each in events:
-        kind, x, y, *rest = (*each[:4], None, None, None)
+    for event in events:
+        kind, x, y, *rest = (*event[:4], None, None, None)
         place = _place(x), _place(y)
         if isinstance(kind, str) and place[0] is not None and place[1] is not None:
             detail = "" if rest[0] is None else str(rest[0])[:_LONGEST_TEXT]

@@ -105,10 +105,10 @@ _Took = Mapping[str, Mapping[str, float]]
 
 def _took(run: LoadedRun, common: Common) -> _Took:
     ended: dict[str, list[EpisodeEntry]] = defaultdict(list)
-    for each in run.submissions:
-        task = common.name_of(run, each.task_id)
+    for submission in run.submissions:
+        task = common.name_of(run, submission.task_id)
         if task is not None:
-            ended[task] += [entry for entry in each.episodes.values() if entry.ended]
+            ended[task] += [entry for entry in submission.episodes.values() if entry.ended]
     return {
         key: {
             task: math.fsum(getattr(entry, key) for entry in entries) / len(entries)

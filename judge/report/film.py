@@ -171,7 +171,7 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
         if (digest := turn["seen"]["screenshot"]) is not None:
             with contextlib.suppress(StoreError):
                 picture = files.screenshot(digest)
-        marks = [each for action in turn["actions"] for each in marks_of(action["events"])]
+        marks = [mark for action in turn["actions"] for mark in marks_of(action["events"])]
         head = f"Turn {turn['number']} of {len(episode.turns)} · {elapsed_s:.0f} s"
         is_last = turn is turns[-1]
         lines = [head, *_lines(turn, marks)]
@@ -183,8 +183,8 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
             "width": _WIDTH,
             "height": _HEIGHT,
             "most_pixels": _MOST_PIXELS,
-            "marks": [asdict(each) for each in marks[:_MOST_MARKS]],
-            "lines": [_line(each) for each in lines],
+            "marks": [asdict(mark) for mark in marks[:_MOST_MARKS]],
+            "lines": [_line(line) for line in lines],
             "ms": _END_MS if is_last else _TURN_MS,
         }
         elapsed_s += turn["seconds"]
@@ -194,9 +194,9 @@ def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
     """What was done, and what became of it."""
     done = " ".join(_done(each) for each in turn["actions"])
     typed = " ".join(
-        f"{'types' if each.kind == 'type' else 'presses'} {each.text}"
-        for each in marks
-        if each.kind in {"type", "keys"}
+        f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"
+        for mark in marks
+        if mark.kind in {"type", "keys"}
     )
     yield done or typed or turn["problem"]
     failed = [each["error"].strip().rpartition("\n")[2] for each in turn["actions"]]

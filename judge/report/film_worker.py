@@ -168,7 +168,7 @@ def finished(frame: dict[str, Any]) -> bytes:
             return data
         if longest <= SMALLEST_SIDE:
             raise ValueError(f"it does not fit into {frame['most_bytes']} bytes")
-        pictures = [shrunk(each, max(longest * 3 // 4, SMALLEST_SIDE)) for each in pictures]
+        pictures = [shrunk(picture, max(longest * 3 // 4, SMALLEST_SIDE)) for picture in pictures]
 
 
 def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
@@ -179,7 +179,7 @@ def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
     options: dict[str, Any] = {"save_all": True, "duration": times, "loop": 0}
     if form == "gif":
         method, dither = Image.Quantize.FASTOCTREE, Image.Dither.NONE
-        pictures = [each.quantize(255, method=method, dither=dither) for each in pictures]
+        pictures = [picture.quantize(255, method=method, dither=dither) for picture in pictures]
         options |= {"optimize": False, "disposal": 1}
     else:
         options |= {"quality": 70, "method": 4, "minimize_size": False}

@@ -116,7 +116,7 @@ def build_grid(
         blocks = with_places(blocks, known, _Answering(output_book).sheet)
         sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
-        encoded = [encode_block(each, sides, marks, bounds) for each in blocks[: bounds.blocks]]
+        encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
     except JudgeError as error:
         return {"blocks": [], "notes": [*notes, error.message]}
     if len(blocks) > bounds.blocks:

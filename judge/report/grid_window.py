@@ -158,10 +158,10 @@ def spans(lines: Iterable[int]) -> list[list[int]]:
 
 def _around(windows: Sequence[Window]) -> Window:
     return Window(
-        min(each.min_row for each in windows),
-        min(each.min_column for each in windows),
-        max(each.max_row for each in windows),
-        max(each.max_column for each in windows),
+        min(window.min_row for window in windows),
+        min(window.min_column for window in windows),
+        max(window.max_row for window in windows),
+        max(window.max_column for window in windows),
     )
 
 

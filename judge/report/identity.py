@@ -50,7 +50,7 @@ def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
         now: the description of the run by that command.
     """
     counts = departures(now)
-    lines = [each for each in departures(before) if each not in counts]
+    lines = [departure for departure in departures(before) if departure not in counts]
     profile = before.get("profile")
     if profile is not None and profile != now.get("profile"):
         lines.insert(0, f"profile {profile}")
@@ -99,7 +99,7 @@ def _lines(run: RunDocument) -> Iterator[tuple[str, str]]:
     yield "profile", _joined(run.get("profile"), *(run.get("style") or ()))
     yield "options", _joined(*(f"{k} {v}" for k, v in (run.get("checker") or {}).items()))
     if suite and (corrections := suite.get("corrections")):
-        named = (_corrected(each) for each in corrections)
+        named = (_corrected(correction) for correction in corrections)
         yield "corrections", _joined(*named)
     yield "recalculation", _joined(recalc.get("mode"), *(recalc.get("engines") or ()))
     if sandbox := run.get("sandbox"):

@@ -39,7 +39,7 @@ def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dic
         ``text``.
     """
     files = case.inputs[1:] if task.answer.is_file else case.inputs
-    found = [_shown(each, pictures) for each in files[:_MOST_FILES]]
+    found = [_shown(file, pictures) for file in files[:_MOST_FILES]]
     found += [
         {"name": each.name, "kind": each.kind.value, "problem": f"is missing: {each.advice}"}
         for each in case.absent[:_MOST_FILES]
@@ -61,7 +61,7 @@ def _shown(file: InputFile, pictures: PictureShelf) -> dict[str, Any]:
                 return {**entry, "text": _text(file.path)}
     except JudgeError as error:
         return {**entry, "problem": error.message.removeprefix(f"{file.path}: ")}
-    shown = [_sheet(each) for each in sheets[:_MOST_SHEETS]]
+    shown = [_sheet(sheet) for sheet in sheets[:_MOST_SHEETS]]
     return {**entry, "sheets": shown, "more_sheets": max(len(sheets) - _MOST_SHEETS, 0)}
 
 
@@ -79,7 +79,7 @@ def _sheet(sheet: SheetPreview) -> dict[str, Any]:
 
 def _row(row: Sequence[Value]) -> list[str]:
     texts = (_cell(value) for value in row[:_MOST_COLUMNS])
-    return [each if len(each) <= _LONGEST_CELL else each[:_LONGEST_CELL] + "…" for each in texts]
+    return [text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + "…" for text in texts]
 
 
 def _cell(value: Value) -> str:

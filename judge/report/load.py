@@ -284,7 +284,7 @@ def _submission_records(
     store: RunDirectory, name: str, *, large: bool
 ) -> dict[tuple[str, int], SubmissionRecord]:
     """The records of submissions.jsonl, or of attempts.jsonl, by (task id, sample)."""
-    found = (store.checked(name, each, SubmissionRecord) for each in store.read_records(name))
+    found = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
     kept = map(without_texts, found) if large else found
     return {(str(each["id"]), each.get("sample") or 0): each for each in kept}
 
@@ -384,4 +384,4 @@ def _without(
         return report.get("overall", {}).get("tasks_without_submission", 0)
     if suite is None:
         return 0
-    return len(suite.tasks) - len({each.task_id for each in submissions})
+    return len(suite.tasks) - len({submission.task_id for submission in submissions})

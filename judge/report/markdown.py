@@ -27,19 +27,24 @@ def render_markdown(data: ReportData) -> str:
         _scores_table([("Overall", data.overall)], data.by_instruction_type.groups),
         _intervals(data),
         _suspects(data),
-        *(_table_of_scores(each) for each in data.tables),
+        *(_table_of_scores(table) for table in data.tables),
         "## Subsets" if data.breakdowns else "",
-        *(_breakdown(each) for each in data.breakdowns),
+        *(_breakdown(breakdown) for breakdown in data.breakdowns),
         "## Verdicts",
         markdown_table(
             ("phase", "verdict", "cases", "share %"),
             [
-                (phase.phase, f"{each.verdict} {each.description}", each.cases, percent(each.share))
+                (
+                    phase.phase,
+                    f"{verdict.verdict} {verdict.description}",
+                    verdict.cases,
+                    percent(verdict.share),
+                )
                 for phase in data.phases
-                for each in phase.verdicts
+                for verdict in phase.verdicts
             ],
         ),
-        *(_phrasings(each) for each in data.phrasings),
+        *(_phrasings(phrasing) for phrasing in data.phrasings),
         _differences(data),
         _episodes(data.episodes),
         _measures(data),
@@ -71,7 +76,7 @@ def with_interval(estimate: Estimate) -> str:
 
 
 def _scores_table(named: Sequence[tuple[str, Scores]], groups: Sequence[Group]) -> str:
-    rows = [(each.label, each.scores) for each in groups] + list(named)
+    rows = [(group.label, group.scores) for group in groups] + list(named)
     return markdown_table(
         ("", "tasks", "cases", "soft % [interval]", "hard % [interval]"),
         [
@@ -90,14 +95,14 @@ def _scores_table(named: Sequence[tuple[str, Scores]], groups: Sequence[Group]) 
 def _table_of_scores(table: TableOfScores) -> str:
     """The table of a paper, with its denominators and the intervals of the run under it."""
     columns = table.columns
-    header = ("", *(escape(f"{each.heading} {each.label}".strip()) for each in columns))
+    header = ("", *(escape(f"{column.heading} {column.label}".strip()) for column in columns))
     rows = [
-        ("%", *(percent(each.score_of_suite) for each in columns)),
-        ("tasks of the suite", *(each.suite_tasks for each in columns)),
-        ("tasks of the run", *(each.scores.tasks for each in columns)),
+        ("%", *(percent(column.score_of_suite) for column in columns)),
+        ("tasks of the suite", *(column.suite_tasks for column in columns)),
+        ("tasks of the run", *(column.scores.tasks for column in columns)),
         (
             "hard % of the run [interval]",
-            *(with_interval(each.scores.hard_restriction) for each in columns),
+            *(with_interval(column.scores.hard_restriction) for column in columns),
         ),
     ]
     return f"## {escape(table.title)}\n\n{markdown_table(header, rows)}"
@@ -154,10 +159,11 @@ def _suspects(data: ReportData) -> str:
     )
     marked = [
         f"task {escape(task.task_id)}, case {case.case} ({case.verdict or 'not run'}): "
-        f"{escape(each.summary)} ({escape(each.sign)}, {each.certainty}, {each.standing})"
+        f"{escape(suspect.summary)} ({escape(suspect.sign)}, {suspect.certainty}, "
+        f"{suspect.standing})"
         for task in data.tasks
         for case in task.cases
-        for each in case.suspects
+        for suspect in case.suspects
     ]
     if len(marked) > _MOST_EXCLUSIONS:
         marked = [*marked[:_MOST_EXCLUSIONS], f"and {len(marked) - _MOST_EXCLUSIONS} more"]
@@ -192,14 +198,14 @@ def _phrasings(compared: PhrasingComparison) -> str:
     header = ("", "pairs", "both", f"only {first}", f"only {second}", "neither")
     rows = [
         (
-            escape(each.label),
-            each.tasks,
-            each.both,
-            each.only_first,
-            each.only_second,
-            each.neither,
+            escape(count.label),
+            count.tasks,
+            count.both,
+            count.only_first,
+            count.only_second,
+            count.neither,
         )
-        for each in compared.counts
+        for count in compared.counts
     ]
     alone = f" {compared.alone} tasks have a score in only one of them." if compared.alone else ""
     how = (
@@ -226,13 +232,13 @@ def _differences(data: ReportData) -> str:
         return ""
     rows = [
         (
-            escape(each.kind.replace("_", " ")),
-            each.cases,
-            each.only,
-            each.cells,
-            percent(each.share),
+            escape(difference.kind.replace("_", " ")),
+            difference.cases,
+            difference.only,
+            difference.cells,
+            percent(difference.share),
         )
-        for each in data.differences
+        for difference in data.differences
     ]
     header = ("class", "cases", "with no other", "cells", "share of the cases that differ %")
     return "## Differences\n\n" + markdown_table(header, rows)
@@ -242,8 +248,8 @@ def _episodes(summary: EpisodesSummary | None) -> str:
     if summary is None:
         return ""
     endings = [
-        (escape(each.description), each.episodes, percent(each.share), each.accepted)
-        for each in summary.endings
+        (escape(ending.description), ending.episodes, percent(ending.share), ending.accepted)
+        for ending in summary.endings
     ]
     how = (
         "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
@@ -256,7 +262,7 @@ def _episodes(summary: EpisodesSummary | None) -> str:
             markdown_table(("how episodes ended", "episodes", "share %", "accepted"), endings),
             *(
                 markdown_table(
-                    (name, "episodes", "accepted"), [_bin(each) for each in bars if each.episodes]
+                    (name, "episodes", "accepted"), [_bin(bar) for bar in bars if bar.episodes]
                 )
                 for name, bars in (("actions", summary.steps), ("turns", summary.turns))
                 if bars
@@ -304,16 +310,16 @@ def _number(value: float | None) -> str:
 def _measures(data: ReportData) -> str:
     rows = [
         (
-            escape(each.label),
-            each.per,
-            each.count,
-            "-" if each.total is None else f"{each.total:,.6g}",
-            f"{each.mean:,.6g}",
-            f"{each.median:,.6g}",
-            f"{each.p95:,.6g}",
-            f"{each.maximum:,.6g}",
+            escape(measure.label),
+            measure.per,
+            measure.count,
+            "-" if measure.total is None else f"{measure.total:,.6g}",
+            f"{measure.mean:,.6g}",
+            f"{measure.median:,.6g}",
+            f"{measure.p95:,.6g}",
+            f"{measure.maximum:,.6g}",
         )
-        for each in data.measures
+        for measure in data.measures
     ]
     header = ("", "per", "count", "total", "mean", "median", "95th percentile", "maximum")
     return "## Time, memory, tokens, cost\n\n" + markdown_table(header, rows) if rows else ""
@@ -358,13 +364,13 @@ def _repeated(data: ReportData) -> str:
 def _exclusions(data: ReportData) -> str:
     if not data.exclusions:
         return ""
-    several = any(each.sample for each in data.tasks)
+    several = any(task.sample for task in data.tasks)
     shown = [
-        f"task {escape(each.task_id)}, "
-        + (f"sample {each.sample}, " if several else "")
-        + f"case {each.case}: {each.verdict or 'not run'}"
-        + (f", {escape(each.reason)}" if each.verdict else "")
-        for each in data.exclusions[:_MOST_EXCLUSIONS]
+        f"task {escape(exclusion.task_id)}, "
+        + (f"sample {exclusion.sample}, " if several else "")
+        + f"case {exclusion.case}: {exclusion.verdict or 'not run'}"
+        + (f", {escape(exclusion.reason)}" if exclusion.verdict else "")
+        for exclusion in data.exclusions[:_MOST_EXCLUSIONS]
     ]
     if len(data.exclusions) > len(shown):
         shown.append(f"and {len(data.exclusions) - len(shown)} more")
@@ -372,7 +378,7 @@ def _exclusions(data: ReportData) -> str:
 
 
 def _notes(data: ReportData) -> str:
-    notes = [f"**{DEPARTS}**: {escape(each)}" for each in data.departures]
+    notes = [f"**{DEPARTS}**: {escape(departure)}" for departure in data.departures]
     notes += [escape(note) for note in data.notes]
     if data.manual_verdicts:
         notes.append(f"{data.manual_verdicts} verdicts were changed by hand; they count as changed")

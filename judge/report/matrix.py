@@ -80,8 +80,8 @@ class MatrixRow:
             "task": self.task,
             "disagree": self.disagree,
             "cases": [
-                {"sample": each.sample, "case": each.case, "verdicts": list(each.verdicts)}
-                for each in self.cases
+                {"sample": case.sample, "case": case.case, "verdicts": list(case.verdicts)}
+                for case in self.cases
             ],
         }
 
@@ -116,9 +116,9 @@ _Results = Mapping[tuple[str, int, int], CaseResult]
 
 def _results(run: LoadedRun) -> dict[tuple[str, int, int], CaseResult]:
     return {
-        (each.task_id, each.sample, number): result
-        for each in run.submissions
-        for number, result in each.results.items()
+        (submission.task_id, submission.sample, number): result
+        for submission in run.submissions
+        for number, result in submission.results.items()
     }
 
 

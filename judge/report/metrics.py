@@ -54,7 +54,9 @@ def _metrics(data: ReportData) -> Iterator[tuple[str, float | None]]:
         for group in breakdown.groups:
             yield from _group(f"by/{_named(breakdown.key)}/{_named(group.key)}", group.scores)
     yield from _counts("verdict", overall.verdicts)
-    yield from _counts("difference", {each.kind: each.cases for each in data.differences})
+    yield from _counts(
+        "difference", {difference.kind: difference.cases for difference in data.differences}
+    )
     for measure in data.measures:
         for statistic in ("total", "mean", "median", "p95", "maximum"):
             yield f"measure/{_named(measure.key)}/{statistic}", getattr(measure, statistic)

@@ -142,7 +142,7 @@ def compare_loaded(
         notes.append(_PHRASINGS_NOTE)
     if not common:
         raise UsageError("the runs have no scored task in common")
-    every = {task for each in scores for task in each.soft}
+    every = {task for score in scores for task in score.soft}
     compared = Common(frozenset(common), by_phrasings)
     drafts = []
     for one, two in combinations(range(len(runs)), 2):
@@ -173,20 +173,20 @@ def compare_loaded(
 
 
 def _scored(submissions: Iterable[LoadedSubmission]) -> Iterator[SubmissionScore]:
-    for each in submissions:
-        found = [each.results.get(number) for number in each.cases]
+    for submission in submissions:
+        found = [submission.results.get(number) for number in submission.cases]
         verdicts = [None if result is None else result.verdict for result in found]
-        yield score_submission(each.task_id, each.sample, verdicts)
+        yield score_submission(submission.task_id, submission.sample, verdicts)
 
 
 def _common(scores: Sequence[TaskScores]) -> list[str]:
     if not scores:
         return []
-    return [task for task in scores[0].soft if all(task in each.soft for each in scores)]
+    return [task for task in scores[0].soft if all(task in score.soft for score in scores)]
 
 
 def _phrasings(run: LoadedRun) -> dict[str, Phrasing]:
-    tasks = (each.task for each in run.submissions)
+    tasks = (submission.task for submission in run.submissions)
     return {task.id: task.phrasing for task in tasks if task is not None and task.phrasing}
 
 
@@ -247,7 +247,8 @@ def _adjusted(pairs: Sequence[RunPair]) -> list[RunPair]:
 def _notes(names: Sequence[str], runs: Sequence[LoadedRun]) -> list[str]:
     notes = [f"{name}: {note}" for name, run in zip(names, runs, strict=True) for note in run.notes]
     samples = [
-        len(run.submissions) > len({each.task_id for each in run.submissions}) for run in runs
+        len(run.submissions) > len({submission.task_id for submission in run.submissions})
+        for run in runs
     ]
     if any(samples):
         notes.append(

@@ -30,7 +30,7 @@ def compare_phrasings(
         method: confidence, resamples and seed.
     """
     phrasings = {task.id: task.phrasing for task in tasks.values() if task.phrasing is not None}
-    names = list(dict.fromkeys(each.name for each in phrasings.values()))
+    names = list(dict.fromkeys(phrasing.name for phrasing in phrasings.values()))
     every = task_scores(scores)
     series = {}
     for name in sorted(names):

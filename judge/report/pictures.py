@@ -130,10 +130,10 @@ class PictureShelf:
         """
         sizes = {each["sha256"]: each["bytes"] for each in self._known.values() if "sha256" in each}
         others = sorted(sizes.keys() - self._turns, key=lambda each: (sizes[each], each))
-        turns = sorted((each for each in sizes if each in self._turns), key=self._turns.__getitem__)
+        turns = sorted((size for size in sizes if size in self._turns), key=self._turns.__getitem__)
         taken = self._taken(others, most_bytes, self.text_of)
         left = most_bytes - sum(map(len, taken.values()))
-        are_many = sum(-(-sizes[each] // 3) * 4 for each in turns) > left
+        are_many = sum(-(-sizes[turn] // 3) * 4 for turn in turns) > left
         read = self.text_of if shrink is None or not are_many else self._shrunk(shrink)
         return dict(sorted((taken | self._taken(turns, left, read)).items()))
 

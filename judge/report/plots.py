@@ -144,8 +144,8 @@ def time_against_size(tasks: Sequence[Mapping[str, Any]]) -> Markup | None:
     ]
     if len(points) < 3:
         return None
-    xs = _LogAxis([each[0] for each in points], _LEFT, _WIDTH - _RIGHT)
-    ys = _LogAxis([each[1] for each in points], _HEIGHT - _BOTTOM, _TOP)
+    xs = _LogAxis([point[0] for point in points], _LEFT, _WIDTH - _RIGHT)
+    ys = _LogAxis([point[1] for point in points], _HEIGHT - _BOTTOM, _TOP)
     parts = [*_x_ticks(xs, _bytes_label), *_y_ticks(ys, _seconds_label)]
     parts += [
         Markup('<circle class="p {}" cx="{}" cy="{}" r="3"/>').format(
@@ -239,7 +239,7 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     Returns:
         The plot; None where fewer than two groups have a score.
     """
-    known = [each for each in groups if each["scores"]["soft_restriction"]["value"] is not None]
+    known = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
     if len(known) < 2:
         return None
     width = (_WIDTH - _LEFT - _RIGHT) / len(known)

@@ -14,9 +14,9 @@ _STEPS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 
 def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns | None:
     """Mean, standard deviation, pass@k and pass^k; None where each task has one sample."""
-    if all(len(each.samples) == 1 for each in tasks):
+    if all(len(task.samples) == 1 for task in tasks):
         return None
-    samples = min(len(each.samples) for each in tasks)
+    samples = min(len(task.samples) for task in tasks)
     softs, hards = _by_sample(tasks, samples)
     soft, soft_sd = mean_and_sd([mean for each in softs if (mean := _mean(each)) is not None])
     hard, hard_sd = mean_and_sd([mean for each in hards if (mean := _mean(each)) is not None])
@@ -48,9 +48,9 @@ def _by_sample(
     """The soft and the hard scores of the first, second … sample of every task."""
     softs: list[list[float]] = [[] for _ in range(samples)]
     hards: list[list[float]] = [[] for _ in range(samples)]
-    for each in tasks:
-        order = sorted(range(len(each.samples)), key=each.samples.__getitem__)[:samples]
-        soft, hard = each.soft, each.hard
+    for task in tasks:
+        order = sorted(range(len(task.samples)), key=task.samples.__getitem__)[:samples]
+        soft, hard = task.soft, task.hard
         for number, place in enumerate(order):
             if (found := soft[place]) is not None:
                 softs[number].append(found)

@@ -100,7 +100,7 @@ class Report:
         return render_markdown(self.data)
 
     def _repr_html_(self) -> str:
-        groups = [(each.label, each.scores) for each in self.data.by_instruction_type.groups]
+        groups = [(group.label, group.scores) for group in self.data.by_instruction_type.groups]
         rows = "".join(
             f"<tr><th>{html.escape(label)}</th><td>{scores.tasks}</td><td>{scores.cases}</td>"
             f"<td>{with_interval(scores.soft_restriction)}</td>"

@@ -16,8 +16,8 @@ def scope_of(results: Iterable[CaseResult]) -> ScopeReport | None:
         results: the cases that are reported on, verdicts changed by hand in place.
     """
     tally = ScopeTally()
-    for each in results:
-        tally.add(each)
+    for result in results:
+        tally.add(result)
     return tally.report()
 
 

@@ -51,11 +51,11 @@ def count_set_aside(before: Sequence[Verdict | None], after: Sequence[Verdict | 
 
 
 def _scored(verdicts: Sequence[Verdict | None]) -> int:
-    return sum(each is not None and each.is_scored for each in verdicts)
+    return sum(verdict is not None and verdict.is_scored for verdict in verdicts)
 
 
 def count_standings(suspicions: Suspicions, tasks: Sequence[str]) -> dict[str, int]:
     """Standing -> suspects about some tasks, in the order of the standings; none are left out."""
     chosen = set(tasks)
-    counts = Counter(each.standing for each in suspicions.points if each.suspect.task in chosen)
-    return {each.value: counts[each] for each in Standing if counts[each]}
+    counts = Counter(point.standing for point in suspicions.points if point.suspect.task in chosen)
+    return {standing.value: counts[standing] for standing in Standing if counts[standing]}

@@ -87,7 +87,11 @@ def measure(workbook: Workbook) -> WorkbookShape:
         rows = max(rows, around.max_row - around.min_row + 1)
         columns = max(columns, around.max_column - around.min_column + 1)
         regions += [_Region(name, _around(each), len(each)) for each in _cut(cells)]
-    tables = [each for each in regions if each.rows >= LEAST_ROWS and each.columns >= LEAST_COLUMNS]
+    tables = [
+        region
+        for region in regions
+        if region.rows >= LEAST_ROWS and region.columns >= LEAST_COLUMNS
+    ]
     largest = max(tables, key=lambda each: each.cells, default=None)
     if largest is None:
         return WorkbookShape(rows, columns, sheets, 0, None)
@@ -95,7 +99,7 @@ def measure(workbook: Workbook) -> WorkbookShape:
         rows=rows,
         columns=columns,
         sheets=sheets,
-        tables=sum(each.cells >= LEAST_SHARE * largest.cells for each in tables),
+        tables=sum(table.cells >= LEAST_SHARE * largest.cells for table in tables),
         is_relational=_is_relational(workbook, largest),
     )
 
@@ -215,7 +219,7 @@ class ShapeCache:
         except TypeError:
             return None  # not there, or broken: it is measured again
         counts = (shape.rows, shape.columns, shape.sheets, shape.tables)
-        is_whole = all(type(each) is int and 0 <= each < MOST_DOCUMENT_BYTES for each in counts)
+        is_whole = all(type(count) is int and 0 <= count < MOST_DOCUMENT_BYTES for count in counts)
         return shape if is_whole and shape.is_relational in {None, True, False} else None
 
     def _write(self, digest: str, shape: WorkbookShape) -> None:

@@ -12,7 +12,7 @@ from judge.core.verdict import CaseResult, Verdict
 
 def has_shares(results: Sequence[CaseResult]) -> bool:
     """Whether any case of a run was judged by its groups of cells."""
-    return any("shares" in each.comparison for each in results)
+    return any("shares" in result.comparison for result in results)
 
 
 def shares_of(results: Iterable[CaseResult]) -> GroupSharesReport:
@@ -25,8 +25,8 @@ def shares_of(results: Iterable[CaseResult]) -> GroupSharesReport:
         results: the cases of a group of tasks, in a run in which groups of cells decide.
     """
     tally = ShareTally()
-    for each in results:
-        tally.add(each)
+    for result in results:
+        tally.add(result)
     return shares_of_tallies([tally])
 
 
@@ -60,11 +60,11 @@ class ShareTally:
 
 def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
     """The means over the cases of several tallies."""
-    unreadable = sum(each.unreadable for each in tallies)
+    unreadable = sum(tally.unreadable for tally in tallies)
     return {
-        "cases": sum(each.cases for each in tallies) + unreadable,
-        "modification": _mean([share for each in tallies for share in each.change], unreadable),
-        "regression": _mean([share for each in tallies for share in each.keep], unreadable),
+        "cases": sum(tally.cases for tally in tallies) + unreadable,
+        "modification": _mean([share for tally in tallies for share in tally.change], unreadable),
+        "regression": _mean([share for tally in tallies for share in tally.keep], unreadable),
     }
 
 

@@ -182,8 +182,8 @@ class ReportBuilder:
         tallies = list(self._tallies.values())
         shared = self._shared
         by_type: dict[str, list[TaskTally]] = defaultdict(list)
-        for each in tallies:
-            by_type[each.task.kind].append(each)
+        for tally in tallies:
+            by_type[tally.task.kind].append(tally)
         further = _by_group(tallies, shared)
         if without_submission and suite_tasks:
             further["of_suite"] = _of_suite(tallies, suite_tasks)
@@ -216,9 +216,9 @@ class ReportBuilder:
 def _by_group(tallies: Sequence[TaskTally], shared: bool) -> FurtherReports:
     """Scores by each division of the tasks; nothing where the suite divides them no further."""
     members: dict[str, dict[str, list[TaskTally]]] = defaultdict(lambda: defaultdict(list))
-    for each in tallies:
-        for division, group in each.task.groups.items():
-            members[division][group].append(each)
+    for tally in tallies:
+        for division, group in tally.task.groups.items():
+            members[division][group].append(tally)
     if not members:
         return {}
     return {
@@ -284,7 +284,9 @@ def _task_entry(
         "id": task.written_id,
         "sample": score.sample,
         "instruction_type": task.kind,
-        "test_case_results": [None if each is None else each.value for each in score.verdicts],
+        "test_case_results": [
+            None if verdict is None else verdict.value for verdict in score.verdicts
+        ],
         "soft_restriction": score.soft,
         "hard_restriction": score.hard,
     }

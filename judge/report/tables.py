@@ -138,7 +138,7 @@ _CASE_COLUMNS = (
 
 def case_rows(data: ReportData) -> list[Row]:
     """One row for each test case of each submission; ``cells_<class>`` counts differing cells."""
-    kinds = [each.kind for each in data.differences]
+    kinds = [difference.kind for difference in data.differences]
     rows = [_case_row(task, case, kinds) for task in data.tasks for case in task.cases]
     if data.suspects is not None:
         cases = [case for task in data.tasks for case in task.cases]

@@ -75,30 +75,32 @@ class TaskTally:
             tallies: the tasks.
             shared: whether cells to change and cells to keep decide in this run.
         """
-        group = score_tasks(each.scores for each in tallies)
+        group = score_tasks(tally.scores for tally in tallies)
         verdicts: Counter[Verdict] = Counter()
         excluded: dict[str, list[ExcludedCase]] = {}
-        for each in tallies:
-            verdicts.update(each._verdicts)  # noqa: SLF001  of the same class
-            for code, cases in each._excluded.items():  # noqa: SLF001
+        for tally in tallies:
+            verdicts.update(tally._verdicts)  # noqa: SLF001  of the same class
+            for code, cases in tally._excluded.items():  # noqa: SLF001
                 excluded.setdefault(code, []).extend(cases)
         report: GroupReport = {
             "tasks": group.tasks,
             "cases": group.cases,
             "soft_restriction": group.soft,
             "hard_restriction": group.hard,
-            "verdicts": {each.value: verdicts[each] for each in Verdict if verdicts[each]},
+            "verdicts": {
+                verdict.value: verdicts[verdict] for verdict in Verdict if verdicts[verdict]
+            },
             "excluded": {code: cases for code, cases in excluded.items() if cases},
             "including_excluded": _all_of_it(group),
         }
         if shared:
-            report["shares"] = shares_of_tallies([each.shares for each in tallies])
+            report["shares"] = shares_of_tallies([tally.shares for tally in tallies])
         return report
 
     @staticmethod
     def over(tallies: Iterable[TaskTally], members: Collection[str]) -> SuiteScores:
         """Scores with the denominator of a whole suite, or of a group of its tasks."""
-        group = score_tasks(each.scores for each in tallies if each.task.id in members)
+        group = score_tasks(tally.scores for tally in tallies if tally.task.id in members)
         share = group.all_tasks / len(members)
         return {
             "tasks": len(members),
@@ -133,15 +135,15 @@ class SuspectsTally:
             "standing": count_standings(self._suspicions, list(self._ids)),
             "suspects": [
                 {
-                    "id": self._ids[each.suspect.task],
-                    "case": each.suspect.case,
-                    "sign": each.suspect.sign,
-                    "certainty": each.suspect.certainty.value,
-                    "standing": each.standing.value,
-                    "summary": each.suspect.summary,
+                    "id": self._ids[point.suspect.task],
+                    "case": point.suspect.case,
+                    "sign": point.suspect.sign,
+                    "certainty": point.suspect.certainty.value,
+                    "standing": point.standing.value,
+                    "summary": point.suspect.summary,
                 }
-                for each in self._suspicions.points
-                if each.suspect.task in self._ids
+                for point in self._suspicions.points
+                if point.suspect.task in self._ids
             ],
         }
 

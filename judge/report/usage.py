@@ -31,8 +31,8 @@ def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
           none was timed.
     """
     tally = UsageTally()
-    for each in submissions:
-        tally.add(each)
+    for submission in submissions:
+        tally.add(submission)
     return tally.report()
 
 

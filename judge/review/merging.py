@@ -78,9 +78,9 @@ def _corrections(
 def _merge(first: Correction, second: Correction) -> Correction | None:
     """Both as one; None if they contradict each other."""
     if first.field == "gold":
-        cells = {each.ref: each for each in first.cells}
-        for each in second.cells:
-            if cells.setdefault(each.ref, each) != each:
+        cells = {cell.ref: cell for cell in first.cells}
+        for cell in second.cells:
+            if cells.setdefault(cell.ref, cell) != cell:
                 return None
         if first.gold_sha256 != second.gold_sha256:
             return None

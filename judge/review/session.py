@@ -120,15 +120,15 @@ class ReviewSession:
             "conflicts": list(merged.conflicts),
             "suspects": [
                 {
-                    "task": each.suspect.task,
-                    "case": each.suspect.case,
-                    "sign": each.suspect.sign,
-                    "certainty": each.suspect.certainty.value,
-                    "summary": each.suspect.summary,
-                    "standing": self._shown_standing(each).value,
-                    "mine": None if (mine := self._mine(each)) is None else str(mine.finding),
+                    "task": point.suspect.task,
+                    "case": point.suspect.case,
+                    "sign": point.suspect.sign,
+                    "certainty": point.suspect.certainty.value,
+                    "summary": point.suspect.summary,
+                    "standing": self._shown_standing(point).value,
+                    "mine": None if (mine := self._mine(point)) is None else str(mine.finding),
                 }
-                for each in self._points(suspicions)
+                for point in self._points(suspicions)
             ],
         }
 
@@ -173,15 +173,15 @@ class ReviewSession:
             "mine": None if mine is None else _shown_decision(mine),
             # What others found would sway a reviewer who has not decided.
             "others": [
-                _shown_decision(each)
-                for each in point.decisions
-                if mine is not None and each.by != self.by
+                _shown_decision(decision)
+                for decision in point.decisions
+                if mine is not None and decision.by != self.by
             ],
             **show_case(task, suspect, shown),
         }
 
     def _mine(self, point: Standpoint) -> Decision | None:
-        return next((each for each in point.decisions if each.by == self.by), None)
+        return next((decision for decision in point.decisions if decision.by == self.by), None)
 
     def _shown_standing(self, point: Standpoint) -> Standing:
         if self._mine(point) is None and point.decisions:
@@ -272,7 +272,11 @@ def _check_replaceable(path: Path) -> None:
     """Whether a file of corrections may be replaced: everything in it came from reviews."""
     if not path.is_file():
         return
-    foreign = [each for each in load_corrections(path) if not each.source.startswith(SOURCE)]
+    foreign = [
+        correction
+        for correction in load_corrections(path)
+        if not correction.source.startswith(SOURCE)
+    ]
     if foreign:
         raise UsageError(
             f"{path} holds corrections that no review wrote (task {foreign[0].task}), and would be "

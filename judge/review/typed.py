@@ -100,14 +100,14 @@ def corrections_of(
     Raises:
         UsageError: something does not fit the task; the message names it.
     """
-    entries = list(_entries(task, {each.case: each for each in files}, typed, signed))
+    entries = list(_entries(task, {file.case: file for file in files}, typed, signed))
     if not entries:
         raise UsageError(
             "what is right instead?",
             hint="Type cells of the gold, a position or a style, or leave out the case or task.",
         )
     try:
-        return [correction_of(suite_format, each) for each in entries]
+        return [correction_of(suite_format, entry) for entry in entries]
     except CorrectionFaultError as fault:
         raise UsageError(str(fault)) from fault
 
@@ -116,12 +116,12 @@ def _entries(
     task: Task, files: Mapping[int, CaseFiles], typed: Typed, signed: Signed
 ) -> list[dict[str, object]]:
     entries = []
-    cases = {each.number: each for each in task.cases}
+    cases = {case.number: case for case in task.cases}
     for number, text in typed.cells.items():
         if not text.strip():
             continue
         cells = typed_cells(_known(cases, number, task), text)
-        found = [each.to_json() for each in cells]
+        found = [cell.to_json() for cell in cells]
         entries.append(signed.entry(task.id, "gold", **_bound(files, number), cells=found))
     if position := typed.position.strip():
         was = task.checker.options.get("answer_position")
@@ -183,7 +183,7 @@ def typed_cells(case: TestCase, text: str) -> tuple[CellCorrection, ...]:
         cells = tuple(_cell(gold, line.strip()) for line in lines)
     except WorkbookError as error:
         raise UsageError(f"{case.gold_path.name}: {error.message}") from error
-    if len({each.ref for each in cells}) < len(cells):
+    if len({cell.ref for cell in cells}) < len(cells):
         raise UsageError("a cell is named twice")
     return cells
 

@@ -212,7 +212,7 @@ def _new_value(field: str, now: object) -> str | tuple[str, ...]:
 
 def describe_corrections(corrections: Sequence[Correction]) -> list[dict[str, object]]:
     """Corrections as they are written into run.json and the report."""
-    return [_described(each) for each in corrections]
+    return [_described(correction) for correction in corrections]
 
 
 def _described(correction: Correction) -> dict[str, object]:
@@ -229,7 +229,7 @@ def _described(correction: Correction) -> dict[str, object]:
         if correction.input_sha256 is not None:
             record["input_sha256"] = correction.input_sha256
         if correction.cells:
-            record["cells"] = [each.to_json() for each in correction.cells]
+            record["cells"] = [cell.to_json() for cell in correction.cells]
     record |= {"reason": correction.reason, "source": correction.source}
     further = {"evidence": correction.evidence, "by": correction.by, "at": correction.at}
     return record | {name: text for name, text in further.items() if text}
@@ -247,9 +247,9 @@ def write_corrections(path: Path, suite_format: str, corrections: Sequence[Corre
         SuiteError: it cannot be written.
     """
     entries = []
-    for each in corrections:
-        entry = {name: value for name, value in _described(each).items() if value is not None}
-        if each.field == "exclude":
+    for correction in corrections:
+        entry = {name: value for name, value in _described(correction).items() if value is not None}
+        if correction.field == "exclude":
             entry.pop("now", None)
         entries.append(entry)
     text = dump_yaml({"format": suite_format, "corrections": entries})

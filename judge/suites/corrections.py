@@ -157,7 +157,7 @@ def _corrected_in_case(task: Task, correction: Correction) -> Task | None:
 
 
 def _replaced(cases: Sequence[TestCase], new: TestCase) -> tuple[TestCase, ...]:
-    return tuple(new if each.number == new.number else each for each in cases)
+    return tuple(new if case.number == new.number else case for case in cases)
 
 
 def corrected_suite(suite: Suite, path: GivenPath | None) -> CorrectedSuite:

@@ -119,7 +119,7 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
     parts = [_text(record, name) for name in ("question", "constraints", "format")]
     concepts = record.get("concepts")
     level = record.get("level")
-    names = [str(each) for each in concepts] if isinstance(concepts, list) else []
+    names = [str(concept) for concept in concepts] if isinstance(concepts, list) else []
     found = _table(boundary, _text(record, "file_name"))
     is_there = isinstance(found, InputFile)
     case = TestCase(
@@ -155,10 +155,10 @@ def _values(answers: object) -> dict[str, object]:
     if not isinstance(answers, list) or not answers:
         raise _FieldError(f"there is no label with common_answers in {LABELS}")
     values: dict[str, object] = {}
-    for each in answers:
-        if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], str):
+    for answer in answers:
+        if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], str):
             raise _FieldError(f"its label in {LABELS} must be pairs of a name and a value")
-        values[each[0]] = _value(str(each[1]))
+        values[answer[0]] = _value(str(answer[1]))
     return values
 
 

@@ -266,13 +266,13 @@ def format_named(name: str) -> SuiteFormat:
             return row.load()
     if name in _REGISTERED:
         return _REGISTERED[name]
-    known = ", ".join(name for each in suite_formats() for name in each.names)
+    known = ", ".join(name for suite_format in suite_formats() for name in suite_format.names)
     raise UsageError(f"there is no suite format {name!r}", hint=f"Suite formats: {known}.")
 
 
 def definition_names() -> tuple[str, ...]:
     """Names of the files that define suites, over all formats."""
-    return tuple(each.definition for each in suite_formats())
+    return tuple(suite_format.definition for suite_format in suite_formats())
 
 
 def format_of_folder(root: Path) -> SuiteFormat | None:
@@ -304,4 +304,4 @@ def _holds(root: Path, marker: str) -> bool:
 
 def is_output_name(file_name: str) -> bool:
     """Whether a file is a finished output of some format, by its name."""
-    return any(each.output_of(file_name) is not None for each in suite_formats())
+    return any(suite_format.output_of(file_name) is not None for suite_format in suite_formats())

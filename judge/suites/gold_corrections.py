@@ -158,9 +158,9 @@ def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | Non
         return case
     try:
         workbook = open_workbook(data)
-        for each in correction.cells:
-            _check_was(workbook, each)
-        edited = set_cells(data, [SetCell(each.ref, each.now) for each in correction.cells])
+        for cell in correction.cells:
+            _check_was(workbook, cell)
+        edited = set_cells(data, [SetCell(cell.ref, cell.now) for cell in correction.cells])
     except WorkbookError as error:
         raise UnfitCellsError(f"{path}: {error.message}") from error
     golds = list(case.golds)
@@ -208,7 +208,7 @@ def _read(path: Path) -> bytes:
 def _holds(data: bytes, cells: Sequence[CellCorrection]) -> bool:
     try:
         workbook = open_workbook(data)
-        return all(_same(stored_value(workbook, each.ref), each.now) for each in cells)
+        return all(_same(stored_value(workbook, cell.ref), cell.now) for cell in cells)
     except WorkbookError:
         return False
 

@@ -31,7 +31,7 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
         faults = (f"{located.format.definition}: a suite needs at least one task",)
     notes = contents.notes
     if faults and ids and contents.tasks and not _concerns(faults, contents.tasks, ids):
-        notes, faults = (*notes, *(f"left out: {each}" for each in faults)), ()
+        notes, faults = (*notes, *(f"left out: {fault}" for fault in faults)), ()
     if faults:
         raise SuiteError(
             f"{located.root} is broken: {len(faults)} fault{'s' if len(faults) > 1 else ''}",

@@ -91,10 +91,10 @@ def locate_suite(source: Path | str) -> Located:
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
         # A folder that defines a suite means that one, whatever else is around it.
-        for each in suite_formats():
-            root = _root_of(path, each)
+        for suite_format in suite_formats():
+            root = _root_of(path, suite_format)
             if root is not None:
-                return Located(_name_of(root), root, each)
+                return Located(_name_of(root), root, suite_format)
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
@@ -110,7 +110,7 @@ def locate_suite(source: Path | str) -> Located:
                 faults=(f"{fetched_folder(source)}: does not exist",),
                 hint=f"judge dataset fetch {source}",
             )
-    published = [each.name for each in load_sources(data_folder())]
+    published = [load_source.name for load_source in load_sources(data_folder())]
     nearest = did_you_mean(source, (*SHIPPED, *published), before=". ")
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite{nearest}",
@@ -129,9 +129,9 @@ def _root_of(folder: Path, found: SuiteFormat) -> Path | None:
 
 def _in_file(path: Path) -> Located:
     # A definition defines its own folder; a file with another name is none.
-    for each in suite_formats():
-        if path.name == each.definition:
-            return Located(path.resolve().parent.name, path.parent, each)
+    for suite_format in suite_formats():
+        if path.name == suite_format.definition:
+            return Located(path.resolve().parent.name, path.parent, suite_format)
     if path.name.lower().endswith(ARCHIVE_SUFFIXES):
         name = path.name
         for suffix in ARCHIVE_SUFFIXES:

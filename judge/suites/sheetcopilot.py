@@ -162,7 +162,7 @@ def read_suite(root: Path) -> Contents:
         SuiteError: the ``dataset.xlsx`` cannot be read as a table with the published columns.
     """
     boundary = Boundary(root)
-    chosen = next((each for each in GOLDS if (boundary.root / each).is_dir()), None)
+    chosen = next((gold for gold in GOLDS if (boundary.root / gold).is_dir()), None)
     places = _Places(boundary, chosen)
     tasks: list[Task] = []
     faults: list[str] = []
@@ -172,7 +172,7 @@ def read_suite(root: Path) -> Contents:
             tasks.append(_task(order, row, places))
         except _FieldError as error:
             faults.append(f"{DEFINITION}, row {order + 1}: {error}")
-    absent = sum(LEFT_OUT_OPTION in each.checker.options for each in tasks)
+    absent = sum(LEFT_OUT_OPTION in task.checker.options for task in tasks)
     if absent:
         notes.append(f"{absent} tasks are left out: their workbooks are not there")
     return Contents(
@@ -231,10 +231,14 @@ def _task(order: int, row: Mapping[str, CellValue], places: _Places) -> Task:
         instruction="\n\n".join(
             str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
         ),
-        kind=", ".join(each for each in CATEGORIES if each in categories) or "no category",
+        kind=", ".join(category for category in CATEGORIES if category in categories)
+        or "no category",
         cases=(TestCase(1, inputs, golds, absent),),
         checker=CheckerSpec(CHECKER, {LEFT_OUT_OPTION: reason} if reason else {}),
-        groups={division_of(each): "yes" if each in categories else "no" for each in CATEGORIES},
+        groups={
+            division_of(category): "yes" if category in categories else "no"
+            for category in CATEGORIES
+        },
         raw_id=f"{order}_{sheet}",
         aliases=(named,),
     )
@@ -354,12 +358,12 @@ def _log(document: Any, folder: Path) -> ActionLog:
         for each in folder.iterdir()
         if each.name.endswith(".xlsx") and "source" not in each.name and "~$" not in each.name
     ]
-    numbers = (re.fullmatch(rf"{re.escape(folder.name)}_(\d{{1,4}})\.xlsx", each) for each in names)
+    numbers = (re.fullmatch(rf"{re.escape(folder.name)}_(\d{{1,4}})\.xlsx", name) for name in names)
     return ActionLog(
         successes=document["Success Count"],
         actions=tuple(map(_planned, responses if isinstance(responses, list) else [])),
         workbooks=len(names),
-        repeats=frozenset(int(each[1]) - 1 for each in numbers if each is not None),
+        repeats=frozenset(int(number[1]) - 1 for number in numbers if number is not None),
     )
 
 
@@ -394,7 +398,7 @@ def published_figures(
     if not logs:
         return []
     least = atomic_actions(suite.root)
-    samples = sorted({0, *(each for log in logs.values() for each in log.repeats)})
+    samples = sorted({0, *(repeat for log in logs.values() for repeat in log.repeats)})
     figures = []
     for sample in samples:
         executed = [

@@ -102,8 +102,8 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
     def only(self, indices: Iterable[int]) -> SubmissionIndex:
         """The same with some of the submissions."""
         rows = (
-            (self._numbers[each], self._samples[each], self._places[each], self._lengths[each])
-            for each in indices
+            (self._numbers[index], self._samples[index], self._places[index], self._lengths[index])
+            for index in indices
         )
         return SubmissionIndex(self._suite, self._lines, rows, self.facts)
 

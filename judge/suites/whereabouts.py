@@ -54,7 +54,9 @@ def source_of_digest(digest: str, name: str) -> str | None:
         if isinstance(source, str):
             return source
     fetched = {
-        each.name for each in load_sources(data_folder()) if fetched_folder(each.name).is_dir()
+        load_source.name
+        for load_source in load_sources(data_folder())
+        if fetched_folder(load_source.name).is_dir()
     }
     return name if name in {*SHIPPED, *fetched} else None
 

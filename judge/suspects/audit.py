@@ -63,7 +63,7 @@ def audit_suite(
             found.append(findings)
             on_task(findings, len(tasks))
     examined = sum(not each.not_examined for each in found)
-    suspects = ranked(each for findings in found for each in findings.suspects)
+    suspects = ranked(suspect for findings in found for suspect in findings.suspects)
     return Audit(
         suite=suite.name,
         format=suite.format,
@@ -72,10 +72,10 @@ def audit_suite(
         cases=sum(len(each.task.cases) for each in found if not each.not_examined),
         suspects=suspects,
         files=tuple(_suspected(found)),
-        signs=tuple(SignRun(each.name, each.title, each.blind_spots, examined) for each in signs),
+        signs=tuple(SignRun(sign.name, sign.title, sign.blind_spots, examined) for sign in signs),
         submissions=tuple(submissions),
         not_examined={each.task.id: each.not_examined for each in found if each.not_examined},
-        problems=tuple(each for findings in found for each in findings.problems),
+        problems=tuple(problem for findings in found for problem in findings.problems),
     )
 
 
@@ -104,7 +104,7 @@ def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
 
 def _suspected(found: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
     for findings in found:
-        cases = {each.case for each in findings.suspects}
+        cases = {suspect.case for suspect in findings.suspects}
         for files in findings.files:
             if files.case in cases or None in cases:
                 yield files

@@ -94,15 +94,15 @@ class Decision:
             "evidence": self.evidence,
             "files": [
                 {
-                    "case": each.case,
-                    "input_sha256": each.input_sha256,
-                    "gold_sha256": each.gold_sha256,
+                    "case": file.case,
+                    "input_sha256": file.input_sha256,
+                    "gold_sha256": file.gold_sha256,
                 }
-                for each in self.files
+                for file in self.files
             ],
         }
         if self.corrections:
-            record["corrections"] = [dict(each) for each in self.corrections]
+            record["corrections"] = [dict(correction) for correction in self.corrections]
         return record
 
 
@@ -161,24 +161,24 @@ def _decisions(path: Path) -> Iterator[Decision]:
 def latest(decisions: Iterable[Decision]) -> dict[SuspectKey, dict[str, Decision]]:
     """Suspect -> reviewer -> the decision that counts; those taken back are left out."""
     found: dict[SuspectKey, dict[str, Decision]] = {}
-    for each in decisions:
-        by_reviewer = found.setdefault(each.key, {})
-        by_reviewer.pop(each.by, None)
-        if each.finding is not None:
-            by_reviewer[each.by] = each
+    for decision in decisions:
+        by_reviewer = found.setdefault(decision.key, {})
+        by_reviewer.pop(decision.by, None)
+        if decision.finding is not None:
+            by_reviewer[decision.by] = decision
     return {key: by_reviewer for key, by_reviewer in found.items() if by_reviewer}
 
 
 def files_of(audit: Audit, suspect: Suspect) -> tuple[CaseFiles, ...]:
     """The files that a suspect is about: those of its case, or of all cases of its task."""
     return tuple(
-        each
-        for each in audit.files
-        if each.task == suspect.task and suspect.case in {None, each.case}
+        file
+        for file in audit.files
+        if file.task == suspect.task and suspect.case in {None, file.case}
     )
 
 
 def still_counts(decision: Decision, files: Sequence[CaseFiles]) -> bool:
     """Whether a reviewer saw the golds that the audit is about."""
-    seen = {each.case: each.gold_sha256 for each in decision.files}
-    return all(seen.get(each.case, each.gold_sha256) == each.gold_sha256 for each in files)
+    seen = {file.case: file.gold_sha256 for file in decision.files}
+    return all(seen.get(file.case, file.gold_sha256) == file.gold_sha256 for file in files)

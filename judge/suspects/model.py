@@ -183,5 +183,7 @@ class Audit:
     def of_case(self, task: str, case: int) -> tuple[Suspect, ...]:
         """The suspects that are about a case, or about its task as a whole, the surest first."""
         return tuple(
-            each for each in self.suspects if each.task == task and each.case in {None, case}
+            suspect
+            for suspect in self.suspects
+            if suspect.task == task and suspect.case in {None, case}
         )

@@ -109,33 +109,33 @@ def document_of(audit: Audit) -> SuspectsDocument:
         "cases": audit.cases,
         "signs": [
             {
-                "name": each.name,
-                "title": each.title,
-                "blind_spots": list(each.blind_spots),
-                "tasks": each.tasks,
+                "name": sign.name,
+                "title": sign.title,
+                "blind_spots": list(sign.blind_spots),
+                "tasks": sign.tasks,
             }
-            for each in audit.signs
+            for sign in audit.signs
         ],
-        "suspects": [_suspect_record(each) for each in audit.suspects],
+        "suspects": [_suspect_record(suspect) for suspect in audit.suspects],
         "files": [
             {
-                "task": each.task,
-                "case": each.case,
-                "input_sha256": each.input_sha256,
-                "gold_sha256": each.gold_sha256,
+                "task": file.task,
+                "case": file.case,
+                "input_sha256": file.input_sha256,
+                "gold_sha256": file.gold_sha256,
             }
-            for each in audit.files
+            for file in audit.files
         ],
         "submissions": list(audit.submissions),
         "not_examined": dict(audit.not_examined),
         "problems": [
             {
-                "task": each.task,
-                "case": each.case,
-                "message": each.message,
-                "sign": each.sign,
+                "task": problem.task,
+                "case": problem.case,
+                "message": problem.message,
+                "sign": problem.sign,
             }
-            for each in audit.problems
+            for problem in audit.problems
         ],
     }
 
@@ -228,7 +228,7 @@ def _word(words: type[_Word], text: str, name: str) -> _Word:
     try:
         return words(text)
     except ValueError:
-        expected = ", ".join(each.value for each in words)
+        expected = ", ".join(word.value for word in words)
         raise MalformedError(f"field {name}: expected one of {expected}, found {text!r}") from None
 
 

@@ -33,7 +33,7 @@ def register(sign: Sign) -> None:
     Raises:
         UsageError: another sign has that name.
     """
-    known = {each.name: each for each in all_signs()}
+    known = {all_sign.name: all_sign for all_sign in all_signs()}
     if known.get(sign.name, sign) is not sign:
         raise UsageError(f"a sign {sign.name!r} already exists")
     if sign.name not in known:

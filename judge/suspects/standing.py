@@ -77,7 +77,7 @@ class Standpoint:
 
 def standing_of(decisions: Iterable[Decision]) -> Standing:
     """Where a suspect stands, by what its reviewers decided."""
-    findings = {each.finding for each in decisions}
+    findings = {decision.finding for decision in decisions}
     if not findings:
         return Standing.OPEN
     if findings >= {Finding.FAULT, Finding.FINE}:
@@ -105,7 +105,7 @@ class Suspicions:
     def points(self) -> tuple[Standpoint, ...]:
         """Every suspect with its standing, the surest first."""
         decided = latest(self.decisions)
-        return tuple(self._point(each, decided) for each in self.audit.suspects)
+        return tuple(self._point(suspect, decided) for suspect in self.audit.suspects)
 
     def _point(
         self, suspect: Suspect, decided: Mapping[SuspectKey, Mapping[str, Decision]]
@@ -131,8 +131,8 @@ class Suspicions:
     @cached_property
     def _by_case(self) -> Mapping[tuple[str, int | None], Sequence[Standpoint]]:
         found: dict[tuple[str, int | None], list[Standpoint]] = {}
-        for each in self.points:
-            found.setdefault((each.suspect.task, each.suspect.case), []).append(each)
+        for point in self.points:
+            found.setdefault((point.suspect.task, point.suspect.case), []).append(point)
         return found
 
     def of_case(self, task: str, case: int) -> tuple[Standpoint, ...]:
@@ -150,8 +150,11 @@ class Suspicions:
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
         """The same for a run that was judged with corrections, as run.json names them."""
         corrected = {
-            (str(each.get("task")), case if isinstance(case := each.get("case"), int) else None)
-            for each in corrections
+            (
+                str(correction.get("task")),
+                case if isinstance(case := correction.get("case"), int) else None,
+            )
+            for correction in corrections
         }
         return replace(self, corrected=frozenset(corrected))
 
@@ -184,9 +187,9 @@ def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions
         return suspicions
     same = _same_files(audit, suite)
     fitting = tuple(
-        each
-        for each in audit.suspects
-        if (files := files_of(audit, each)) and all((f.task, f.case) in same for f in files)
+        suspect
+        for suspect in audit.suspects
+        if (files := files_of(audit, suspect)) and all((f.task, f.case) in same for f in files)
     )
     if audit.suspects and not fitting:
         raise UsageError(
@@ -201,19 +204,19 @@ def _same_files(audit: Audit, suite: Suite) -> set[tuple[str, int]]:
     digests = FileDigests()
     known = {(task.id, case.number): case for task in suite.tasks for case in task.cases}
     same = set()
-    for each in audit.files:
-        case = known.get((each.task, each.case))
+    for file in audit.files:
+        case = known.get((file.task, file.case))
         if case is None:
             continue
         gold = case.golds[0].path if case.golds else None
         found = CaseFiles(
-            each.task,
-            each.case,
+            file.task,
+            file.case,
             digests.of(case.inputs[0].path) if case.inputs else None,
             None if gold is None else digests.of(gold),
         )
-        if found == each:
-            same.add((each.task, each.case))
+        if found == file:
+            same.add((file.task, file.case))
     return same
 
 
@@ -226,7 +229,9 @@ def keep_suspicions(store: RunDirectory, suspicions: Suspicions) -> None:
     Raises:
         StoreError: they cannot be written.
     """
-    store.replace_records(DECISIONS_FILE, [dict(each.to_json()) for each in suspicions.decisions])
+    store.replace_records(
+        DECISIONS_FILE, [dict(decision.to_json()) for decision in suspicions.decisions]
+    )
     store.write_document(SUSPECTS_FILE, dict(document_of(suspicions.audit)))
 
 
@@ -241,7 +246,7 @@ def kept_suspicions(store: RunDirectory) -> Suspicions | None:
         return None
     try:
         audit = audit_of(document)
-        decisions = tuple(decision_of(each) for each in store.read_records(DECISIONS_FILE))
+        decisions = tuple(decision_of(record) for record in store.read_records(DECISIONS_FILE))
     except MalformedError as problem:
         raise StoreError(
             f"{store.path / SUSPECTS_FILE}: {problem}",

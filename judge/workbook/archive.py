@@ -248,7 +248,7 @@ def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
             if kind == _ZIP64_EXTRA:
                 wide = list(struct.unpack_from(f"<{len(content) // 8}Q", content))
                 return tuple(
-                    wide.pop(0) if each == _IN_EXTRA_32 and wide else each for each in fields
+                    wide.pop(0) if field == _IN_EXTRA_32 and wide else field for field in fields
                 )
     return fields
 

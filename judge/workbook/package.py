@@ -38,7 +38,9 @@ class Package:
             raise WorkbookError(
                 f"the file has {len(data):,} bytes, more than {limits.file_bytes:,} are not read"
             )
-        self._entries = {each.name: each for each in read_entries(data, most=limits.entries)}
+        self._entries = {
+            read_entry.name: read_entry for read_entry in read_entries(data, most=limits.entries)
+        }
         for entry in self._entries.values():
             _check_size(entry, limits)
 

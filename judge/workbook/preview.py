@@ -71,7 +71,7 @@ def read_preview(path: Path, rows: int) -> tuple[SheetPreview, ...]:
 
 def _preview(name: str, cells: SheetCells, rows: int, *, date_1904: bool) -> SheetPreview:
     dimension, more = cells.tail.dimension, cells.rows_below
-    merged = (str(each) for each in cells.tail.merges if each.min_row <= rows)
+    merged = (str(merge) for merge in cells.tail.merges if merge.min_row <= rows)
     return SheetPreview(
         name=name,
         rows=_grid(cells.values, rows if more else 0, date_1904=date_1904),

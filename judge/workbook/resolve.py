@@ -81,7 +81,7 @@ def _typed_sheet(
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
         return _default_sheet(position, names, notes)
-    found = next((each for each in names if folded(each) == folded(meant)), None)
+    found = next((name for name in names if folded(name) == folded(meant)), None)
     if found is None:
         raise _no_such_sheet(meant, position, names)
     return found
@@ -119,7 +119,7 @@ def _gold_sheet(
 
 def _names_one_sheet(position: Position) -> bool:
     """Whether all parts of a position name one sheet, and so can mean the only one there is."""
-    return len({_folded(each.sheet) for each in position.parts if each.sheet is not None}) == 1
+    return len({_folded(part.sheet) for part in position.parts if part.sheet is not None}) == 1
 
 
 def _default_sheet(position: Position, names: Sequence[str], notes: list[str]) -> str:

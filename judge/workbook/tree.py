@@ -30,7 +30,7 @@ class Element:
 
     def all(self, name: str) -> list[Element]:
         """All children with a name."""
-        return [each for each in self.children if each.name == name]
+        return [child for child in self.children if child.name == name]
 
     def find(self, *names: str) -> Element | None:
         """The element at the end of a path of names, always the first child; or None."""

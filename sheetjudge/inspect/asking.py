@@ -117,7 +117,7 @@ class Asking:
     def __init__(self, plan: InferencePlan, options: InferOptions) -> None:
         self.plan = plan
         self._options = options
-        self._by_id = {each.question.id: each for each in plan.assignments}
+        self._by_id = {assignment.question.id: assignment for assignment in plan.assignments}
 
     def assignment(self, sample_id: int | str) -> Assignment:
         """The task of a sample.

@@ -28,7 +28,7 @@ class GeneratingModel:
         self._state = state
         self._generate = generate
         self._pictures = pictures
-        self._lead = [each for each in state.messages if each.role == "system"]
+        self._lead = [message for message in state.messages if message.role == "system"]
         self._known: list[tuple[Message, ChatMessage]] = []
         self._before: list[ChatMessage] = []
 

@@ -20,9 +20,9 @@ def by_type() -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         groups: dict[str, list[SampleScore]] = defaultdict(list)
-        for each in scores:
-            kind = (each.sample_metadata or {}).get(INSTRUCTION_TYPE)
-            groups[str(kind or "unknown")].append(each)
+        for score in scores:
+            kind = (score.sample_metadata or {}).get(INSTRUCTION_TYPE)
+            groups[str(kind or "unknown")].append(score)
         found: dict[str, str | int | float | bool | None] = {}
         for name, members in sorted(groups.items()):
             found[name] = _number(average, members)

@@ -26,7 +26,7 @@ from sheetjudge.inspect.suites import suite_of_sample
 from sheetjudge.inspect.verdicts import score_of
 
 _OF_CLUSTERS = {"cluster", "insecure_cluster"}
-JUDGING_OPTIONS = frozenset(each.name for each in fields(JudgingOptions)) - _OF_CLUSTERS
+JUDGING_OPTIONS = frozenset(field.name for field in fields(JudgingOptions)) - _OF_CLUSTERS
 """Options of the scorer that a task takes as well."""
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {

@@ -35,13 +35,13 @@ def score_of(
     """
     handed_in = submission.answer if submission.code is None else submission.code
     metadata = {
-        "verdicts": [str(each) for each in found.verdicts],
-        "cases": [_case(each) for each in found.cases],
+        "verdicts": [str(verdict) for verdict in found.verdicts],
+        "cases": [_case(case) for case in found.cases],
         "solution_sha256": None if handed_in is None else _sha256(handed_in),
         **judged_with,
     }
     told = "; ".join(
-        f"case {each.case}: {each.verdict} {cause_without_golds(each)}" for each in found.cases
+        f"case {case.case}: {case.verdict} {cause_without_golds(case)}" for case in found.cases
     )
     explanation = told.replace(" ;", ";").rstrip()
     unscored = _why_unscored(found)
@@ -76,7 +76,7 @@ def _finite(number: float | None) -> float | None:
 
 def _why_unscored(found: JudgedSubmission) -> str | None:
     """Why cases are not scored, in Inspect's words where it has some; None where all are."""
-    verdicts = {each.verdict for each in found.cases}
+    verdicts = {case.verdict for case in found.cases}
     if Verdict.JE in verdicts:
         return "scoring_failed"
     if Verdict.BT in verdicts:
@@ -98,7 +98,7 @@ def _why_invalid(
 
 def _no_answer(found: JudgedSubmission) -> bool:
     """Whether a typed answer holds none."""
-    return all(each.verdict in {Verdict.CE, Verdict.NO, Verdict.IW} for each in found.cases)
+    return all(case.verdict in {Verdict.CE, Verdict.NO, Verdict.IW} for case in found.cases)
 
 
 def _sha256(text: str) -> str:

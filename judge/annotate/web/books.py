@@ -44,9 +44,9 @@ def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> Books:
     Raises:
         WorkbookError: the edits do not fit.
     """
-    cells = [each for each in edits if isinstance(each, SetCell)]
+    cells = [edit for edit in edits if isinstance(edit, SetCell)]
     if len(cells) == len(edits):
-        edited = Edited(set_cells(base.input, cells), tuple(each.ref for each in cells))
+        edited = Edited(set_cells(base.input, cells), tuple(cell.ref for cell in cells))
     else:
         edited = apply_edits(base.input, edits)
     shown, gold = open_workbook(edited.data), open_workbook(base.gold)

@@ -76,9 +76,9 @@ class AnnotationSession:
     def _left_behind(self, base: int | None) -> Draft | None:
         drafts = self._annotator.book.drafts(self.task.id)
         mine = [
-            each
-            for each in drafts
-            if each.author == self._author and base in {None, each.base.number}
+            draft
+            for draft in drafts
+            if draft.author == self._author and base in {None, draft.base.number}
         ]
         return mine[-1] if mine else None
 
@@ -91,7 +91,7 @@ class AnnotationSession:
         held: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:
             held += [
-                [edit_to_json(each) for each in steps] for steps in (draft.edits, draft.answers)
+                [edit_to_json(step) for step in steps] for steps in (draft.edits, draft.answers)
             ]
         return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
 
@@ -119,7 +119,7 @@ class AnnotationSession:
 
     def case_numbers(self) -> list[int]:
         """The cases that the task has now."""
-        return [each.number for each in self._annotator.cases(self.task.id)]
+        return [case.number for case in self._annotator.cases(self.task.id)]
 
     def books(self) -> Books:
         """The workbooks as far as they are known.
@@ -239,9 +239,9 @@ class AnnotationSession:
                 self._extend(edits=edits)
                 self._books = replace(fits, revision=self.revision)
             else:
-                if not all(isinstance(each, SetCell) for each in edits):
+                if not all(isinstance(edit, SetCell) for edit in edits):
                     raise UsageError("rows of the gold follow those of the input")
-                answers = [each for each in edits if isinstance(each, SetCell)]
+                answers = [edit for edit in edits if isinstance(edit, SetCell)]
                 gold = open_workbook(set_cells(books.gold.data, answers))
                 self._extend(answers=answers)
                 self._books = replace(books, revision=self.revision, gold=gold, computed=False)
@@ -368,7 +368,7 @@ class AnnotationSession:
                 raise UsageError("there is no computed case to save yet")
             if preview.problem:
                 raise UsageError(preview.problem)
-            broken = [each.message for each in preview.findings if each.is_error]
+            broken = [finding.message for finding in preview.findings if finding.is_error]
             if broken:
                 raise UsageError(f"the rules of the manual forbid it: {'; '.join(broken)}")
             saved = self._annotator.save(

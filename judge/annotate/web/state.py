@@ -35,8 +35,12 @@ def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str,
     notes = list(books.notes)
     try:
         answer = [
-            {"sheet": each.sheet, "row": each.min_row, "column": each.min_column}
-            for each in session.answer_ranges()
+            {
+                "sheet": answer_range.sheet,
+                "row": answer_range.min_row,
+                "column": answer_range.min_column,
+            }
+            for answer_range in session.answer_ranges()
         ]
     except PositionError as error:
         answer = []
@@ -84,16 +88,16 @@ def _preview(
     ] + [_moved(each.ref, each.before, each.after) for each in painted]
     return {
         "has_gold": proposal.gold is not None,
-        "sources": [_source(each) for each in proposal.sources],
+        "sources": [_source(source) for source in proposal.sources],
         "moved": moved[:_MOST_LISTED],
         "moved_count": len({(each["sheet"], each["cell"]) for each in moved}),
         "errors": errors
         + [
-            f"{each.message} (the manual asks: {RULES[each.rule]})"
-            for each in preview.findings
-            if each.is_error
+            f"{finding.message} (the manual asks: {RULES[finding.rule]})"
+            for finding in preview.findings
+            if finding.is_error
         ],
-        "warnings": [each.message for each in preview.findings if not each.is_error]
+        "warnings": [finding.message for finding in preview.findings if not finding.is_error]
         + list(preview.doubts)
         + list(distrusted),
     }

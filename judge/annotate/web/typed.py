@@ -67,8 +67,8 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
     if not isinstance(cells, list) or len(cells) > MOST_CELLS:
         raise UsageError(f"at most {MOST_CELLS:,} cells are changed in one go")
     edits: list[Edit] = []
-    for each in cells:
-        name, text = (each.get("cell"), each.get("text")) if isinstance(each, dict) else (None, "")
+    for cell in cells:
+        name, text = (cell.get("cell"), cell.get("text")) if isinstance(cell, dict) else (None, "")
         if not isinstance(name, str) or not isinstance(text, str):
             raise UsageError("a cell has an address and text")
         ref = _place(name, sheet)

@@ -86,8 +86,8 @@ def show_window(
         "raw": raw,
         "styles": styles,
         "formats": formats,
-        "merges": [str(each) for each in tail.merges if _inside(each, window)],
-        "answer": [str(each) for each in _parts(answer, sheet, window)],
+        "merges": [str(merge) for merge in tail.merges if _inside(merge, window)],
+        "answer": [str(part) for part in _parts(answer, sheet, window)],
         "marked": [cell_name(each.row, each.column) for each in marked if each.sheet == sheet],
         "conditional": rule_lines(workbook, sheet),
     }

@@ -101,7 +101,7 @@ class _SheetChanges:
     @cached_property
     def _pivots(self) -> tuple[Window, ...]:
         """The cells that the pivot tables of the gold fill."""
-        places = (parse_window(each.place.replace("$", "")) for each in self._facts[1].pivots)
+        places = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
         return tuple(each for each in places if each is not None)
 
     def _outside(self, keys: Sequence[int]) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ class _SheetChanges:
                 key
                 for key in keys
                 if not any(
-                    each.holds(key >> COLUMN_BITS, key & COLUMN_MASK) for each in self._pivots
+                    pivot.holds(key >> COLUMN_BITS, key & COLUMN_MASK) for pivot in self._pivots
                 )
             )
         )
@@ -152,8 +152,8 @@ class _SheetChanges:
         if self._fails(kind, pivot_props=[]):
             props = ("row_fields", "col_fields", "data_fields")
             filtered = any(
-                each.pages or any(item.hidden for field in each.fields for item in field.items)
-                for each in self._facts[1].pivots
+                pivot.pages or any(item.hidden for field in pivot.fields for item in field.items)
+                for pivot in self._facts[1].pivots
             )
             return Change(kind, (*props, "filter") if filtered else props)
         return self._by_property(kind, "pivot_props", PIVOT_PROPERTIES)
@@ -183,11 +183,13 @@ class _SheetChanges:
         return Change(kind, tuple(props), tuple(sorted(cells))) if props else None
 
     def zoom(self, kind: str) -> Change | None:
-        first, second = (each.view.zoom for each in self._facts)
+        first, second = (fact.view.zoom for fact in self._facts)
         return Change(kind) if self._is_known and first != second else None
 
     def validations(self, kind: str) -> Change | None:
-        first, second = ({_compared(each) for each in facts.validations} for facts in self._facts)
+        first, second = (
+            {_compared(validation) for validation in facts.validations} for facts in self._facts
+        )
         return Change(kind) if first != second else None
 
     def rows(self, kind: str) -> Change | None:
@@ -280,12 +282,12 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
     """What matters of new charts besides their data."""
     props = ["type"]
-    if any(each.title is not None and each.title.text for each in facts.charts):
+    if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")
-    plots = [plot for each in facts.charts for plot in each.plots]
+    plots = [plot for chart in facts.charts for plot in chart.plots]
     if plots and all(plot.direction is not None for plot in plots):
         props.append("direction")
-    titled = {axis.kind for each in facts.charts for axis in each.axes if axis.title is not None}
+    titled = {axis.kind for chart in facts.charts for axis in chart.axes if axis.title is not None}
     if titled & {"catAx", "dateAx"}:
         props.append("xtitle")
     if "valAx" in titled:

@@ -131,7 +131,7 @@ def _rule(kind: str, sheet: str, gold: SheetFacts, props: Sequence[str]) -> Rule
     if kind == "zoom":
         return {"type": kind, "sheet_idx": f"RN{sheet}", "method": "eq", "ref": gold.view.zoom}
     if kind == "data_validation":
-        entries = [_entry(each) for each in gold.validations]
+        entries = [_entry(validation) for validation in gold.validations]
         return {"type": kind, "sheet_idx": f"RN{sheet}", "dv_props": entries}
     options = {_PROPERTIES[kind]: list(props)} if kind in _PROPERTIES else {}
     return pair_rule(kind, sheet, **options)

@@ -49,8 +49,8 @@ def _beyond(chart: Chart) -> tuple[str, ...]:
         if any(each.trendlines for each in plot.series):
             found.append("trend lines")
         labels = (plot.labels, *(each.labels for each in plot.series))
-        if any(each is not None and each.shows for each in labels):
+        if any(label is not None and label.shows for label in labels):
             found.append("data labels")
-    if any(each.minimum is not None or each.maximum is not None for each in chart.axes):
+    if any(axis.minimum is not None or axis.maximum is not None for axis in chart.axes):
         found.append("limits of an axis")
     return tuple(dict.fromkeys(found))

@@ -53,10 +53,10 @@ def words_of(change: Change, facts: SheetFacts) -> str:
         where = _cells(change.cells)
         return f"cells of {sheet} look as in the gold: {asked} (changed: {where})"
     if change.kind == "chart":
-        listed = [_chart(each, change.props) for each in facts.charts]
+        listed = [_chart(chart, change.props) for chart in facts.charts]
         return f"{sheet} has the charts of the gold, by data, {asked}: {_some(listed)}"
     if change.kind == "pivot_table":
-        listed = [_joined(pivot_lines(each)) for each in facts.pivots]
+        listed = [_joined(pivot_lines(pivot)) for pivot in facts.pivots]
         return f"{sheet} has the pivot tables of the gold, by source, {asked}: {_some(listed)}"
     if change.kind in {"row_props", "col_props"}:
         lines = facts.rows if change.kind == "row_props" else facts.columns
@@ -80,7 +80,7 @@ def _chart(chart: Chart, props: Sequence[str]) -> str:
     titles = {"xtitle": {"catAx", "dateAx"}, "ytitle": {"valAx"}, "ztitle": {"serAx"}}
     asked = {kind for name, kinds in titles.items() if name in props for kind in kinds}
     said += [
-        f"axis {each.title.text!r}" for each in chart.axes if each.title and each.kind in asked
+        f"axis {axis.title.text!r}" for axis in chart.axes if axis.title and axis.kind in asked
     ]
     return f"chart {'; '.join(said)}"
 
@@ -91,7 +91,9 @@ def _series(series: Series, plot: Plot, props: Sequence[str]) -> str:
     if "series_names" in props and series.name is not None:
         parts.append(f"named {series.name.reference or ' '.join(filter(None, series.name.cached))}")
     if "trendlines" in props and series.trendlines:
-        parts.append(f"trend line {' and '.join(each.kind for each in series.trendlines)}")
+        parts.append(
+            f"trend line {' and '.join(trendline.kind for trendline in series.trendlines)}"
+        )
     if "labels" in props and (shown := shown_labels(series, plot)):
         parts.append(f"labels with {' and '.join(shown)}")
     return " ".join(parts)
@@ -109,17 +111,21 @@ def _rest(kind: str, facts: SheetFacts) -> str:
         if facts.filter is None:
             return "has no filter"
         columns = [
-            f"column {each.column + 1} {each.kind} {_some(' '.join(x) for x in each.values)}"
-            for each in facts.filter.columns
+            f"column {column.column + 1} {column.kind} {_some(' '.join(x) for x in column.values)}"
+            for column in facts.filter.columns
         ]
         return f"has the filter of the gold at {facts.filter.place}: {_some(columns)}"
     if kind == "data_validation":
         listed = [
-            f"{' '.join(each.places)}: {each.kind or 'anything'} {', '.join(each.formulas)}"
-            for each in facts.validations
+            f"{' '.join(validation.places)}: {validation.kind or 'anything'} "
+            f"{', '.join(validation.formulas)}"
+            for validation in facts.validations
         ]
         return f"has these validations and no others: {_some(listed)}"
-    listed = [f"{each.kind} at {each.place} of {each.reference}" for each in facts.sparklines]
+    listed = [
+        f"{sparkline.kind} at {sparkline.place} of {sparkline.reference}"
+        for sparkline in facts.sparklines
+    ]
     return f"has the sparklines of the gold: {_some(listed)}"
 
 
@@ -127,7 +133,7 @@ def _hidden(lines: Sequence[Line], change: Change, what: str) -> str:
     if "hidden" not in change.props:
         return ""
     listed = [
-        _span(each.first, each.last, letters=what == "columns") for each in lines if each.hidden
+        _span(line.first, line.last, letters=what == "columns") for line in lines if line.hidden
     ]
     return f" (hidden: {_some(listed)})"
 

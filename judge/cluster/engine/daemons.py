@@ -69,13 +69,13 @@ async def serve_workers(place: Place, on_ready: Callable[[str], None]) -> None:
     ]
     try:
         await asyncio.gather(*nannies)
-        for each in nannies:
-            on_ready(str(each.worker_address))
-        await asyncio.gather(*(each.finished() for each in nannies))
+        for nanny in nannies:
+            on_ready(str(nanny.worker_address))
+        await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(
             f"{place.address}: no scheduler can be reached there: {error.__cause__ or error}",
             hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
         ) from error
     finally:
-        await asyncio.gather(*(each.close(timeout=1) for each in nannies), return_exceptions=True)
+        await asyncio.gather(*(nanny.close(timeout=1) for nanny in nannies), return_exceptions=True)

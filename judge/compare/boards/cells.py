@@ -45,7 +45,7 @@ class BoardBook:
     @property
     def tabs(self) -> tuple[Tab, ...]:
         """The worksheets in workbook order."""
-        return tuple(each for each in self.book.workbook.tabs if each.is_worksheet)
+        return tuple(tab for tab in self.book.workbook.tabs if tab.is_worksheet)
 
     @cached_property
     def looks(self) -> Looks:

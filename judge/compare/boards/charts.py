@@ -79,7 +79,7 @@ def charts_of(owner: BoardBook, tab: Tab) -> list[ChartView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, each) for each in owner.book.facts.charts(tab)[:_MOST_CHARTS]]
+    return [_view(owner, chart) for chart in owner.book.facts.charts(tab)[:_MOST_CHARTS]]
 
 
 def _view(owner: BoardBook, chart: Chart) -> ChartView:
@@ -87,7 +87,7 @@ def _view(owner: BoardBook, chart: Chart) -> ChartView:
         types=tuple(dict.fromkeys(map(chart_type, chart.plots))),
         title=_title(owner, chart),
         legend=chart.legend,
-        axes=tuple(each.title is not None for each in _axes(chart)),
+        axes=tuple(axis.title is not None for axis in _axes(chart)),
         series=tuple(
             _series(owner, plot, each, of_pivot=chart.pivot is not None)
             for plot in chart.plots
@@ -113,7 +113,7 @@ def chart_type(plot: Plot) -> str:
         return ", ".join(each for each in (name, grouping) if each) + three
     if kind == "line":
         parts = ["line", grouping, "" if three or not _has_markers(plot) else "with markers"]
-        return ", ".join(each for each in parts if each) + three
+        return ", ".join(part for part in parts if part) + three
     if kind == "scatter":
         return f"scatter, {_scatter(plot)}"
     if kind == "radar":
@@ -162,19 +162,19 @@ def _text(owner: BoardBook, title: Title) -> str:
     if title.reference:
         values = _referenced(owner, title.reference)
         if values is not None:
-            return " ".join(str(each) for each in values if each is not None)
+            return " ".join(str(value) for value in values if value is not None)
     return title.text
 
 
 def _name(owner: BoardBook, series: Series) -> str:
     if series.name is None:
         return ""
-    return " ".join(str(each) for each in _values(owner, series.name) if each is not None)
+    return " ".join(str(value) for value in _values(owner, series.name) if value is not None)
 
 
 def _axes(chart: Chart) -> list[Axis]:
     """The axes that are shown: of each part of the chart the one of categories, then of values."""
-    known = {each.identifier: each for each in chart.axes}
+    known = {axis.identifier: axis for axis in chart.axes}
     order = dict.fromkeys(name for plot in chart.plots for name in plot.axes if name in known)
     return [known[name] for name in order if not known[name].deleted]
 
@@ -287,7 +287,7 @@ def numbers_agree(expected: float, actual: float) -> bool:
 
 def without_blank_end(values: Sequence[object]) -> tuple[object, ...]:
     """Values without the blank ones at their end, text without space around them."""
-    kept = [each.strip() if isinstance(each, str) else each for each in values]
+    kept = [value.strip() if isinstance(value, str) else value for value in values]
     while kept and kept[-1] in {None, ""}:
         kept.pop()
     return tuple(kept)

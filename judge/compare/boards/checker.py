@@ -42,7 +42,7 @@ class BoardsChecker(FileChecker):
         """The name, and the categories that the board asks, if the task has one."""
         board = BoardOptions.of(spec.own_options).board
         asked = {each.category for each in board.asked} if board is not None else set()
-        named = [each for each in CATEGORIES if each in asked]
+        named = [category for category in CATEGORIES if category in asked]
         return f"{self.name}: {', '.join(named)}" if named else self.name
 
     def key(self, task: Task) -> Mapping[str, object]:

@@ -96,7 +96,7 @@ def rules_of(owner: BoardBook, tab: Tab) -> list[RuleView]:
     rows, columns = owner.sheet(tab).used_corner
     found = []
     for rule in workbook.sheet(tab.name).tail.rules:
-        inside = [each for each in rule.windows if each.min_row <= rows]
+        inside = [window for window in rule.windows if window.min_row <= rows]
         if not any(each.min_column <= columns for each in inside):
             continue
         look = ConditionalStyle()
@@ -112,13 +112,13 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
     operator = terms.pop("operator", None)
     fill = None
     if look.fill is not None:
-        fill = next((each for each in look.fill.colours if each), None)
+        fill = next((colour for colour in look.fill.colours if colour), None)
     return RuleView(
         kind=rule.kind,
         operator=operator,
         formulas=tuple(
-            _plain(shift_formula(each, _COMMON_ROW - row, _COMMON_COLUMN - column))
-            for each in rule.formulas
+            _plain(shift_formula(formula, _COMMON_ROW - row, _COMMON_COLUMN - column))
+            for formula in rule.formulas
         ),
         terms=_terms(rule.kind, terms),
         color=look.font_color,

@@ -67,7 +67,7 @@ def finding_by_board(
         judge = StandardJudge(owner, expected, board)
         differences, notes = judge.differences(), judge.notes
     found = finding_of(differences, units=units, notes=notes)
-    undecided = {each.kind for each in differences} == {NOT_CALCULATED}
+    undecided = {difference.kind for difference in differences} == {NOT_CALCULATED}
     record = {**found.record, "profile": profile, "official_equal": not official}
     if error is not None:
         record["published_error"] = str(error)

@@ -111,7 +111,7 @@ class Looks:
 def _interior(fill: Fill) -> str:
     if fill.pattern == "none":
         return _WHITE
-    colours = [each for each in fill.colours if each]
+    colours = [colour for colour in fill.colours if colour]
     return (
         colours[0]
         if fill.pattern in {"solid", "gradient"} and colours

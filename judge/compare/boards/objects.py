@@ -69,12 +69,12 @@ def _series(series: SeriesView) -> str:
 
 
 def _some(values: Sequence[object]) -> str:
-    said = ", ".join("" if each is None else str(each) for each in values[:6])
+    said = ", ".join("" if value is None else str(value) for value in values[:6])
     return f"[{said}{', …' if len(values) > 6 else ''}]"
 
 
 def _trends(series: SeriesView) -> list[str]:
-    return [_trend(each) for each in series.trendlines]
+    return [_trend(trendline) for trendline in series.trendlines]
 
 
 def _trend(line: Trendline) -> str:
@@ -209,7 +209,7 @@ def _filter_place(sheet: SheetCells) -> Window | None:
     found = filter_of(facts.tree(sheet.tab).child("autoFilter"))
     place = None if found is None else found.place
     if place is None:
-        filters = [each.filter for each in facts.sheet(sheet.tab).tables]
+        filters = [table.filter for table in facts.sheet(sheet.tab).tables]
         place = next((each.place for each in filters if each is not None and each.columns), None)
     window = None if place is None else parse_window(place.replace("$", "").upper())
     if window is None:
@@ -231,12 +231,12 @@ def merged_rules(rules: Sequence[RuleView], sheet: SheetCells) -> list[RuleView]
     for rule in rules:
         inside = [
             Window(
-                each.min_row,
-                each.min_column,
-                min(each.max_row, max(rows, each.min_row)),
-                min(each.max_column, max(columns, each.min_column)),
+                window.min_row,
+                window.min_column,
+                min(window.max_row, max(rows, window.min_row)),
+                min(window.max_column, max(columns, window.min_column)),
             )
-            for each in rule.windows
+            for window in rule.windows
         ]
         merged.setdefault(replace(rule, windows=()), []).extend(inside)
     return [replace(rule, windows=tuple(sorted(each))) for rule, each in merged.items()]
@@ -297,9 +297,9 @@ _MOST_WINDOWS = 300
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
     """The covered cells as runs of rows with the same runs of columns."""
-    kept = [replace(each, min_row=max(2, each.min_row)) for each in windows if each.max_row >= 2][
-        :_MOST_WINDOWS
-    ]
+    kept = [
+        replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
+    ][:_MOST_WINDOWS]
     edges = sorted({row for each in kept for row in (each.min_row, each.max_row + 1)})
     found: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
     for first, after in pairwise(edges):

@@ -49,7 +49,7 @@ def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, each) for each in owner.book.facts.pivots(tab)[:_MOST_PIVOTS]]
+    return [_view(owner, pivot) for pivot in owner.book.facts.pivots(tab)[:_MOST_PIVOTS]]
 
 
 def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
@@ -113,7 +113,7 @@ def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
 
 def without_values(fields: tuple[str, ...]) -> tuple[str, ...]:
     """Headings on an axis without the place of the summarised fields."""
-    return tuple(each for each in fields if each != "Values")
+    return tuple(field for field in fields if field != "Values")
 
 
 def axes_agree(expected: PivotView, actual: PivotView) -> bool:

@@ -110,7 +110,7 @@ class StandardJudge:
             RecalcError: an engine cannot be started.
         """
         golds, answers = self._gold.tabs, self._answer.tabs
-        checked = [each for each in sorted(self._board.sheets) if self._board.sheets[each]]
+        checked = [sheet for sheet in sorted(self._board.sheets) if self._board.sheets[sheet]]
         check_board(self._gold, self._board)
         if len(golds) != len(answers):
             self._found.sheet_count(len(golds), len(answers))
@@ -198,7 +198,7 @@ class StandardJudge:
             self._note("names of charts are not in their parts, and are not compared")
         if len(sides[0]) != len(sides[1]):
             said = Shown(
-                [str(each) for each in sides[0]], [str(each) for each in sides[1]], "number"
+                [str(side) for side in sides[0]], [str(side) for side in sides[1]], "number"
             )
             self._found.add((number, category, "count"), answer.name, said)
             return

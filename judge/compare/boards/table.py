@@ -121,7 +121,7 @@ class TableJudge:
     def _shows_format(self, expected: int, actual: int) -> bool:
         """Whether the number format of a cell shows: that of text does not."""
         values = self._gold.values.get(expected), self._answer.values.get(actual)
-        return any(each is not None and not isinstance(each, str) for each in values)
+        return any(value is not None and not isinstance(value, str) for value in values)
 
     def _add(self, name: str, said: Shown, *, missing: str | None = None) -> None:
         del self._open[name]

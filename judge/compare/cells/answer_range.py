@@ -165,7 +165,9 @@ def prepare(
         _check_ignored(options.ignore, gold)
     gold.preload(resolved.gold_ranges)
     if output is not None:
-        output.preload(each for each in resolved.output_ranges if each is not None)
+        output.preload(
+            output_range for output_range in resolved.output_ranges if output_range is not None
+        )
     return Plan(
         answer_position=answer_position,
         gold_ranges=resolved.gold_ranges,
@@ -183,7 +185,7 @@ def _check_ignored(ranges: Sequence[str], gold: Workbook) -> None:
     """
     for text in ranges:
         # Ranges to ignore follow the sheet of the range that is compared, unless they name one.
-        parts = tuple(each for each in parse_position(text).parts if each.sheet is not None)
+        parts = tuple(part for part in parse_position(text).parts if part.sheet is not None)
         if parts:
             resolve_position(Position(text, parts), _sheet_index(gold), None, typed=True)
 

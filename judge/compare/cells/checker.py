@@ -112,7 +112,9 @@ class CellRangeChecker(FileChecker):
         try:
             gold = open_workbook(gold_file.read())
             plan = prepare(spec, gold=gold, output=None)
-            formulas = [cell for each in plan.gold_ranges for cell in gold.formula_cells(each)]
+            formulas = [
+                cell for gold_range in plan.gold_ranges for cell in gold.formula_cells(gold_range)
+            ]
             uncached = sum(not cell.has_cached_value for cell in formulas)
             not_calculated = 0
             if uncached and compute is not None:
@@ -126,7 +128,7 @@ class CellRangeChecker(FileChecker):
         except (WorkbookError, PositionError, UsageError) as error:
             raise GoldFaultError(error.message) from error
         return Examination(
-            units=sum(each.size for each in plan.gold_ranges),
+            units=sum(gold_range.size for gold_range in plan.gold_ranges),
             uncached_formulas=uncached,
             not_calculated=not_calculated,
             notes=plan.notes,
@@ -148,7 +150,7 @@ def _check_golds(golds: Sequence[Gold]) -> None:
     Raises:
         GoldFaultError: the case has none, or one that is a value.
     """
-    if not golds or any(each.path is None and each.data is None for each in golds):
+    if not golds or any(gold.path is None and gold.data is None for gold in golds):
         what = "one that is a value" if golds else "none"
         raise GoldFaultError(f"cells are compared with a gold workbook, and the case has {what}")
 
@@ -156,8 +158,8 @@ def _check_golds(golds: Sequence[Gold]) -> None:
 def _is_blank(gold: Workbook, plan: Plan) -> bool:
     return not any(
         cell.value is not None or cell.formula is not None
-        for each in plan.gold_ranges
-        for cell in gold.cells(each).values()
+        for gold_range in plan.gold_ranges
+        for cell in gold.cells(gold_range).values()
     )
 
 

@@ -161,11 +161,11 @@ def scale(
     if not numbers:
         return lambda _: None
     ranked = sorted(numbers.values())
-    places = [_threshold(each, ranked) for each in points]
+    places = [_threshold(point, ranked) for point in points]
     stops = [each for each in places if each is not None]
     if len(stops) < len(places):
         return "a colour scale with bounds that have to be computed"
-    known = [each for each in colours if each is not None]
+    known = [colour for colour in colours if colour is not None]
 
     def fill(key: int) -> Fill | None:
         number = numbers.get(key)
@@ -238,10 +238,10 @@ def rule_range(sheet: str, rule: SpokenRule) -> CellRange:
     windows = rule.rule.windows
     return CellRange(
         sheet,
-        min(each.min_row for each in windows),
-        min(each.min_column for each in windows),
-        max(each.max_row for each in windows),
-        max(each.max_column for each in windows),
+        min(window.min_row for window in windows),
+        min(window.min_column for window in windows),
+        max(window.max_row for window in windows),
+        max(window.max_column for window in windows),
     )
 
 
@@ -373,7 +373,7 @@ class RuleEvaluator:
 
 def _within(key: int, windows: Sequence[Window]) -> bool:
     row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-    return any(each.holds(row, column) for each in windows)
+    return any(window.holds(row, column) for window in windows)
 
 
 # -- the comparison --------------------------------------------------------------------------------
@@ -529,9 +529,9 @@ class RuleComparison:
     def _spoken(self, side: RuleSide, work: RuleWork) -> list[SpokenRule]:
         with side.workbook.package.blamed():
             rules = [
-                each
-                for each in side.workbook.sheet(side.sheet).tail.rules
-                if any(_overlap(window, self._window) for window in each.windows)
+                rule
+                for rule in side.workbook.sheet(side.sheet).tail.rules
+                if any(_overlap(window, self._window) for window in rule.windows)
             ]
             if not rules:
                 return []

@@ -37,9 +37,9 @@ def difference_table(differences: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     if not differences:
         return []
-    rows = [_TITLES, *(_row(each) for each in differences)]
+    rows = [_TITLES, *(_row(difference) for difference in differences)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
-    remarks = ["", *(_remark(each) for each in differences)]
+    remarks = ["", *(_remark(difference) for difference in differences)]
     return [
         "  ".join(
             [*(text.ljust(width) for text, width in zip(row, widths, strict=True)), remark]

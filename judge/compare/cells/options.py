@@ -160,7 +160,7 @@ class CheckOptions:
         Raises:
             UsageError: an option is unknown or its value does not fit.
         """
-        known = {each.name for each in fields(CheckOptions)}
+        known = {field.name for field in fields(CheckOptions)}
         values: dict[str, object] = {}
         for name, value in options.items():
             if name in POSITION_OPTIONS:
@@ -228,7 +228,7 @@ def check_contradictions(
     asked = options.get("style")
     attributes = [*style, *([asked] if isinstance(asked, str) else asked or ())]  # type: ignore[misc]
     kept = script_style(profile, attributes)
-    if refused := [each for each in attributes if each not in kept]:
+    if refused := [attribute for attribute in attributes if attribute not in kept]:
         raise contradiction(profile, f"style {', '.join(refused)}")
     if profile.reads_stored_values and recalc == "always":
         raise contradiction(profile, "option recalc (always)")
@@ -244,7 +244,7 @@ def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
 def _checked(name: str, value: object) -> object:
     if name in {"ignore", "style"}:
         texts = [value] if isinstance(value, str) else value
-        if isinstance(texts, list | tuple) and all(isinstance(each, str) for each in texts):
+        if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
             return tuple(texts)
         raise UsageError(
             f"option {name}: expected a string or a list of strings, found {written(value)}"

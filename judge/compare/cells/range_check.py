@@ -152,9 +152,9 @@ class RangeSide:
     def _in_range(self, cells: Iterable[CellRef]) -> dict[int, CellRef]:
         window, sheet = self.window, self.cell_range.sheet
         return {
-            cell_key(each.row, each.column): each
-            for each in cells
-            if each.sheet == sheet and window.holds(each.row, each.column)
+            cell_key(cell.row, cell.column): cell
+            for cell in cells
+            if cell.sheet == sheet and window.holds(cell.row, cell.column)
         }
 
 

@@ -43,10 +43,10 @@ def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
         before: the input workbook, which is only opened if something is blank.
     """
     blank: dict[str, list[int]] = {}
-    for each in comparison.differences:
-        place = parse_cell(each.cell) if each.kind is DifferenceClass.MISSING else None
+    for difference in comparison.differences:
+        place = parse_cell(difference.cell) if difference.kind is DifferenceClass.MISSING else None
         if place is not None:
-            blank.setdefault(each.sheet, []).append(cell_key(*place))
+            blank.setdefault(difference.sheet, []).append(cell_key(*place))
     if not blank:
         return comparison
     held: dict[tuple[str, int], CellValue] = {}
@@ -60,7 +60,8 @@ def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
     except WorkbookError:
         return comparison
     return replace(
-        comparison, differences=tuple(_with_input(each, held) for each in comparison.differences)
+        comparison,
+        differences=tuple(_with_input(difference, held) for difference in comparison.differences),
     )
 
 

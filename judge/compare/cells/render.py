@@ -111,14 +111,14 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
         "differing_cells": comparison.differing_cells,
         "touched_cells": comparison.touched_cells,
         "groups": {
-            each.name: {"cells": each.cells, "differing_cells": each.differing_cells}
-            for each in comparison.groups
+            group.name: {"cells": group.cells, "differing_cells": group.differing_cells}
+            for group in comparison.groups
         },
         "cell_accuracy": comparison.cell_accuracy,
         "difference_counts": {
             kind.value: count for kind, count in comparison.difference_counts.items()
         },
-        "differences": [_difference_to_json(each) for each in comparison.differences],
+        "differences": [_difference_to_json(difference) for difference in comparison.differences],
         "notes": list(comparison.notes),
     }
     if (shares := comparison.shares) is not None:
@@ -251,7 +251,7 @@ def _counted(counts: Mapping[DifferenceClass, int]) -> str:
 def difference_lines(record: Mapping[str, Any], limit: int) -> list[str]:
     """The first differences of a comparison's JSON form, a line for each."""
     differences: Sequence[Mapping[str, Any]] = record.get("differences", ())
-    lines = [_line(each) for each in differences[:limit]]
+    lines = [_line(difference) for difference in differences[:limit]]
     more = int(record.get("differing_cells", 0)) - len(lines)
     if lines and more > 0:
         lines.append(f"… and {more:,} more")
@@ -264,8 +264,8 @@ def difference_overview(record: Mapping[str, Any], limit: int) -> list[str]:
     Values are listed in a table; styles, lost sheets and cells outside the range follow as lines.
     """
     differences: Sequence[Mapping[str, Any]] = record.get("differences", ())[:limit]
-    lines = difference_table([each for each in differences if has_values(each)])
-    lines += [_line(each) for each in differences if not has_values(each)]
+    lines = difference_table([difference for difference in differences if has_values(difference)])
+    lines += [_line(difference) for difference in differences if not has_values(difference)]
     counted = int(record.get("differing_cells", 0)) + int(record.get("touched_cells") or 0)
     counts = record.get("difference_counts", {})
     counted += sum(
@@ -290,8 +290,8 @@ def render_text(comparison: Comparison, *, limit: int = 20) -> str:
         lines.append(f"  {_counted(comparison.difference_counts)}")
     lines += [f"  {line}" for line in difference_overview(record, limit)]
     lines += [
-        f"  {each.name}: {each.cells - each.differing_cells:,} of {each.cells:,} cells agree"
-        for each in comparison.groups
+        f"  {group.name}: {group.cells - group.differing_cells:,} of {group.cells:,} cells agree"
+        for group in comparison.groups
     ]
     if comparison.official_equal not in {None, comparison.equal}:
         accepts = "accepts" if comparison.official_equal else "does not accept"

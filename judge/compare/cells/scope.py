@@ -121,7 +121,7 @@ def find_losses(
         and not _on_lost_sheet(kind, held, expected, found)
     ]
     losses += _lost_formulas(before, gold, output, answer)
-    return Kept(dict(Counter(each.kind for each in losses)), tuple(losses[:MOST_LOSSES]))
+    return Kept(dict(Counter(loss.kind for loss in losses)), tuple(losses[:MOST_LOSSES]))
 
 
 def _features(workbook: Workbook) -> Features:
@@ -238,7 +238,7 @@ def _is_wide(window: Window) -> bool:
 
 def _is_within(key: int, windows: Sequence[Window]) -> bool:
     row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-    return any(each.holds(row, column) for each in windows)
+    return any(window.holds(row, column) for window in windows)
 
 
 def _formula_loss(

@@ -56,7 +56,7 @@ def _notes(scope: Scope) -> Iterator[str]:
         yield f"formulas of the answer were not examined: {problem}"
     if scope.keep == NOTE and scope.kept is not None:
         losses = scope.kept.losses
-        yield from (f"lost: {each}" for each in losses[:_MOST_NOTES])
+        yield from (f"lost: {loss}" for loss in losses[:_MOST_NOTES])
         if (more := sum(scope.kept.counts.values()) - min(len(losses), _MOST_NOTES)) > 0:
             yield f"lost: {more:,} more"
     if scope.formula_asked == NOTE and scope.formula is not None and scope.formula.is_missing:
@@ -73,14 +73,14 @@ def kept_to_json(scope: Scope) -> KeptRecord:
         record["counts"] = dict(scope.kept.counts)
         record["losses"] = [
             {
-                "kind": each.kind,
-                "what": each.label,
-                "sheet": each.sheet,
-                "place": each.place,
-                "kept": each.kept,
-                "left": each.left,
+                "kind": loss.kind,
+                "what": loss.label,
+                "sheet": loss.sheet,
+                "place": loss.place,
+                "kept": loss.kept,
+                "left": loss.left,
             }
-            for each in scope.kept.losses
+            for loss in scope.kept.losses
         ]
     return record
 

@@ -157,7 +157,7 @@ class MetricsChecker(FileChecker):
         """The name, and the metrics."""
         options = _options(spec)
         joined = " and " if options.all_of else " or "
-        return f"{self.name}: {joined.join(each.func for each in options.metrics)}"
+        return f"{self.name}: {joined.join(metric.func for metric in options.metrics)}"
 
     def key(self, task: Task) -> Mapping[str, object]:
         """The metrics, how they are joined, and the evaluator."""
@@ -237,7 +237,7 @@ def _options(spec: CheckerSpec) -> MetricOptions:
 
 
 def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
-    found = next((each for each in golds if each.name == call.gold), None)
+    found = next((gold for gold in golds if gold.name == call.gold), None)
     if found is None:
         raise GoldFaultError(f"{call.func}: the case has no gold {call.gold!r}")
     return found
@@ -245,8 +245,8 @@ def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
 
 def _file(call: MetricCall, options: MetricOptions, answer: Answer) -> AnswerFile | None:
     """The file that a metric is about: the one of its name, or the only one of the answer."""
-    named = next((each for each in answer.files if each.name == call.result), None)
-    alone = len({each.result for each in options.metrics}) == 1
+    named = next((file for file in answer.files if file.name == call.result), None)
+    alone = len({metric.result for metric in options.metrics}) == 1
     return answer.files[0] if named is None and alone and answer.files else named
 
 

@@ -139,13 +139,13 @@ def right_check_json(asked: Asked) -> Wrong | None:
         return MISSING
     document = _own(asked)
     for rules, wanted in ((expected, True), (unexpected, False)):
-        for each in rules:
-            value = _value(document, each["key"])
-            holds = value is not _MISSING and _meets(value, each)
+        for rule in rules:
+            value = _value(document, rule["key"])
+            holds = value is not _MISSING and _meets(value, rule)
             if holds is not wanted:
                 said = None if value is _MISSING else value
-                where = ".".join(map(str, each["key"]))
-                asks = f"{'' if wanted else 'not '}{each.get('method')} {each.get('ref')!r}"
+                where = ".".join(map(str, rule["key"]))
+                asks = f"{'' if wanted else 'not '}{rule.get('method')} {rule.get('ref')!r}"
                 return Wrong(asks, said, where)
     return None
 
@@ -157,12 +157,12 @@ def _yaml_rules(asked: Asked) -> list[tuple[str, list[Any], Any]]:
     if not isinstance(asked.rules, list):
         raise PublishedError("TypeError", "the rules are not a list", Side.RULES)
     found = []
-    for each in asked.rules:
-        if not isinstance(each, list) or len(each) != 3 or not isinstance(each[1], list):
+    for rule in asked.rules:
+        if not isinstance(rule, list) or len(rule) != 3 or not isinstance(rule[1], list):
             raise PublishedError(
-                "ValueError", f"{each!r} is not [match, key path, value]"[:200], Side.RULES
+                "ValueError", f"{rule!r} is not [match, key path, value]"[:200], Side.RULES
             )
-        found.append((str(each[0]), each[1], each[2]))
+        found.append((str(rule[0]), rule[1], rule[2]))
     return found
 
 

@@ -29,16 +29,18 @@ def _cells(data: bytes) -> list[dict[str, Any]]:
     if not isinstance(document, dict) or document.get("nbformat") != _FORMAT:
         raise MalformedError(f"not a notebook of format {_FORMAT}")
     cells = document.get("cells")
-    if not isinstance(cells, list) or not all(isinstance(each, dict) for each in cells):
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise MalformedError("the notebook has no cells")
-    return [_joined_cell(each) for each in cells]
+    return [_joined_cell(cell) for cell in cells]
 
 
 def _joined_cell(cell: dict[str, Any]) -> dict[str, Any]:
     found = {**cell, "source": _joined(cell.get("source", ""))}
     outputs = cell.get("outputs")
     if isinstance(outputs, list):
-        found["outputs"] = [_joined_output(each) for each in outputs if isinstance(each, dict)]
+        found["outputs"] = [
+            _joined_output(output) for output in outputs if isinstance(output, dict)
+        ]
     return found
 
 
@@ -129,7 +131,7 @@ def right_outputs(asked: Asked) -> Wrong | None:
     """What the code cells show, one after the other."""
     if asked.answer is None:
         return MISSING
-    gold, own = ([shown(each) for each in cells if each.get("cell_type") == "code"]
+    gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]
                  for cells in _both(asked))  # fmt: skip
     return _first(gold, own, "code cell")
 
@@ -138,7 +140,7 @@ def right_cells(asked: Asked) -> Wrong | None:
     """Types and text of the cells, blanks at the end aside."""
     if asked.answer is None:
         return MISSING
-    gold, own = ([[each.get("cell_type"), str(each["source"]).rstrip()] for each in cells]
+    gold, own = ([[cell.get("cell_type"), str(cell["source"]).rstrip()] for cell in cells]
                  for cells in _both(asked))  # fmt: skip
     return _first(gold, own, "cell")
 

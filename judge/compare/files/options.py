@@ -110,5 +110,5 @@ def asks_signal(options: Mapping[str, object]) -> bool:
     given = options.get("metrics")
     metrics = given if isinstance(given, list | tuple) else ()
     return bool(metrics) and all(
-        isinstance(each, Mapping) and each.get("func") == INFEASIBLE for each in metrics
+        isinstance(metric, Mapping) and metric.get("func") == INFEASIBLE for metric in metrics
     )

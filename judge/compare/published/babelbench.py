@@ -80,7 +80,7 @@ def _float(gold: object, found: object, tolerance: float) -> bool:
     if isinstance(found, int | float):
         return _is_near(found, gold, tolerance)
     if isinstance(found, str):
-        return any(_is_near(each, gold, tolerance) for each in _numbers(found))
+        return any(_is_near(number, gold, tolerance) for number in _numbers(found))
     return False
 
 

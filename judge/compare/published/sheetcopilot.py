@@ -180,7 +180,7 @@ class OfficialJudge:
             self._found.add((number, "pivot_tables", "count"), answer.name, said)
             return
         results = [_pivot_fails(a, b, asked) for a in first for b in second]
-        failed = [each for each in results if each is not None]
+        failed = [result for result in results if result is not None]
         if failed and len(failed) == len(results):  # one pair that agrees is enough
             said = Shown([str(each) for each in first], [str(each) for each in second])
             self._found.add((number, "pivot_tables", failed[0]), answer.name, said)

@@ -331,15 +331,15 @@ def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) 
         return keys
     if _first_key(linked) == cell_key(linked.max_row, linked.max_column):
         row, column = linked.min_row, linked.min_column
-        covering = next((each for each in merges if each.holds(row, column)), linked)
+        covering = next((merge for merge in merges if merge.holds(row, column)), linked)
         # A link on a covered cell moves to the first cell of the merged range.
         return [_first_key(covering)]
     return [
         key
         for key in keys
         if not any(
-            each.holds(key >> COLUMN_BITS, key & COLUMN_MASK) and _first_key(each) != key
-            for each in merges
+            merge.holds(key >> COLUMN_BITS, key & COLUMN_MASK) and _first_key(merge) != key
+            for merge in merges
         )
     ]
 

@@ -198,7 +198,7 @@ def script_sheet(name: str, tabs: Sequence[str]) -> str | None:
     if name in tabs:
         return name
     wanted = name.strip().lower()
-    return next((each for each in tabs if each.strip().lower() == wanted), None)
+    return next((tab for tab in tabs if tab.strip().lower() == wanted), None)
 
 
 # -- colours --------------------------------------------------------------------------------------

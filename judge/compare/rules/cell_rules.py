@@ -92,7 +92,7 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
         (n for n, pair in enumerate(zip(*lines, strict=False)) if pair[0] != pair[1]),
         min(map(len, lines)),
     )
-    said = [each[row] if row < len(each) else None for each in lines]
+    said = [line[row] if row < len(line) else None for line in lines]
     return Said(said[0], said[1], f"line {row + 1}", actual.tab.name)
 
 

@@ -92,7 +92,7 @@ def finding_of_standard(
     judge = StandardJudge(answer, gold, compute, origin)
     differences = judge.differences(options.rules)
     found = finding_of(differences, units=len(options.rules))
-    kinds = {each.kind for each in differences}
+    kinds = {difference.kind for difference in differences}
     found = replace(found, undecided=kinds == {NOT_CALCULATED})
     return with_published(found, published_verdict(answer, gold, options), profile)
 

@@ -34,7 +34,7 @@ def unmatched(
         path: list[tuple[int, int]] = []
         while waiting:
             here, candidates = waiting[-1]
-            place = next((each for each in candidates if each not in tried), None)
+            place = next((candidate for candidate in candidates if candidate not in tried), None)
             if place is None:
                 waiting.pop()
                 if path:

@@ -137,7 +137,7 @@ def _within_ranges(value: object, ref: Any) -> bool:
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
     inner, outer = (places_of(each).windows() for each in ref[:2])
     windows = value.windows()
-    return all(any(_holds(each, place) for each in windows) for place in inner) and all(
+    return all(any(_holds(window, place) for window in windows) for place in inner) and all(
         any(_holds(each, place) for each in outer) for place in windows
     )
 

@@ -41,10 +41,10 @@ def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
     """Name of a sheet -> its lines, from what was handed in with a workbook, which is the first."""
     found = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
-    for each in files[1 : _MOST_FILES + 1]:
-        name = PurePath(each.name)
-        if name.suffix == ".csv" and name.name.startswith(start) and len(each.data) <= _MOST_BYTES:
-            lines = _lines(each.data)
+    for file in files[1 : _MOST_FILES + 1]:
+        name = PurePath(file.name)
+        if name.suffix == ".csv" and name.name.startswith(start) and len(file.data) <= _MOST_BYTES:
+            lines = _lines(file.data)
             if lines is not None:
                 found[name.stem[len(start) :]] = lines
     return found

@@ -186,9 +186,10 @@ def _compared(
     )
     attributes = dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES)
     said.extend(
-        f"{each.replace('_', ' ')}: expected {getattr(first, each)}, found {getattr(second, each)}"
-        for each in attributes
-        if (shows or each == "fill") and not attribute_agrees(each, first, second)
+        f"{attribute.replace('_', ' ')}: expected {getattr(first, attribute)}, "
+        f"found {getattr(second, attribute)}"
+        for attribute in attributes
+        if (shows or attribute == "fill") and not attribute_agrees(attribute, first, second)
     )
     for name in asked:
         if shows and name in _FONT_TAGS:
@@ -244,7 +245,7 @@ def _conditional(
         style=style,
     ).comparison
     return {
-        each.cell: each.detail
-        for each in compared.differences
-        if each.kind is DifferenceClass.STYLE
+        difference.cell: difference.detail
+        for difference in compared.differences
+        if difference.kind is DifferenceClass.STYLE
     }

@@ -109,13 +109,15 @@ def charts(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
     """
     return [
         Described(
-            f"chart {each.title.text!r}" if each.title is not None and each.title.text else "chart",
+            f"chart {chart.title.text!r}"
+            if chart.title is not None and chart.title.text
+            else "chart",
             (
-                tuple(tuple(map(data_of, plot.series)) for plot in each.plots),
-                tuple((name, _property(book, tab, each, name)) for name in sorted(set(asked))),
+                tuple(tuple(map(data_of, plot.series)) for plot in chart.plots),
+                tuple((name, _property(book, tab, chart, name)) for name in sorted(set(asked))),
             ),
         )
-        for each in book.facts.charts(tab)
+        for chart in book.facts.charts(tab)
     ] + _unread(book.facts.unread(tab)[0])
 
 
@@ -197,8 +199,14 @@ def chart_property(chart: Chart, name: str) -> object:
         return tuple(
             tuple(
                 sorted(
-                    (each.kind, each.order or 0, each.period or 0, each.equation, each.r_squared)
-                    for each in series.trendlines
+                    (
+                        trendline.kind,
+                        trendline.order or 0,
+                        trendline.period or 0,
+                        trendline.equation,
+                        trendline.r_squared,
+                    )
+                    for trendline in series.trendlines
                 )
             )
             for plot in chart.plots
@@ -239,13 +247,13 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
     """
     return [
         Described(
-            f"pivot table {each.name!r}",
+            f"pivot table {pivot.name!r}",
             (
-                pivot_source(book, each),
-                tuple((name, pivot_property(each, name)) for name in sorted(set(asked))),
+                pivot_source(book, pivot),
+                tuple((name, pivot_property(pivot, name)) for name in sorted(set(asked))),
             ),
         )
-        for each in book.facts.pivots(tab)
+        for pivot in book.facts.pivots(tab)
     ] + _unread(book.facts.unread(tab)[1])
 
 
@@ -286,9 +294,9 @@ def pivot_property(pivot: Pivot, name: str) -> object:
             (
                 field.name,
                 frozenset(
-                    each.value if each.value is not None else each.index
-                    for each in field.items
-                    if each.index is not None and each.hidden
+                    item.value if item.value is not None else item.index
+                    for item in field.items
+                    if item.index is not None and item.hidden
                 ),
             )
             for field in pivot.fields
@@ -297,7 +305,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
         return (hidden, frozenset(pivot.names_of(pivot.pages))) if name == "filter" else hidden
     if name == "ordered":
         return tuple(
-            tuple(each.value for each in field.items if each.index is not None)
+            tuple(item.value for item in field.items if item.index is not None)
             for field in pivot.fields
             if field.axis is not None
         )
@@ -323,16 +331,16 @@ def filter_content(found: Filter | None) -> object:
     columns = tuple(
         sorted(
             (
-                each.column,
-                each.kind,
-                tuple(sorted(each.values)),
-                each.blanks,
-                each.joined_by_and and len(each.values) > 1,
-                each.terms,
-                each.hidden_button or not each.show_button,
+                column.column,
+                column.kind,
+                tuple(sorted(column.values)),
+                column.blanks,
+                column.joined_by_and and len(column.values) > 1,
+                column.terms,
+                column.hidden_button or not column.show_button,
             )
-            for each in found.columns
-            if each.kind or each.hidden_button or not each.show_button
+            for column in found.columns
+            if column.kind or column.hidden_button or not column.show_button
         )
     )
     sort = None if found.sort is None else found.sort.keys

@@ -301,7 +301,7 @@ def _data_validation(rule: Rule) -> str:
     if not entries:
         return f"{sheet} has no data validation"
     many = f"exactly {len(entries)} data validations" if len(entries) > 1 else "one data validation"
-    said = "; ".join(properties_in_words(each) or "of any kind" for each in entries[:_MOST_NAMED])
+    said = "; ".join(properties_in_words(entry) or "of any kind" for entry in entries[:_MOST_NAMED])
     return f"{sheet} has {many}: {said}{_more(len(entries))}"
 
 

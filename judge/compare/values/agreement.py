@@ -322,16 +322,16 @@ def _of_expression(rule: VariableRule, gold: object, found: object, profile: Pro
     # A solver may write the result behind it: (10-6-2)*12 = 24.
     sides = str(found).translate(_SIGNS).split("=")
     try:
-        values = [evaluate(each) for each in sides if each.strip()]
+        values = [evaluate(side) for side in sides if side.strip()]
     except (ExpressionError, UnboundedError) as error:
         return Agreement("not_arithmetic", str(error))
     if not values or len(sides) > 2 or len(values) != len(sides):
         return Agreement("not_arithmetic", "not an arithmetic expression")
-    if not all(_near(_real(each.value), _real(right.value), 1e-9) for each in values):
+    if not all(_near(_real(value.value), _real(right.value), 1e-9) for value in values):
         return Agreement(WRONG_VALUE, f"its value is {values[0].value!s:.40}")
     wanted = right.operands if rule.operands is None else rule.operands
     if sorted(values[0].operands) != sorted(wanted):
-        used = ", ".join(f"{each!s:.20}" for each in values[0].operands[:20]) or "none"
+        used = ", ".join(f"{operand!s:.20}" for operand in values[0].operands[:20]) or "none"
         named = ", ".join(f"{each!s:.20}" for each in wanted[:20])
         return Agreement("wrong_operands", f"it has to use {named}, and uses {used}")
     return AGREES

@@ -77,7 +77,7 @@ class VariableRule:
         if self.tolerance is not None:
             words.append(f"within {self.tolerance:g}")
         if self.operands is not None:
-            words.append("of " + ", ".join(f"{each:g}" for each in self.operands))
+            words.append("of " + ", ".join(f"{operand:g}" for operand in self.operands))
         return ", ".join(words)
 
     def as_json(self) -> dict[str, object]:
@@ -129,7 +129,7 @@ def _read_rule(name: str, value: object) -> VariableRule:
             raise ValueError(f"variable {name!r}: {field} must be 0 or a positive number")
     operands = value.get("operands")
     if operands is not None and not (
-        isinstance(operands, list | tuple) and all(_is_number(each) for each in operands)
+        isinstance(operands, list | tuple) and all(_is_number(operand) for operand in operands)
     ):
         raise ValueError(f"variable {name!r}: operands must be a list of numbers")
     return VariableRule(
@@ -145,7 +145,7 @@ def _choice(choices: type[_Choice], name: str, field: str, value: object) -> _Ch
     try:
         return choices(str(value))
     except ValueError:
-        known = ", ".join(each.value for each in choices)
+        known = ", ".join(choice.value for choice in choices)
         raise ValueError(f"variable {name!r}: {field} must be one of {known}") from None
 
 
@@ -159,7 +159,7 @@ def problem_of_gold(rule: VariableRule, gold: object) -> str | None:
         if not isinstance(gold, list) or not gold:
             return "must be a list of the values that are right"
         problems = (_problem_of_value(rule.type, each) for each in gold)
-        return next((each for each in problems if each is not None), None)
+        return next((problem for problem in problems if problem is not None), None)
     return _problem_of_value(rule.type, gold)
 
 

@@ -140,12 +140,12 @@ class BatchBook:
         batch = OpenBatch(
             label=f"judge-{uuid.uuid4().hex}",
             endpoint=endpoint,
-            requests={custom_id_of(each.key): each for each in requests},
+            requests={custom_id_of(request.key): request for request in requests},
             begun_s=time.time(),
             tokens=tokens,
             cost=cost,
         )
-        rows = [[*each.key, each.prompt_tokens] for each in requests]
+        rows = [[*request.key, request.prompt_tokens] for request in requests]
         self._note(
             batch,
             "intended",

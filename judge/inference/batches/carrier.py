@@ -339,7 +339,7 @@ def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
         "expired": ("the batch expired before it was asked", True),
         "cancelled": ("the batch was cancelled before it was asked", False),
     }.get(state.status, ("the batch is complete without a result of this request", True))
-    errors = {each: AttemptError(message[:500], retry=retry) for each in batch.requests}
+    errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
     order = list(batch.requests)
     for line, why in state.errors:
         # One line that is wrong fails a batch as a whole; without it, it may do.

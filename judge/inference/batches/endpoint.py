@@ -120,11 +120,11 @@ class BatchEndpoint:
             entries = page.get("data")
             listed = entries if isinstance(entries, list) else []
             batches = [each for each in listed if isinstance(each, dict)]
-            for each in batches:
-                metadata = each.get("metadata")
+            for batch in batches:
+                metadata = batch.get("metadata")
                 labelled = isinstance(metadata, dict) and metadata.get(LABEL) == label
-                if labelled or each.get("input_file_id") == file_id:
-                    return _state_of(each)
+                if labelled or batch.get("input_file_id") == file_id:
+                    return _state_of(batch)
             if not page.get("has_more") or not batches or not is_id(batches[-1].get("id")):
                 return None
             made = batches[-1].get("created_at")
@@ -183,7 +183,7 @@ def _state_of(document: dict[str, Any]) -> BatchState:
         status=str(document.get("status")).lower()[:40],
         answered=_count(counted.get("completed")) + _count(counted.get("failed")),
         total=_count(counted.get("total")),
-        files=tuple(each for each in files if isinstance(each, str) and is_id(each)),
+        files=tuple(file for file in files if isinstance(file, str) and is_id(file)),
         errors=tuple(_error(x) for x in entries if isinstance(x, dict))
         if isinstance(entries, list)
         else (),

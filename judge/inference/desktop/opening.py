@@ -30,11 +30,11 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     if (problem := why_not(case)) is not None:
         raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
     files: dict[str, bytes] = {}
-    for each in case.files:
-        data = read_regular(each.path, SuiteError, most_bytes=MOST_FILE_BYTES)
+    for file in case.files:
+        data = read_regular(file.path, SuiteError, most_bytes=MOST_FILE_BYTES)
         if data is None:
-            raise SuiteError(f"{each.path}: the file is missing")
-        files[f"{HOME}/{each.path.name}"] = data
+            raise SuiteError(f"{file.path}: the file is missing")
+        files[f"{HOME}/{file.path.name}"] = data
     opened = f"{HOME}/{_workbook(case)}"
     asked = question.details.get(ASKED_FILE)
     return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
@@ -46,7 +46,7 @@ def why_not(case: CaseInput) -> str | None:
         return f"the files are not there: {', '.join(each.name for each in case.absent)}"
     if _workbook(case) is None:
         return "it has no workbook that could be opened"
-    if len({each.path.name for each in case.files}) < len(case.files):
+    if len({file.path.name for file in case.files}) < len(case.files):
         return "two of its files have one name"
     return None
 
@@ -56,13 +56,13 @@ def why_not_asked(question: TaskQuestion) -> str | None:
     if question.answer is AnswerForm.TEXT and not question.signals:
         return "its answer is typed, which nobody can do on a desktop"
     problems = (why_not(case) for case in question.inputs)
-    return next((each for each in problems if each is not None), None)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _workbook(case: CaseInput) -> str | None:
     """The name of the file that is opened: the first workbook, or table."""
     for kind in (FileKind.WORKBOOK, FileKind.TABLE):
-        for each in case.files:
-            if each.kind is kind:
-                return each.path.name
+        for file in case.files:
+            if file.kind is kind:
+                return file.path.name
     return None

@@ -21,7 +21,7 @@ _MOST_ROWS = 50
 def cell_rows(cells: Sequence[DifferingCellRecord]) -> list[dict[str, Any]]:
     """Single cells that differ, as a table."""
     return [
-        row(each["cell"], each.get("expected"), each.get("actual")) for each in cells[:_MOST_ROWS]
+        row(cell["cell"], cell.get("expected"), cell.get("actual")) for cell in cells[:_MOST_ROWS]
     ]
 
 
@@ -101,8 +101,8 @@ def _stored_differences(
 ) -> dict[int, str]:
     """Cells whose values in the files differ, unless one of them is a formula."""
     sheets = [book.sheet(name) for book, name in (gold, output)]
-    first, second = (each.values(WHOLE_SHEET) for each in sheets)
-    computed = {key for each in sheets for key in each.formula_keys(WHOLE_SHEET)}
+    first, second = (sheet.values(WHOLE_SHEET) for sheet in sheets)
+    computed = {key for sheet in sheets for key in sheet.formula_keys(WHOLE_SHEET)}
     return {
         key: _kind(first.get(key), second.get(key))
         for key in first.keys() | second.keys()

@@ -135,7 +135,7 @@ def _drawn(
     xs = tuple(map(_number, labels))[:most_points] if numbered else ()
     return Drawn(
         name=_name(workbook, series.name) or f"series {place}",
-        labels=tuple(_label(each) for each in labels[:most_points]),
+        labels=tuple(_label(label) for label in labels[:most_points]),
         values=values[:most_points],
         xs=xs,
         sizes=_numbers(workbook, series.sizes)[:most_points] if numbered else (),

@@ -41,7 +41,7 @@ def draw_chart(plots: Sequence[DrawnPlot], frame: Frame) -> Canvas:
         css = marked("ct", "title" in frame.differing)
         canvas.text(css, WIDTH / 2, 20, frame.title, room=WIDTH - 20)
         area.top += 22
-    shown = [each for each in plots if each.kind in DRAWN_KINDS]
+    shown = [plot for plot in plots if plot.kind in DRAWN_KINDS]
     if frame.legend is not None:
         draw_legend(canvas, area, shown, frame)
     if shown[0].kind in ROUND:
@@ -177,8 +177,8 @@ def _draw_bars(
     bars: Sequence[DrawnPlot],
 ) -> None:
     stacked = plot.grouping in {"stacked", "percentStacked"}
-    beside = 1 if stacked else max(1, sum(len(each.series) for each in bars))
-    before = 0 if stacked else sum(len(each.series) for each in bars[: bars.index(plot)])
+    beside = 1 if stacked else max(1, sum(len(bar.series) for bar in bars))
+    before = 0 if stacked else sum(len(bar.series) for bar in bars[: bars.index(plot)])
     width = 0.76 * bands.width / beside
     for number, (series, ends) in enumerate(zip(plot.series, _stacked(plot), strict=True)):
         css = marked(colour(first + number), series.differs)

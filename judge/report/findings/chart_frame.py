@@ -78,7 +78,7 @@ def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
     """Names in the legend, and whether they differ: series, or the slices of a pie."""
     if plots[0].kind in ROUND:
         first = plots[0].series[:1]
-        return [(each, False) for series in first for each in series.labels[:MOST_SLICES]]
+        return [(label, False) for series in first for label in series.labels[:MOST_SLICES]]
     return [(each.name, each.differs) for plot in plots for each in plot.series]
 
 
@@ -153,4 +153,4 @@ def draw_right_ticks(canvas: Canvas, area: Area, scale: Scale) -> None:
 
 def room_of(scale: Scale) -> float:
     """The room of the labels next to a scale; on a narrow screen, text is wider than usual."""
-    return 10 + 1.2 * max((width_of(tick_label(each)) for each in scale.ticks), default=0.0)
+    return 10 + 1.2 * max((width_of(tick_label(tick)) for tick in scale.ticks), default=0.0)

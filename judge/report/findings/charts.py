@@ -61,7 +61,7 @@ def show_charts(
             None if second is None else output[1][second],
         )
         rows = rows_of(*(None if each is None else _properties(each, asked) for each in charts))
-        differing = {each["name"] for each in rows if each["state"] == "differs"}
+        differing = {row["name"] for row in rows if row["state"] == "differs"}
         sides = [
             None if chart is None else _side(book, chart, differing, most_points)
             for book, chart in zip((gold[0], output[0]), charts, strict=True)
@@ -90,7 +90,7 @@ def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
         named(
             "direction",
             directions,
-            ", ".join(lying.get(each, each) for each in directions if each),
+            ", ".join(lying.get(direction, direction) for direction in directions if direction),
             *("direction", "chart_type"),
         ),
         named("title", chart_property(chart, "title"), title_text(chart.title), "title"),
@@ -125,7 +125,7 @@ def _series_properties(
     series: Series, name: str, asked: Collection[str], *, data: bool
 ) -> list[Property]:
     values, categories, sizes = data_of(series)
-    trends = ", ".join(each.kind for each in series.trendlines)
+    trends = ", ".join(trendline.kind for trendline in series.trendlines)
     return [
         Property(f"{name}: values", values, _reference(series.values), data),
         Property(f"{name}: categories", categories, _reference(series.categories), data),
@@ -199,7 +199,7 @@ def _side(
 
 def _firsts(chart: Chart) -> list[int]:
     """For each part, how many series come before it."""
-    counts = [len(each.series) for each in chart.plots]
+    counts = [len(plot.series) for plot in chart.plots]
     return [sum(counts[:place]) for place in range(len(counts))]
 
 

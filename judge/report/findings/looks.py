@@ -50,7 +50,7 @@ class Side:
         return {
             "text": (shown or _SAMPLE)[:_LONGEST_SAMPLE],
             "blank": not shown,
-            "fill": next((each for each in look.fill.colours if each), None),
+            "fill": next((colour for colour in look.fill.colours if colour), None),
             "pattern": look.fill.pattern,
             "ink": look.font_color,
             "bold": look.bold,
@@ -87,7 +87,7 @@ def show_looks(
     """
     listed: list[tuple[str, str]]
     if cells or gold is None:
-        listed = [(each["cell"], _how(each)) for each in cells]
+        listed = [(cell["cell"], _how(cell)) for cell in cells]
     else:
         listed = list(differing_formats(gold.looks, output.looks, asked).items())
         all_cells = len(listed)

@@ -35,7 +35,7 @@ _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
 """Kinds of parts that show where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
 """What is shown once for all rules about the same sheets."""
-_ON_A_SHEET = {each.value for each in Subject} - {Subject.SHEETS.value}
+_ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ def rules_of_case(
     words = dict(enumerate(required.rules, start=1))
     failing: dict[int, list[dict[str, Any]]] = {}
     shown = _Findings(files, rules, bounds, _asked_of(differences))
-    for each in differences:
-        number = each.get("rule", 0)
-        words[number] = each["words"]
-        failing.setdefault(number, []).append(shown.of(each))
+    for difference in differences:
+        number = difference.get("rule", 0)
+        words[number] = difference["words"]
+        failing.setdefault(number, []).append(shown.of(difference))
     return {
         "rules": [
             {
@@ -113,8 +113,8 @@ def _place_of(about: AboutRecord) -> _Place:
 def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
     """The properties that all rules about the same things of the same sheets ask for."""
     asked: dict[_Place, list[str]] = {}
-    for each in differences:
-        if (about := each.get("about")) is not None and about["subject"] in _MERGED:
+    for difference in differences:
+        if (about := difference.get("about")) is not None and about["subject"] in _MERGED:
             names = asked.setdefault(_place_of(about), [])
             names += [name for name in about["asked"] if name not in names]
     return asked
@@ -129,10 +129,10 @@ def _state(record: CaseComparison, required: Requirements, number: int) -> str:
         return "unknown"
     if record["equal"]:
         return "holds"
-    if not required.complete or any("words" not in each for each in differences):
+    if not required.complete or any("words" not in difference for difference in differences):
         return "unknown"  # a difference may be about any rule
     if record.get("profile") == "official" and required.ends_early:
-        first = min((each.get("rule", 0) for each in differences), default=number)
+        first = min((difference.get("rule", 0) for difference in differences), default=number)
         return "holds" if number <= first else "unknown"
     return "holds"
 

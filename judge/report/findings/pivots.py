@@ -60,7 +60,7 @@ def show_pivots(
     Raises:
         WorkbookError: a workbook is broken or over a limit.
     """
-    sides = [[(book, each) for each in pivots] for book, pivots in (gold, output)]
+    sides = [[(book, pivot) for pivot in pivots] for book, pivots in (gold, output)]
     paired = pair(sides[0], sides[1], lambda each: _properties(*each, asked))
     shown = []
     for places in paired.pairs[:most_pairs]:
@@ -69,7 +69,7 @@ def show_pivots(
             for place, side in zip(places, sides, strict=True)
         ]
         properties = [None if each is None else _properties(*each, asked) for each in both]
-        rows = [each for each in rows_of(*properties) if each["name"] not in _AREAS]
+        rows = [row for row in rows_of(*properties) if row["name"] not in _AREAS]
         pivots = [None if each is None else each[1] for each in both]
         shown.append(
             {
@@ -161,7 +161,7 @@ def _hidden(pivot: Pivot) -> str:
     said = []
     for field in pivot.fields:
         items = [
-            each.value or "?" for each in field.items if each.hidden and each.index is not None
+            item.value or "?" for item in field.items if item.hidden and item.index is not None
         ]
         if items:
             said.append(f"{field.name}: {_some(items)}")
@@ -170,7 +170,7 @@ def _hidden(pivot: Pivot) -> str:
 
 def _order(pivot: Pivot) -> str:
     said = (
-        f"{field.name}: {_some([each.value or '?' for each in field.items])}"
+        f"{field.name}: {_some([item.value or '?' for item in field.items])}"
         for field in pivot.fields
         if field.axis is not None
     )

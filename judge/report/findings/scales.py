@@ -73,7 +73,7 @@ def scale_of(
         low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
     step = _step((high - low) / _TICKS)
     low, high = math.floor(low / step) * step, math.ceil(high / step) * step
-    first, last = (drawable(each) for each in bounds)
+    first, last = (drawable(bound) for bound in bounds)
     if first is not None or last is not None:
         wanted = low if first is None else first, high if last is None else last
         if wanted[0] < wanted[1]:
@@ -82,7 +82,7 @@ def scale_of(
     count = min(50, int((high - low) / step + 1.000001))
     begin = math.ceil(low / step - 1e-9) * step
     ticks = tuple(begin + place * step for place in range(count + 1))
-    return Scale(low, high, start, end, tuple(each for each in ticks if low <= each <= high))
+    return Scale(low, high, start, end, tuple(tick for tick in ticks if low <= tick <= high))
 
 
 def _step(rough: float) -> float:

@@ -83,7 +83,7 @@ def filter_rows(gold: Sheet, output: Sheet) -> Rows:
     rows = [row("range", *places)]
     columns = [_columns(each) for each in filters]
     rows += [
-        row(_column_name(filters, number), *(each.get(number) for each in columns))
+        row(_column_name(filters, number), *(column.get(number) for column in columns))
         for number in sorted({*columns[0], *columns[1]})[:_MOST_ROWS]
     ]
     rows.append(row("sorted by", *map(_sorted_by, filters)))
@@ -98,12 +98,12 @@ def _root(sheet: Sheet) -> Element:
 def _columns(found: Filter | None) -> dict[int, str]:
     if found is None:
         return {}
-    said = {each.column: _condition(each) for each in found.columns}
+    said = {column.column: _condition(column) for column in found.columns}
     return {number: text for number, text in said.items() if text}
 
 
 def _condition(column: FilterColumn) -> str:
-    values = [" ".join(each) for each in sorted(column.values)]
+    values = [" ".join(value) for value in sorted(column.values)]
     if column.blanks:
         values.append("blanks")
     joined = (" and " if column.joined_by_and else " or ").join(values[:20])
@@ -131,7 +131,7 @@ def _sorted_by(found: Filter | None) -> str | None:
 
 def validation_rows(wanted: Sequence[str], output: Sheet) -> Rows:
     """What a rule asks of validations, and those that there are; in no order."""
-    found = [_validation(each) for each in validations_of(_root(output))]
+    found = [_validation(validation) for validation in validations_of(_root(output))]
     count = min(_MOST_ROWS, max(len(wanted), len(found)))
     return [
         {**row("", _at(wanted, place), _at(found, place)), "state": "listed"}
@@ -175,7 +175,7 @@ def _format(rule: FormatRule) -> str:
 def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
     """Sparklines by their cells, those that differ first."""
     sides = [
-        {each.place.replace("$", ""): each for each in sparklines_of(_root(side))}
+        {sparkline.place.replace("$", ""): sparkline for sparkline in sparklines_of(_root(side))}
         for side in (gold, output)
     ]
     rows = [

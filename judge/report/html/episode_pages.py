@@ -150,7 +150,7 @@ def _turns(
             "reply": room.text(turn["reply"]),
             "problem": room.text(turn["problem"]),
             "told": room.text(turn.get("told", "")),
-            "actions": [_action(each, room) for each in actions],
+            "actions": [_action(action, room) for action in actions],
             "more_actions": len(turn["actions"]) - len(actions),
         }
         start_s += turn["seconds"]

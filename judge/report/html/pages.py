@@ -71,7 +71,7 @@ class TaskPages:
     def __init__(self, run: LoadedRun, document: Mapping[str, Any]) -> None:
         self._run = run
         self._entries: Sequence[Mapping[str, Any]] = document["tasks"]
-        self._submissions = {each.key: each for each in run.submissions}
+        self._submissions = {submission.key: submission for submission in run.submissions}
         self._places = {each.key: place for place, each in enumerate(run.submissions)}
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
@@ -291,8 +291,8 @@ class TaskPages:
         if not isinstance(content, list):
             return content, []
         parts = content[:MAX_PARTS]
-        shown = [each for each in parts if isinstance(each, dict) and each.get("type") == "picture"]
-        rest = [each for each in parts if each not in shown]
+        shown = [part for part in parts if isinstance(part, dict) and part.get("type") == "picture"]
+        rest = [part for part in parts if part not in shown]
         return rest, [self.pictures.of_message(each) for each in shown[:_MOST_PICTURES]]
 
     def _conversation_file(self, name: str) -> object:
@@ -313,7 +313,7 @@ class TaskPages:
 
 
 def _case_of(task: Task | None, number: int) -> TestCase | None:
-    return next((each for each in task.cases if each.number == number), None) if task else None
+    return next((case for case in task.cases if case.number == number), None) if task else None
 
 
 def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
@@ -344,7 +344,7 @@ def _written(value: object) -> str | None:
 def _outside(result: CaseResult) -> list[str]:
     """Lines on the differences that no grid shows."""
     differences = result.comparison.get("differences", ())
-    listed = [each for each in differences if _is_outside(each)]
+    listed = [difference for difference in differences if _is_outside(difference)]
     return difference_lines({"differences": listed, "differing_cells": len(listed)}, 100)
 
 

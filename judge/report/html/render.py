@@ -239,7 +239,7 @@ def _histograms(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The page of the first failed task that has an episode, else of the first that has one."""
-    found = [each for each in tasks if any(case.get("episode") for case in each["cases"])]
+    found = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
     failed = [each for each in found if each["hard_restriction"] == 0]
     return "".join(map(_task_url, (failed or found)[:1]))
 

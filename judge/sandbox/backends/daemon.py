@@ -259,7 +259,7 @@ class Daemon:
     def _is_podman(self) -> bool:
         with _translated("the Docker daemon does not report its version"):
             parts = self._api.version().get("Components") or []
-        return any("podman" in str(each.get("Name", "")).lower() for each in parts)
+        return any("podman" in str(part.get("Name", "")).lower() for part in parts)
 
     def remove(self, identity: str) -> None:
         """Removes a container now, if it is still there."""

@@ -150,8 +150,8 @@ class SealedContainerSandbox:
         """Ends every service."""
         with self._lock:
             services = list(self._services)
-        for each in services:
-            each.close()
+        for service in services:
+            service.close()
 
     def _forget(self, service: _Service) -> None:
         with self._lock:

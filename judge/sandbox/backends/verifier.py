@@ -160,7 +160,7 @@ def _unpack_tools(target: Path) -> None:
             for each in archive
             if any(fnmatch.fnmatch(each.name, pattern) for pattern in _TOOLS)
         ]
-        if _TOOLS[0] not in {each.name for each in members}:
+        if _TOOLS[0] not in {member.name for member in members}:
             raise SandboxError("Debian's package of bash holds no shell")
         archive.extraction_filter = tarfile.tar_filter
         archive.extractall(target, members)  # noqa: S202 - our own tarball

@@ -107,7 +107,7 @@ def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Eval
         if isinstance(options, dict) and options:
             call["options"] = options
         metrics.append(call)
-    files = {each["result"] for each in metrics}
+    files = {metric["result"] for metric in metrics}
     if not reasons and len(files) > 1:
         reasons.append(f"the evaluator looks at {len(files)} files: {', '.join(sorted(files))}")
     if reasons:

@@ -81,7 +81,9 @@ class DesktopFormat(SuiteFormat):
         tasks, faults = read_suite(root, self)
         present = {group for task in tasks for group in task.groups.items()}
         columns = [
-            each for each in _COLUMNS if not each.division or (each.division, each.group) in present
+            column
+            for column in _COLUMNS
+            if not column.division or (column.division, column.group) in present
         ]
         tables = (ScoreTable(_TITLE, tuple(columns)),) if len(columns) > 1 else ()
         return Contents(self.name, tasks, self._notes(root), faults, tables)

@@ -164,7 +164,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     except UsageError as error:
         raise _FieldError(f"field 'evaluator': {error.message}") from error
     tags = record.get("tags")
-    levels = [each for each in _PHRASINGS if isinstance(tags, list) and each in tags]
+    levels = [phrasing for phrasing in _PHRASINGS if isinstance(tags, list) and phrasing in tags]
     groups = {"instruction": levels[0]} if levels else {}
     if (difficulty := _difficulty(record.get("action_number"))) is not None:
         groups["actions"] = difficulty
@@ -196,7 +196,7 @@ def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Pat
     """Folders in which the workbooks of a task may be, those of Spider2-V and of a cache too."""
     examples = boundary.root / "evaluation_examples" / "examples"
     folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
-    return [*(examples / each / task_id for each in folders), boundary.root / "cache" / task_id]
+    return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]
 
 
 def _find(name: str, boundary: Boundary, places: Sequence[Path]) -> Path | None:
@@ -224,7 +224,7 @@ def _inputs(
         files = parameters.get("files")
         if isinstance(files, list):
             targets = [
-                (each.get("path"), each.get("url")) for each in files if isinstance(each, dict)
+                (file.get("path"), file.get("url")) for file in files if isinstance(file, dict)
             ]
         else:
             targets = [(parameters.get("dest"), parameters.get("src"))]

@@ -109,7 +109,7 @@ def _folders(folder: Path) -> Iterator[Path]:
         children = sorted(folder.iterdir())
     except OSError as error:
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
-    yield from (each for each in children if is_folder(each))
+    yield from (child for child in children if is_folder(child))
 
 
 def _is_trial(folder: Path) -> bool:
@@ -184,7 +184,7 @@ def _amount(value: object) -> float | None:
 
 
 def _sum(contexts: list[Mapping[str, object]], name: str) -> float | None:
-    known = [value for each in contexts if (value := _amount(each.get(name))) is not None]
+    known = [value for context in contexts if (value := _amount(context.get(name))) is not None]
     return sum(known) if known else None
 
 

@@ -33,11 +33,11 @@ def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[
         For each trial the id of its task, or None if there is none.
     """
     by_name = {folder_name(task_id): task_id for task_id in task_ids}
-    options = [_options(each, by_name) for each in names]
-    prefixes = {prefix for each in options for prefix in each}
-    fitting = {prefix: sum(prefix in each for each in options) for prefix in prefixes}
+    options = [_options(name, by_name) for name in names]
+    prefixes = {prefix for option in options for prefix in option}
+    fitting = {prefix: sum(prefix in option for option in options) for prefix in prefixes}
     chosen = min(prefixes, key=lambda each: (-fitting[each], len(each), each), default="")
-    return [each.get(chosen) for each in options]
+    return [option.get(chosen) for option in options]
 
 
 def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:

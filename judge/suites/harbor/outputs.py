@@ -199,7 +199,7 @@ class HarborJob:
 def _took(trial: Trial) -> dict[str, object]:
     """What is known of a trial, with the names that records of ``judge infer`` have."""
     tokens = {"prompt": trial.prompt_tokens, "completion": trial.completion_tokens}
-    known = any(each is not None for each in tokens.values())
+    known = any(token is not None for token in tokens.values())
     return {
         "trial": trial.name,
         "agent": trial.agent or None,

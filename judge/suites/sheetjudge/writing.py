@@ -26,7 +26,7 @@ def suite_document(
     Raises:
         UsageError: a file is elsewhere, or a gold is not a file yet.
     """
-    shown = [_table(each) for each in tables]
+    shown = [_table(table) for table in tables]
     return {
         "format": FORMAT_NAME,
         "version": VERSION,
@@ -67,7 +67,7 @@ def _case(case: TestCase, root: Path) -> dict[str, Any]:
         "inputs": [
             {"path": _relative(each.path, root), "kind": each.kind.value} for each in case.inputs
         ],
-        "golds": [_gold(each, root) for each in case.golds],
+        "golds": [_gold(gold, root) for gold in case.golds],
     }
 
 

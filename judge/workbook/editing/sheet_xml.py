@@ -309,7 +309,7 @@ class SheetXml:
                     masters[index] = ((cell.row, cell.column), text)
         promoted: dict[tuple[int, int], bytes] = {}
         for index, (place, text) in masters.items():
-            left = [each for each in groups[index] if each not in cells]
+            left = [group for group in groups[index] if group not in cells]
             if place in cells and left:
                 promoted[left[0]] = self._master(index, left, place, text)
         return promoted

@@ -252,7 +252,9 @@ class BookFacts:
             root = read_tree(self._package, main_part(self._package), text=True, most=MOST_ELEMENTS)
         holder = root.child("definedNames")
         listed = root.child("sheets")
-        sheets = [] if listed is None else [each.attributes.get("name") for each in listed.children]
+        sheets = (
+            [] if listed is None else [child.attributes.get("name") for child in listed.children]
+        )
         found = []
         for each in [] if holder is None else holder.all("definedName"):
             index = whole(each.attributes.get("localSheetId"))

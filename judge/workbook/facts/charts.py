@@ -101,7 +101,7 @@ def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:
             here = waiting.pop()
             if here.name == "chart" and identifier(here.attributes) is not None:
                 yield replace(anchor, plain=here is direct and inner is holder), here
-            waiting.extend(each for each in reversed(here.children) if each.name != "Fallback")
+            waiting.extend(child for child in reversed(here.children) if child.name != "Fallback")
 
 
 def _anchor(element: Element) -> Anchor:
@@ -147,7 +147,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
     if chart is None or area is None:
         raise WorkbookError(f"{part} is not a chart")
     legend = chart.child("legend")
-    plots = [_plot(each) for each in area.children if each.name.endswith("Chart")]
+    plots = [_plot(child) for child in area.children if child.name.endswith("Chart")]
     region = area.child("plotAreaRegion")  # the newer kinds
     if region is not None:
         plots.extend(
@@ -163,7 +163,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
         plots=tuple(plots),
         title=_title(chart.child("title")),
         legend=position,
-        axes=tuple(_axis(each) for each in area.children if each.name in _AXES),
+        axes=tuple(_axis(child) for child in area.children if child.name in _AXES),
         anchor=anchor,
         part=part,
         pivot=space.text_of("pivotSource", "name"),
@@ -191,14 +191,14 @@ def _is_dropped_by_openpyxl(space: Element) -> bool:
     waiting = [space]
     while waiting:
         here = waiting.pop()
-        if here.name in _CATEGORIES and not any(each.name in _SOURCES for each in here.children):
+        if here.name in _CATEGORIES and not any(child.name in _SOURCES for child in here.children):
             return True
-        for each in here.children:
-            cached = _POINTS.get(each.name) == here.name
-            if (cached or (each.name in _LITERALS and here.name in _HOLDERS)) and _is_odd(each):
+        for child in here.children:
+            cached = _POINTS.get(child.name) == here.name
+            if (cached or (child.name in _LITERALS and here.name in _HOLDERS)) and _is_odd(child):
                 return True
-            if each.name not in _NOT_READ:
-                waiting.append(each)
+            if child.name not in _NOT_READ:
+                waiting.append(child)
     return False
 
 
@@ -216,7 +216,7 @@ def _is_odd(points: Element) -> bool:
             for each in point.all("v")
         ):
             return True
-    return not all(_converts(int, each) for each in counts)
+    return not all(_converts(int, count) for count in counts)
 
 
 def _converts(kind: type[int | float], text: str) -> bool:
@@ -238,7 +238,7 @@ def _has_unread_freeform(drawing: Element) -> bool:
     for anchor in drawing.children:
         if anchor.name not in _ANCHORS:
             continue
-        for shape in (each for each in anchor.children if each.name in {"sp", "cxnSp"}):
+        for shape in (child for child in anchor.children if child.name in {"sp", "cxnSp"}):
             geometry = shape.find("spPr", "a:custGeom")
             if geometry is not None and not _is_numeric(geometry):
                 return True
@@ -248,8 +248,8 @@ def _has_unread_freeform(drawing: Element) -> bool:
 def _is_numeric(freeform: Element) -> bool:
     sites, paths = freeform.child("a:cxnLst"), freeform.child("a:pathLst")
     ends = [] if sites is None else sites.all("a:cxn")
-    places = [each.child("a:pos") or Element("a:pos") for each in ends]
-    floats = [each.attributes.get("ang", "") for each in ends]
+    places = [end.child("a:pos") or Element("a:pos") for end in ends]
+    floats = [end.attributes.get("ang", "") for end in ends]
     for each in () if paths is None else paths.all("a:path"):
         floats += [each.attributes.get("w", ""), each.attributes.get("h", "")]
     return (
@@ -302,7 +302,7 @@ def _source(element: Element | None) -> Source | None:
         return Source("", (literal.text,))
     for holder in element.children:
         formula = holder.text_of("f")
-        cache = next((each for each in holder.children if each.name.endswith("Cache")), None)
+        cache = next((child for child in holder.children if child.name.endswith("Cache")), None)
         if holder.name in {"numLit", "strLit"}:
             cache = holder
         if formula is not None or cache is not None:
@@ -360,9 +360,9 @@ def _title(element: Element | None) -> Title | None:
     lines, runs = [], []
     for paragraph in rich.all("p"):
         pieces = [
-            (each.text_of("t") or "") if each.name in {"r", "fld"} else "\n"
-            for each in paragraph.children
-            if each.name in {"r", "fld", "br"}
+            (child.text_of("t") or "") if child.name in {"r", "fld"} else "\n"
+            for child in paragraph.children
+            if child.name in {"r", "fld", "br"}
         ]
         lines.append("".join(pieces))
         runs.extend(pieces)

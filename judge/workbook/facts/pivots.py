@@ -127,7 +127,7 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
         for source in (main_part(package), *tables)
         for target in _linked_parts(package, source, "pivotCacheDefinition")
     }
-    if not any(is_on(_root_of(package, each).get("refreshOnLoad")) for each in sorted(caches)):
+    if not any(is_on(_root_of(package, cache).get("refreshOnLoad")) for cache in sorted(caches)):
         return []
     windows = []
     for table in tables:
@@ -187,7 +187,7 @@ def _read_cache(package: Package, part: str) -> _Cache:
 def _shared(element: Element | None) -> tuple[str | None, ...]:
     if element is None:
         return ()
-    return tuple(each.attributes.get("v") for each in element.children if each.name in _SHARED)
+    return tuple(child.attributes.get("v") for child in element.children if child.name in _SHARED)
 
 
 def _fields(listed: Element | None, cache: _Cache) -> tuple[PivotField, ...]:
@@ -212,7 +212,7 @@ def _item(element: Element, shared: tuple[str | None, ...]) -> PivotItem:
 def _indices(holder: Element | None, attribute: str) -> tuple[int, ...]:
     found = [] if holder is None else holder.children
     numbers = (whole(each.attributes.get(attribute, "0")) for each in found)
-    return tuple(0 if each is None else each for each in numbers)
+    return tuple(0 if number is None else number for number in numbers)
 
 
 def _data(holder: Element | None, fields: tuple[PivotField, ...]) -> tuple[PivotData, ...]:

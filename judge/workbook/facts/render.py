@@ -15,7 +15,7 @@ from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.references import read_reference
 from judge.workbook.facts.sheet_model import Line, SheetFacts
 
-_LINE = tuple(each.name for each in dataclasses.fields(Line))
+_LINE = tuple(field.name for field in dataclasses.fields(Line))
 _SHOWN = 12
 """Lines of one kind that people see."""
 
@@ -52,7 +52,8 @@ def _plain(value: Any, book: BookFacts) -> Any:
         return {name: getattr(value, name) for name in _LINE}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         found = {
-            each.name: _plain(getattr(value, each.name), book) for each in dataclasses.fields(value)
+            field.name: _plain(getattr(value, field.name), book)
+            for field in dataclasses.fields(value)
         }
         if isinstance(value, Source) and value.reference:
             values = read_reference(book.workbook, value.reference)
@@ -86,10 +87,10 @@ def facts_to_lines(book: BookFacts) -> Iterator[str]:
         yield f"{sheet.name}{kind}{state}"
         for line in _sheet_lines(sheet):
             yield f"  {line}"
-    names = [each for each in book.names if not each.hidden]
+    names = [name for name in book.names if not name.hidden]
     if names:
         yield "names"
-        for line in _some(f"{each.name} = {each.refers_to}" for each in names):
+        for line in _some(f"{name.name} = {name.refers_to}" for name in names):
             yield f"  {line}"
 
 
@@ -111,15 +112,15 @@ def _sheet_lines(sheet: SheetFacts) -> Iterator[str]:
     if sheet.filter is not None:
         yield f"filter at {sheet.filter.place}"
         for column in sheet.filter.columns:
-            said = "; ".join(" ".join(each) for each in column.values[:_SHOWN])
+            said = "; ".join(" ".join(value) for value in column.values[:_SHOWN])
             terms = ", ".join(f"{name}={text}" for name, text in column.terms)
             yield f"  column {column.column + 1}: {column.kind or 'no condition'} {said}{terms}"
     yield from _line_lines(sheet)
     yield from _some(
-        f"validation at {' '.join(each.places[:_SHOWN])}: {each.kind or 'anything'} "
-        f"{each.operator if each.kind not in {None, 'list', 'custom'} else ''} "
-        f"{', '.join(each.formulas)}"
-        for each in sheet.validations
+        f"validation at {' '.join(validation.places[:_SHOWN])}: {validation.kind or 'anything'} "
+        f"{validation.operator if validation.kind not in {None, 'list', 'custom'} else ''} "
+        f"{', '.join(validation.formulas)}"
+        for validation in sheet.validations
     )
     yield from _some(
         f"conditional format at {' '.join(rule.places[:_SHOWN])}: {rule.kind} "
@@ -127,9 +128,10 @@ def _sheet_lines(sheet: SheetFacts) -> Iterator[str]:
         f"{', '.join(f'{name} {text}' for name, text in rule.look) or 'drawn'}"
         for rule in sheet.formats
     )
-    yield from _some(f"hyperlink at {each.place}: {each.target}" for each in sheet.links)
+    yield from _some(f"hyperlink at {link.place}: {link.target}" for link in sheet.links)
     yield from _some(
-        f"sparkline at {each.place}: {each.kind} of {each.reference}" for each in sheet.sparklines
+        f"sparkline at {sparkline.place}: {sparkline.kind} of {sparkline.reference}"
+        for sparkline in sheet.sparklines
     )
     if sheet.merges:
         yield f"merged: {', '.join(sheet.merges[:_SHOWN])}{_more(len(sheet.merges))}"
@@ -172,7 +174,7 @@ def chart_lines(chart: Chart) -> Iterator[str]:
         for series in plot.series[:_SHOWN]:
             named = _said(series.name)
             parts = [f"values {_said(series.values)}", f"categories {_said(series.categories)}"]
-            parts.extend(f"trend line {each.kind}" for each in series.trendlines)
+            parts.extend(f"trend line {trendline.kind}" for trendline in series.trendlines)
             yield f"    series {named}: {', '.join(parts)}"
         if len(plot.series) > _SHOWN:
             yield f"    … and {len(plot.series) - _SHOWN} more (all with --json)"

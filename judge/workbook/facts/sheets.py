@@ -129,7 +129,7 @@ def filter_of(element: Element | None) -> Filter | None:
 
 def _filter_column(element: Element) -> FilterColumn:
     attributes = element.attributes
-    condition = next((each for each in element.children if each.name in _FILTER_KINDS), None)
+    condition = next((child for child in element.children if child.name in _FILTER_KINDS), None)
     values: tuple[tuple[str, ...], ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
     blanks = joined = False
@@ -229,10 +229,10 @@ def _places(element: Element) -> tuple[str, ...]:
 def _formulas(element: Element, names: tuple[str, ...]) -> tuple[str, ...]:
     """Formulas; those of the extension part are one element further in."""
     found = []
-    for each in element.children:
-        if each.name.rpartition(":")[2] in names:
-            inner = each.child("xm:f")
-            found.append(each.text if inner is None else inner.text)
+    for child in element.children:
+        if child.name.rpartition(":")[2] in names:
+            inner = child.child("xm:f")
+            found.append(child.text if inner is None else inner.text)
     return tuple(found)
 
 

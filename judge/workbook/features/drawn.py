@@ -71,7 +71,7 @@ def _read_chart(package: Package, part: str, sheet: str, found: Features) -> Non
                 types.add(attributes["layoutId"])
 
     scan_part(package, part, on_start, names=CHART_NAMES)
-    known = sorted(each for each in types if each)
+    known = sorted(type_ for type_ in types if type_)
     content = "+".join(known)[:200]
     found.add(FeatureKind.CHART, content, f"chart ({', '.join(known) or 'empty'})", sheet=sheet)
     for label, count in counts.items():

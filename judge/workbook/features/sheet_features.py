@@ -145,7 +145,7 @@ def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
         windows = [
             window for each in rule.reference.split() if (window := parse_window(each)) is not None
         ]
-        if not windows or any("#REF!" in each for each in rule.formulas):
+        if not windows or any("#REF!" in formula for formula in rule.formulas):
             # It applies to nothing, or refers to nothing.
             continue
         cells = len(windows) if rule.kind is FeatureKind.SPARKLINE else covered_cells(windows)

@@ -56,7 +56,7 @@ _MOST_DATES = 100_000
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 
 _NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
-_FILLING = tuple(f' t="{each}"' for each in sorted(FILLING_KINDS))
+_FILLING = tuple(f' t="{filling_kind}"' for filling_kind in sorted(FILLING_KINDS))
 _ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
@@ -135,10 +135,10 @@ class PlainRows:
         self._several = len(windows) > 1
         self._blanks = blanks
         self._reader = ValueReader(formats, date_1904=date_1904, fail=_leave_to_parser)
-        self._first_row = min(each.min_row for each in windows)
-        self._last_row = max(each.max_row for each in windows)
-        self._first_column = min(each.min_column for each in windows)
-        self._last_column = max(each.max_column for each in windows)
+        self._first_row = min(window.min_row for window in windows)
+        self._last_row = max(window.max_row for window in windows)
+        self._first_column = min(window.min_column for window in windows)
+        self._last_column = max(window.max_column for window in windows)
         start, self._cell, read_cell = _patterns(_columns_pattern(windows))
         self._shapes = RowShapes(read_cell, start)
         self._chars = 0
@@ -335,7 +335,7 @@ class PlainRows:
 
     def _is_wanted(self, key: int) -> bool:
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
-        return any(each.holds(row, column) for each in self._windows)
+        return any(window.holds(row, column) for window in self._windows)
 
     def _learn(self, attributes: str) -> tuple[int, int, str]:
         """Kind, cell format and type that the attributes of a cell give it."""
@@ -373,15 +373,17 @@ def _number(text: str) -> int | float:
 
 def _columns_pattern(windows: Sequence[Window]) -> str:
     """A regular expression for the letters of the columns that are read."""
-    rows = sum(each.max_row - each.min_row + 1 for each in windows)
-    wanted = sum(max(0, each.max_column - each.min_column + 1) for each in windows)
+    rows = sum(window.max_row - window.min_row + 1 for window in windows)
+    wanted = sum(max(0, window.max_column - window.min_column + 1) for window in windows)
     if rows < _FEWEST_ROWS or not 0 < wanted <= _MOST_NAMED_COLUMNS:
         # Compiling an expression takes longer than reading the other columns of a few rows.
         return "[A-Z]{1,3}"
-    columns = {column for each in windows for column in range(each.min_column, each.max_column + 1)}
+    columns = {
+        column for window in windows for column in range(window.min_column, window.max_column + 1)
+    }
     letters = [column_letters(column) for column in sorted(columns)]
-    single = "".join(each for each in letters if len(each) == 1)
-    several = [each for each in letters if len(each) > 1]
+    single = "".join(letter for letter in letters if len(letter) == 1)
+    several = [letter for letter in letters if len(letter) > 1]
     return "(?:" + "|".join(([f"[{single}]"] if single else []) + several) + ")"
 
 

@@ -111,7 +111,9 @@ class RawFormula:
         if None in flags.values():
             return None
         numbers = "12" if flags["dt2D"] else "1"
-        if any(flags[f"del{each}"] or not _is_cell(given.get(f"r{each}", "")) for each in numbers):
+        if any(
+            flags[f"del{number}"] or not _is_cell(given.get(f"r{number}", "")) for number in numbers
+        ):
             return None
         if flags["dt2D"]:
             return window

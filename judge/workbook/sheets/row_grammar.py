@@ -156,7 +156,7 @@ class RowGrammar:
         columns = tuple(_LETTERS.findall(data, start, end))
         if columns in self._known_columns:
             return
-        numbers = [column_number(each.decode()) for each in columns]
+        numbers = [column_number(column.decode()) for column in columns]
         if any(one >= other for one, other in itertools.pairwise(numbers)):
             raise NotPlainError
         if numbers and numbers[-1] > MAX_COLUMN:

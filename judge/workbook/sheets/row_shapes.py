@@ -106,7 +106,7 @@ class RowShapes:
             value = "v" if text else inline.partition(">")[0][1:] if inline else ""
             cells.append(ShapeCell(letters, attributes, value))
             row, position = digits, match.end()
-        return tuple(cells) if any(each.value for each in cells) else None
+        return tuple(cells) if any(cell.value for cell in cells) else None
 
 
 def _take(rows: str, shape: tuple[ShapeCell, ...], taken: list[Taken]) -> tuple[str, int]:

@@ -73,7 +73,7 @@ class Sheet:
             WorkbookError: the worksheet is broken or over a limit.
         """
         loaded = self._loaded_blanks if blanks else self._loaded
-        wanted = [each for each in windows if not _is_covered(each, loaded)]
+        wanted = [window for window in windows if not _is_covered(window, loaded)]
         if wanted:
             with self._package.blamed():
                 self._read(wanted, blanks=blanks)
@@ -90,7 +90,9 @@ class Sheet:
         if read.strings:
             known = self._strings.load(read.strings.values())
             # Every cell is compared, however often its string is shared.
-            self._package.budget.take_chars(sum(len(known[each]) for each in read.strings.values()))
+            self._package.budget.take_chars(
+                sum(len(known[string]) for string in read.strings.values())
+            )
             read.values.update(
                 zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
             )
@@ -153,9 +155,9 @@ class Sheet:
             return []
         self.load([WHOLE_SHEET])
         filled = [
-            parse_window(each.reference or "")
-            for each in self._cells.formulas.values()
-            if each.kind in FILLING_KINDS
+            parse_window(formula.reference or "")
+            for formula in self._cells.formulas.values()
+            if formula.kind in FILLING_KINDS
         ]
         return [cell_key(each.max_row, each.max_column) for each in filled if each is not None]
 

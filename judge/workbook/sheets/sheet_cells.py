@@ -168,7 +168,7 @@ class CellCollector:
         self._kept = 0
         self.kept_chars = 0
         self._windows = tuple(windows)
-        self._last_row = max((each.max_row for each in windows), default=0)
+        self._last_row = max((window.max_row for window in windows), default=0)
         self._reader = ValueReader(formats, date_1904=date_1904, fail=self._malformed)
         self._blanks = blanks
         self._has_formats = bool(formats.ids)
@@ -386,9 +386,9 @@ class CellCollector:
         self._row_digits = len(self._row_text)
         self._columns = tuple(
             [
-                (each.min_column, each.max_column)
-                for each in self._windows
-                if each.min_row <= row <= each.max_row
+                (window.min_column, window.max_column)
+                for window in self._windows
+                if window.min_row <= row <= window.max_row
             ]
         )
         if self.row_listener is not None:

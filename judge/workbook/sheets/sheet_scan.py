@@ -33,7 +33,7 @@ _DECLARATION = re.compile(
 )
 _SHEET_DATA = re.compile(rb"<sheetData\s*+(/?)>")
 _END_OF_ROWS = re.compile(rb"\s*+</sheetData\s*+>")
-_FILLING = tuple(f'"{each}"'.encode() for each in sorted(FILLING_KINDS))
+_FILLING = tuple(f'"{kind}"'.encode() for kind in sorted(FILLING_KINDS))
 _MASTER = re.compile(
     rb'<c r="([A-Z]++)([0-9]++)"[^<>]*+><f(?=[^<>]* t="shared")([^<>]*+)(?<!/)>(?!<)'
 )
@@ -130,8 +130,8 @@ class SheetScanner:
         self._formats = formats
         self._date_1904 = date_1904
         self._blanks = blanks
-        self._first_row = min((each.min_row for each in windows), default=1)
-        self._last_row = max((each.max_row for each in windows), default=0)
+        self._first_row = min((window.min_row for window in windows), default=1)
+        self._last_row = max((window.max_row for window in windows), default=0)
 
     def collector(self) -> CellCollector:
         """What the pass keeps; a new one for each attempt."""

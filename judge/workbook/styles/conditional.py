@@ -114,7 +114,7 @@ def spoken_rules(
     rules: Iterable[ConditionalRule], styles: StyleSheet, names: Sequence[str], work: RuleWork
 ) -> list[SpokenRule]:
     """The rules that matter for some attributes, in their order; none where none sets one."""
-    spoken = [SpokenRule(each, styles, work) for each in rules if each.windows]
+    spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
     told = [each for each in spoken if each.rule.stops or any(map(each.sets, names))]
     if not any(each.sets(name) for each in told for name in names):
         return []

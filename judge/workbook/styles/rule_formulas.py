@@ -106,7 +106,7 @@ def rule_formula(rule: ConditionalRule) -> RuleFormula:
     row, column = origin_of(rule)
     cell = cell_name(row, column)
     terms = dict(rule.terms)
-    formulas = [each.strip().removeprefix("=") for each in rule.formulas]
+    formulas = [formula.strip().removeprefix("=") for formula in rule.formulas]
     text = ""
     if rule.kind == "expression" or (rule.kind in {*_TEXTS, "timePeriod"} and formulas):
         text = formulas[0] if formulas else ""

@@ -139,7 +139,9 @@ class Fill:
     colours: tuple[str | None, ...] = ()
 
     def __str__(self) -> str:
-        named = ", ".join("automatic" if each is None else f"#{each}" for each in self.colours)
+        named = ", ".join(
+            "automatic" if colour is None else f"#{colour}" for colour in self.colours
+        )
         if self.pattern == "none":
             return "no fill"
         return named if self.pattern == "solid" else f"{self.pattern} {named}".rstrip()

@@ -152,7 +152,7 @@ def read_font_colours(package: Package, styles: str | None) -> FontColours:
     root = read_tree(package, styles, most=_MOST_ELEMENTS)
     colours = [font.child("color") for font in _list(root, "fonts")]
     return FontColours(
-        [None if each is None else each.attributes for each in colours],
+        [None if colour is None else colour.attributes for colour in colours],
         [
             whole_number(xf.attributes.get("fontId")) or 0
             for xf in _list(root, "cellXfs")
@@ -207,7 +207,7 @@ def _indexed_colours(root: Element) -> Sequence[str]:
     own = None if colours is None else colours.child("indexedColors")
     if own is None:
         return INDEXED_COLOURS
-    listed = [each.attributes.get("rgb", "")[-6:].upper() for each in own.children]
+    listed = [child.attributes.get("rgb", "")[-6:].upper() for child in own.children]
     return (*listed, *INDEXED_COLOURS[len(listed) :])
 
 

@@ -199,7 +199,7 @@ class _Run:
         if rule.get("ignore_case", False):
             if others is None:
                 raise PublishedError("TypeError", "'NoneType' object is not iterable", Side.GOLD)
-            return [each.lower() for each in lines] == [each.lower() for each in others]
+            return [line.lower() for line in lines] == [each.lower() for each in others]
         return lines == others
 
     def _lines(self, ref: SheetRef) -> list[str] | None:

@@ -206,8 +206,8 @@ def look_of_sheet(
         WorkbookError: a part is broken or over a limit.
     """
     found: dict[int, tuple[object, ...]] = {}
-    for each in active_looks(book, sheet, osworld=osworld):
-        for key in each.keys:
+    for look in active_looks(book, sheet, osworld=osworld):
+        for key in look.keys:
             state = looks.state(key)
-            found[key] = tuple(looks.property(name, state, each.look) for name in asked)
+            found[key] = tuple(looks.property(name, state, look.look) for name in asked)
     return found

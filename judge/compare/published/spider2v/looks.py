@@ -246,7 +246,7 @@ class StyleParts:
         top = root or Element("styleSheet")
         self._fonts = _children(top, "fonts")
         self._fills = _children(top, "fills")
-        self._formats = [each for each in _children(top, "cellXfs") if each.name == "xf"]
+        self._formats = [child for child in _children(top, "cellXfs") if child.name == "xf"]
         self.looks = _children(top, "dxfs")
 
     def font(self, style: int | None) -> Element | None:

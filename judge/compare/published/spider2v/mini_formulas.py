@@ -178,7 +178,7 @@ class _Parser:
         function = _FUNCTIONS.get(name)
         if function is None:
             raise CannotComputeError(f"the function {name} is not known")
-        return lambda given: _called(function, [each(given) for each in arguments])
+        return lambda given: _called(function, [argument(given) for argument in arguments])
 
 
 def _plain_area(said: str) -> str:
@@ -188,9 +188,9 @@ def _plain_area(said: str) -> str:
 
 def _called(function: Callable[..., object], arguments: Sequence[object]) -> object:
     if function not in _TAKES_ERRORS:
-        for each in arguments:
-            if isinstance(each, ErrorResult):
-                return each
+        for argument in arguments:
+            if isinstance(argument, ErrorResult):
+                return argument
     try:
         return function(*arguments)
     except TypeError as error:
@@ -276,8 +276,8 @@ _BINARY: Mapping[str, tuple[int, Callable[[object, object], object]]] = {
 
 def _numbers(arguments: Sequence[object]) -> list[float]:
     flat: list[object] = []
-    for each in arguments:
-        flat.extend(each if isinstance(each, list) else [each])
+    for argument in arguments:
+        flat.extend(argument if isinstance(argument, list) else [argument])
     return [
         float(each) for each in flat if isinstance(each, int | float) and not isinstance(each, bool)
     ]

@@ -76,12 +76,12 @@ def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
     if tab is None:
         return {}
     listed = [
-        each
-        for each in book.facts.charts(tab)
-        if each.plots
-        and each.plots[0].kind in {*_BARS, *_CLASSES}
-        and _is_plain(each.anchor)
-        and not each.dropped_by_openpyxl
+        chart
+        for chart in book.facts.charts(tab)
+        if chart.plots
+        and chart.plots[0].kind in {*_BARS, *_CLASSES}
+        and _is_plain(chart.anchor)
+        and not chart.dropped_by_openpyxl
     ]
     listed.sort(key=lambda each: 3 if each.anchor is None else _ORDER[each.anchor.kind])
     return {chart_key(each): _chart_properties(each, asked) for each in listed}
@@ -178,7 +178,7 @@ def pivots(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
     tab = book.tab(sheet)
     if tab is None:
         return {}
-    return dict(_pivot(each, asked) for each in book.facts.pivots(tab))
+    return dict(_pivot(pivot, asked) for pivot in book.facts.pivots(tab))
 
 
 def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -233,7 +233,7 @@ def _source_corners(pivot: Pivot) -> tuple[tuple[int, int], tuple[int, int]]:
     if len(corners) != 2:
         count = "not enough values to unpack (expected 2, got 1)"
         raise PublishedError("ValueError", count if len(corners) < 2 else "too many values")
-    first, last = (parse_cell(each) for each in corners)
+    first, last = (parse_cell(corner) for corner in corners)
     if first is None or last is None:
         raise PublishedError("ValueError", f"{pivot.source_range} is not a range")
     return first, last
